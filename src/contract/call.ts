@@ -1,0 +1,39 @@
+import { z } from 'zod'
+import { Risk } from './risk.ts'
+
+export const callEndStates = [
+  'ok',
+  'tool-error',
+  'failed',
+  'denied',
+  'expired',
+  'cancelled',
+  'timeout',
+  'unknown',
+] as const
+export const CallEndState = z.enum(callEndStates)
+export type CallEndState = z.infer<typeof CallEndState>
+
+export const CallState = z.enum(['deciding', 'waiting', 'running', ...callEndStates])
+export type CallState = z.infer<typeof CallState>
+
+export const Call = z.object({
+  id: z.string(),
+  method: z.string().describe('What was asked for, such as tools/call'),
+  tool: z.string().describe('Public name'),
+  server: z.string(),
+  principal: z.string(),
+  surface: z.string().describe('Where it came in: mcp, http, cli, library'),
+  risk: Risk,
+  state: CallState,
+  arguments: z.unknown(),
+  decision: z.string().optional().describe('What decided, in words'),
+  error: z.object({ code: z.string(), message: z.string() }).optional(),
+  late: z.boolean().optional().describe('The server answered after the call had ended'),
+  resent: z.boolean().optional().describe('Sent again after the server had refused a lost session'),
+  startedAt: z.string(),
+  endedAt: z.string().optional(),
+  durationMs: z.number().optional(),
+  instance: z.string(),
+})
+export type Call = z.infer<typeof Call>

@@ -1,0 +1,80 @@
+import { z } from 'zod'
+import { Rule } from './rule.ts'
+import { ServerDefinition, ServerName, ServerPatch } from './server.ts'
+
+export const Listen = z.strictObject({
+  host: z.string().min(1).default('127.0.0.1').describe('Address to listen on'),
+  port: z.int().min(0).max(65_535).default(4777).describe('Port to listen on; 0 takes a free one'),
+  publicUrl: z.url().optional().describe('Address by which people and agents reach this gateway'),
+  allowedHosts: z.array(z.string()).default([]).describe('Further values of the Host header to answer to'),
+  trustedProxies: z.array(z.string()).default([]).describe('Addresses whose X-Forwarded-* headers count'),
+  tls: z
+    .strictObject({
+      cert: z.string().default('').describe('File with the certificate chain, PEM'),
+      key: z.string().default('').describe('File with the private key, PEM'),
+    })
+    .optional()
+    .describe('Serve HTTPS'),
+})
+export type Listen = z.infer<typeof Listen>
+
+export const Toolset = z.strictObject({
+  description: z.string().optional().describe('What this choice is for'),
+  servers: z.array(z.string()).default(['*']).describe('Globs on names of servers'),
+  tools: z.array(z.string()).default(['*']).describe('Globs on public tool names'),
+})
+export type Toolset = z.infer<typeof Toolset>
+
+/** An entry in a later scope: a whole definition, or a patch on the same name in an earlier one. */
+export const ScopedServer = z.union([ServerDefinition, ServerPatch])
+export type ScopedServer = z.infer<typeof ScopedServer>
+
+const scoped = {
+  servers: z.record(ServerName, ScopedServer).default({}).describe('Servers that are added, changed or switched off'),
+  rules: z.array(Rule).default([]).describe('Rules of this scope'),
+}
+
+export const Project = z.strictObject({
+  owners: z.array(z.string()).default([]).describe('Users who may change this project'),
+  ...scoped,
+})
+export type Project = z.infer<typeof Project>
+
+export const AgentSettings = z.strictObject({
+  project: z.string().optional().describe('Project whose settings this agent inherits'),
+  ...scoped,
+})
+export type AgentSettings = z.infer<typeof AgentSettings>
+
+export const Limits = z.strictObject({
+  result: z.int().min(1024).default(262_144).describe('Characters of text in a result before it is cut'),
+  message: z.int().min(65_536).default(67_108_864).describe('Bytes of one message from a server'),
+  request: z.int().min(1024).default(8_388_608).describe('Bytes of one request from an agent'),
+  tools: z.int().min(1).default(20_000).describe('Tools of one server'),
+  pending: z.int().min(1).default(10).describe('Waiting questions of one principal'),
+  approvalExpiry: z.int().min(1000).default(600_000).describe('Milliseconds until an unanswered question expires'),
+  callsPerMinute: z.int().min(1).default(600).describe('Calls of one principal in a minute'),
+  concurrent: z.int().min(1).default(64).describe('Calls of one principal at the same time'),
+})
+export type Limits = z.infer<typeof Limits>
+
+/** The whole of `sallyport.yaml`. */
+export const Config = z.strictObject({
+  listen: Listen.prefault({}).describe('Where the gateway listens'),
+  naming: z.string().default('{server}_{tool}').describe('Pattern of public tool names'),
+  describe: z.string().default('{description}').describe('Pattern of tool descriptions'),
+  environment: z.array(z.string()).default([]).describe('Environment variables that ${NAME} may read'),
+  egress: z
+    .strictObject({
+      allow: z.array(z.string()).default([]).describe('Private addresses, networks and host names that may be reached'),
+    })
+    .prefault({})
+    .describe("Private addresses that servers other than an administrator's own may reach"),
+  servers: z.record(ServerName, ServerDefinition).default({}).describe('The MCP servers of this gateway'),
+  rules: z.array(Rule).default([]).describe('Within a scope the last match decides; across scopes the strictest wins'),
+  toolsets: z.record(ServerName, Toolset).default({}).describe('Named choices of servers and tools'),
+  projects: z.record(ServerName, Project).default({}).describe('Settings that all sessions of one piece of work inherit'),
+  agents: z.record(ServerName, AgentSettings).default({}).describe('Settings of single agents'),
+  limits: Limits.prefault({}).describe('Bounds of sizes, counts and times'),
+})
+export type Config = z.infer<typeof Config>

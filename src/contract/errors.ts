@@ -1,0 +1,179 @@
+export type ErrorEntry = {
+  /** HTTP status on REST. */
+  readonly http: number
+  /** JSON-RPC code on MCP. */
+  readonly rpc: number
+  /** Exit code of the CLI. */
+  readonly exit: number
+  /** What to do about it, in one sentence. */
+  readonly hint: string
+}
+
+/** Every error that crosses a folder has one of these codes; the table knows each surface's answer. */
+export const errorTable = {
+  'arguments-invalid': {
+    http: 400,
+    rpc: -32602,
+    exit: 2,
+    hint: "Look at the tool's arguments with `sallyport tools guide`.",
+  },
+  'request-invalid': { http: 400, rpc: -32600, exit: 2, hint: 'Correct the request; the message names what is wrong.' },
+  'request-too-large': { http: 413, rpc: -32600, exit: 2, hint: 'Send less at once, or raise `limits.request`.' },
+  'method-not-found': {
+    http: 404,
+    rpc: -32601,
+    exit: 1,
+    hint: 'This gateway or this protocol revision has no such method.',
+  },
+  'not-found': { http: 404, rpc: -32601, exit: 1, hint: 'Check the address; `/api/openapi.json` lists what there is.' },
+  'header-mismatch': {
+    http: 400,
+    rpc: -32020,
+    exit: 1,
+    hint: 'The MCP headers must say the same as the request body.',
+  },
+  'protocol-unsupported': {
+    http: 400,
+    rpc: -32022,
+    exit: 1,
+    hint: 'Use one of the protocol revisions that the answer lists.',
+  },
+  'session-not-found': { http: 404, rpc: -32001, exit: 1, hint: 'Start a new session with `initialize`.' },
+  'token-missing': {
+    http: 401,
+    rpc: -32001,
+    exit: 3,
+    hint: 'Send `Authorization: Bearer TOKEN`; `sallyport tokens create --agent NAME` makes one.',
+  },
+  'token-invalid': {
+    http: 401,
+    rpc: -32001,
+    exit: 3,
+    hint: 'Make a new token with `sallyport tokens create --agent NAME`.',
+  },
+  forbidden: { http: 403, rpc: -32003, exit: 3, hint: 'Ask an administrator, or use a token that may do this.' },
+  'host-not-allowed': {
+    http: 403,
+    rpc: -32003,
+    exit: 1,
+    hint: 'Add the host to `listen.allowedHosts`, or set `listen.publicUrl`.',
+  },
+  'origin-not-allowed': {
+    http: 403,
+    rpc: -32003,
+    exit: 1,
+    hint: 'Web pages of other origins may not call this gateway.',
+  },
+  'config-invalid': { http: 400, rpc: -32602, exit: 2, hint: 'Run `sallyport config check` after correcting it.' },
+  'config-unreadable': { http: 500, rpc: -32603, exit: 2, hint: 'Check that the file exists and may be read.' },
+  'config-conflict': { http: 409, rpc: -32602, exit: 1, hint: 'The file changed meanwhile: look again, then repeat.' },
+  'server-exists': { http: 409, rpc: -32602, exit: 1, hint: 'Choose another name, or remove the server first.' },
+  'server-not-found': { http: 404, rpc: -32602, exit: 1, hint: 'List the servers with `sallyport servers list`.' },
+  'server-unavailable': {
+    http: 503,
+    rpc: -32004,
+    exit: 4,
+    hint: 'See `sallyport servers get NAME` for its last error; `servers reconnect NAME` tries again now.',
+  },
+  'server-broken': {
+    http: 502,
+    rpc: -32005,
+    exit: 4,
+    hint: 'The server misbehaved; see `sallyport servers logs NAME`.',
+  },
+  'server-refused': { http: 502, rpc: -32006, exit: 5, hint: "This is the server's own error; its message says more." },
+  'connect-failed': {
+    http: 502,
+    rpc: -32004,
+    exit: 4,
+    hint: 'Try the definition with `sallyport servers validate`.',
+  },
+  'egress-denied': {
+    http: 403,
+    rpc: -32004,
+    exit: 4,
+    hint: 'Private addresses need an entry in `egress.allow`, or a server written by an administrator.',
+  },
+  'variable-missing': {
+    http: 400,
+    rpc: -32602,
+    exit: 1,
+    hint: 'Set the variable and list its name under `environment`, or give a fallback: ${NAME:-fallback}.',
+  },
+  'tool-not-found': { http: 404, rpc: -32602, exit: 1, hint: 'List the tools again: the catalog may have changed.' },
+  'toolset-not-found': { http: 404, rpc: -32602, exit: 1, hint: 'Look at `toolsets` in the configuration.' },
+  'approval-required': {
+    http: 403,
+    rpc: -32007,
+    exit: 6,
+    hint: 'Allow it with a rule in the configuration: rules: [{ tools: "NAME", action: allow }].',
+  },
+  'call-denied': { http: 403, rpc: -32003, exit: 6, hint: 'A rule denies this call; `sallyport audit show` names it.' },
+  'call-timeout': {
+    http: 504,
+    rpc: -32009,
+    exit: 5,
+    hint: "Raise the server's `timeout.call` if it needs longer; a writing call may have taken effect.",
+  },
+  'call-cancelled': { http: 499, rpc: -32010, exit: 1, hint: 'The caller ended this call.' },
+  'call-unknown': {
+    http: 502,
+    rpc: -32011,
+    exit: 5,
+    hint: 'The link broke after the call was sent: check whether it took effect before repeating it.',
+  },
+  'call-not-found': { http: 404, rpc: -32602, exit: 1, hint: 'List the calls with `sallyport audit list`.' },
+  'limit-exceeded': { http: 429, rpc: -32012, exit: 1, hint: 'Wait for the time in Retry-After, then repeat.' },
+  'result-too-large': { http: 502, rpc: -32013, exit: 5, hint: 'Ask the tool for less, or raise `limits.message`.' },
+  'storage-unavailable': {
+    http: 503,
+    rpc: -32014,
+    exit: 1,
+    hint: 'Nothing was sent, because it could not be recorded. Check disk space and the data folder.',
+  },
+  'storage-newer': { http: 500, rpc: -32603, exit: 1, hint: 'Start the version of Sallyport that wrote this data.' },
+  'data-locked': {
+    http: 500,
+    rpc: -32603,
+    exit: 1,
+    hint: 'Stop the other gateway, or give this one its own folder with --data.',
+  },
+  'port-taken': { http: 500, rpc: -32603, exit: 1, hint: 'Stop the other program, or choose another with --port.' },
+  'shutting-down': { http: 503, rpc: -32014, exit: 4, hint: 'The gateway is stopping; try again shortly.' },
+  unreachable: { http: 502, rpc: -32004, exit: 4, hint: 'Start a gateway with `sallyport serve`, or give --url.' },
+  internal: { http: 500, rpc: -32603, exit: 1, hint: 'This is a defect of Sallyport; the log has the details.' },
+} as const satisfies Record<string, ErrorEntry>
+
+export type ErrorCode = keyof typeof errorTable
+
+export class GatewayError extends Error {
+  readonly code: ErrorCode
+  /** Facts for programs; never a secret, never a server's raw text. */
+  readonly details: Readonly<Record<string, unknown>>
+
+  constructor(code: ErrorCode, message: string, details: Record<string, unknown> = {}, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'GatewayError'
+    this.code = code
+    this.details = details
+  }
+
+  get entry(): ErrorEntry {
+    return errorTable[this.code]
+  }
+}
+
+export function toGatewayError(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error
+  const message = error instanceof Error ? error.message : String(error)
+  return new GatewayError('internal', message, {}, { cause: error })
+}
+
+/** The body of every REST error and of the CLI's `--json` failures. */
+export function toErrorBody(error: GatewayError): { error: { code: ErrorCode; message: string; hint: string } } {
+  return { error: { code: error.code, message: error.message, hint: error.entry.hint, ...extra(error) } }
+}
+
+function extra(error: GatewayError): { details?: Readonly<Record<string, unknown>> } {
+  return Object.keys(error.details).length > 0 ? { details: error.details } : {}
+}

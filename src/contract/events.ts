@@ -1,0 +1,14 @@
+import type { Call } from './call.ts'
+import type { ScopeKey } from './scope.ts'
+import type { Server } from './server.ts'
+
+/** The one table of events: names and shapes. Whoever is interested subscribes. */
+export type EventTable = {
+  'call-started': { call: Call }
+  'call-ended': { call: Call }
+  'server-changed': { server: Server }
+  'tools-changed': { server: string; scope: ScopeKey }
+  'config-changed': { changed: readonly string[] }
+  'config-rejected': { file: string; problems: readonly string[] }
+}
+export type EventName = keyof EventTable

@@ -1,0 +1,44 @@
+import type { JsonObject } from '../lib/json.ts'
+import type { CallEndState } from './call.ts'
+import type { PrincipalKey } from './principal.ts'
+import type { Risk } from './risk.ts'
+import type { ScopeKey } from './scope.ts'
+
+export type Surface = 'mcp' | 'http' | 'cli' | 'library'
+
+/** A call whose name was found in the catalog and whose decision stands. */
+export type ResolvedCall = {
+  readonly id: string
+  readonly method: 'tools/call'
+  readonly principal: PrincipalKey
+  readonly surface: Surface
+  /** The connection that carries it, and the server's name and scope for people. */
+  readonly connection: string
+  readonly server: string
+  readonly scope: ScopeKey
+  /** Public name, and the server's own. */
+  readonly tool: string
+  readonly original: string
+  readonly arguments: JsonObject
+  readonly risk: Risk
+  /** What decided, in words. */
+  readonly decision: string
+  readonly startedAt: number
+  /** Trace context and other `_meta` that travels with the call. */
+  readonly meta?: JsonObject
+}
+
+declare const claimed: unique symbol
+
+/** Proof that the claim of this call stands in storage. Only `storage/claim.ts` makes one. */
+export type Permit = ResolvedCall & { readonly [claimed]: true }
+
+/** How a call ended; exactly one is written for each call. */
+export type CallEnd = {
+  readonly state: CallEndState
+  readonly endedAt: number
+  readonly durationMs: number
+  readonly error?: { readonly code: string; readonly message: string }
+  readonly resultBytes?: number
+  readonly resent?: boolean
+}

@@ -1,0 +1,17 @@
+import { z } from 'zod'
+
+/** Where a setting lives, in the order in which later ones refine earlier ones. */
+export const scopeKinds = ['global', 'project', 'agent', 'automation', 'user', 'session'] as const
+export const ScopeKind = z.enum(scopeKinds)
+export type ScopeKind = z.infer<typeof ScopeKind>
+
+/** `global` has no name; every other scope is one of many of its kind. */
+export type Scope = { readonly kind: 'global' } | { readonly kind: Exclude<ScopeKind, 'global'>; readonly name: string }
+
+export type ScopeKey = 'global' | `${Exclude<ScopeKind, 'global'>}:${string}`
+
+export const globalScope: Scope = { kind: 'global' }
+
+export function toScopeKey(scope: Scope): ScopeKey {
+  return scope.kind === 'global' ? 'global' : `${scope.kind}:${scope.name}`
+}

@@ -1,0 +1,138 @@
+import { z } from 'zod'
+import { Risk } from './risk.ts'
+
+/** Letters, digits, `-`, `_`, `.`: a name stands in addresses and in tool names. */
+export const ServerName = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be 1 to 64 letters, digits, ".", "-" or "_", first a letter or digit')
+  .refine((name) => name !== 'sallyport', 'is reserved for the gateway itself')
+
+export const Timeouts = z.strictObject({
+  start: z.int().min(100).default(120_000).describe('Milliseconds for the first start of a command that may download'),
+  connect: z.int().min(100).default(15_000).describe('Milliseconds to connect and list'),
+  call: z.int().min(10).default(30_000).describe('Milliseconds for one call without progress'),
+  maximum: z.int().min(10).default(600_000).describe('Milliseconds for one call, whatever progress it reports'),
+})
+export type Timeouts = z.infer<typeof Timeouts>
+
+export const ToolOverride = z.strictObject({
+  risk: Risk.optional().describe('Risk of this tool, whatever the server says'),
+  name: z.string().min(1).max(128).optional().describe('Another name for the tool'),
+  description: z.string().max(4096).optional().describe('Another description for the tool'),
+})
+export type ToolOverride = z.infer<typeof ToolOverride>
+
+export const ToolChoice = z.strictObject({
+  include: z.array(z.string()).default(['*']).describe("Globs on the server's own tool names to offer"),
+  exclude: z.array(z.string()).default([]).describe("Globs on the server's own tool names to leave out"),
+  override: z.record(z.string(), ToolOverride).default({}).describe('Changes by own tool name'),
+})
+export type ToolChoice = z.infer<typeof ToolChoice>
+
+const common = {
+  description: z.string().max(1024).optional().describe('What this server is for, for people'),
+  enabled: z.boolean().default(true).describe('false keeps the entry without connecting'),
+  tools: ToolChoice.prefault({}).describe('Which tools are offered, and how'),
+  defaultRisk: Risk.optional().describe('Risk of tools that say nothing about themselves; write if absent'),
+  trust: z
+    .enum(['annotations', 'none'])
+    .default('annotations')
+    .describe("Whether the server's own hints may lower a tool's risk"),
+  timeout: Timeouts.prefault({}).describe('Milliseconds for starting, connecting and calling'),
+}
+
+export const StdioServer = z.strictObject({
+  transport: z.literal('stdio').describe('A child process that speaks on standard input and output'),
+  command: z.string().min(1).describe('Program to start; runs with the rights of the gateway'),
+  args: z.array(z.string()).default([]).describe('Arguments, one per entry'),
+  env: z.record(z.string(), z.string()).default({}).describe('Environment of the program, beside a minimal one'),
+  cwd: z.string().optional().describe('Working folder of the program'),
+  secretsInArguments: z.boolean().default(false).describe('Permits secrets in args, where other users may see them'),
+  ...common,
+})
+export type StdioServer = z.infer<typeof StdioServer>
+
+const remote = {
+  url: z.string().min(1).describe('Address of the server'),
+  headers: z.record(z.string(), z.string()).default({}).describe('Headers sent with every request'),
+  ...common,
+}
+
+export const HttpServer = z.strictObject({
+  transport: z.literal('http').describe('Streamable HTTP, in whatever revision the server speaks'),
+  ...remote,
+})
+export type HttpServer = z.infer<typeof HttpServer>
+
+export const SseServer = z.strictObject({
+  transport: z.literal('sse').describe('The old HTTP+SSE transport'),
+  ...remote,
+})
+export type SseServer = z.infer<typeof SseServer>
+
+export const ServerDefinition = z.discriminatedUnion('transport', [StdioServer, HttpServer, SseServer])
+export type ServerDefinition = z.infer<typeof ServerDefinition>
+
+/** A later scope may override single fields of a server of the same name, or switch it off. */
+export const ServerPatch = z.strictObject({
+  transport: z.enum(['stdio', 'http', 'sse']).optional(),
+  command: z.string().min(1).optional(),
+  args: z.array(z.string()).optional(),
+  env: z.record(z.string(), z.string()).optional(),
+  cwd: z.string().optional(),
+  secretsInArguments: z.boolean().optional(),
+  url: z.string().min(1).optional(),
+  headers: z.record(z.string(), z.string()).optional(),
+  description: z.string().max(1024).optional(),
+  enabled: z.boolean().optional(),
+  tools: ToolChoice.partial().optional(),
+  defaultRisk: Risk.optional(),
+  trust: z.enum(['annotations', 'none']).optional(),
+  timeout: Timeouts.partial().optional(),
+})
+export type ServerPatch = z.infer<typeof ServerPatch>
+
+export const ConnectionState = z.enum([
+  'disabled',
+  'connecting',
+  'connected',
+  'auth-required',
+  'failed',
+  'disconnected',
+])
+export type ConnectionState = z.infer<typeof ConnectionState>
+
+export const FailureClass = z.enum(['auth', 'timeout', 'unreachable', 'protocol', 'spawn', 'config', 'unknown'])
+export type FailureClass = z.infer<typeof FailureClass>
+
+export const ServerFailure = z.object({
+  code: z.string(),
+  class: FailureClass,
+  message: z.string(),
+  hint: z.string(),
+  at: z.string(),
+})
+export type ServerFailure = z.infer<typeof ServerFailure>
+
+/** What lists and events say of a server. */
+export const Server = z.object({
+  id: z.string(),
+  name: z.string(),
+  scope: z.string(),
+  transport: z.enum(['stdio', 'http', 'sse']),
+  description: z.string().optional(),
+  enabled: z.boolean(),
+  state: ConnectionState,
+  since: z.string(),
+  error: ServerFailure.optional(),
+  lastSuccessAt: z.string().optional(),
+  protocol: z.string().optional().describe('Protocol revision in use'),
+  serverInfo: z.object({ name: z.string(), version: z.string() }).optional(),
+  attempt: z.int().optional().describe('Attempts since the last success'),
+  nextAttemptAt: z.string().optional(),
+  progress: z.string().optional().describe('What a start that takes long is doing'),
+  tools: z.int(),
+  setAside: z.int().describe('Tools that are not offered, with a reason each in the detail'),
+  complete: z.boolean().describe('false when the list of tools was cut'),
+})
+export type Server = z.infer<typeof Server>

@@ -1,0 +1,31 @@
+import { z } from 'zod'
+import { Risk } from './risk.ts'
+
+export const ToolAnnotations = z.looseObject({
+  title: z.string().optional(),
+  readOnlyHint: z.boolean().optional(),
+  destructiveHint: z.boolean().optional(),
+  idempotentHint: z.boolean().optional(),
+  openWorldHint: z.boolean().optional(),
+})
+export type ToolAnnotations = z.infer<typeof ToolAnnotations>
+
+/** A tool as people and programs see it on REST and in the CLI. */
+export const Tool = z.object({
+  name: z.string().describe('Public name'),
+  original: z.string().describe("The server's own name"),
+  server: z.string(),
+  title: z.string().optional(),
+  description: z.string(),
+  risk: Risk,
+  riskFrom: z.enum(['override', 'annotations', 'default', 'name']).describe('What the risk was taken from'),
+  annotations: ToolAnnotations.optional(),
+  inputSchema: z.unknown(),
+  outputSchema: z.unknown().optional(),
+  mended: z.string().optional().describe('What was corrected in the definition'),
+})
+export type Tool = z.infer<typeof Tool>
+
+/** A tool that is not offered, and why. */
+export const SetAside = z.object({ name: z.string().describe('Its name, escaped'), reason: z.string() })
+export type SetAside = z.infer<typeof SetAside>

@@ -1,0 +1,42 @@
+/** Time is passed in, so that a test can move it. */
+export type Clock = {
+  /** Milliseconds since 1970, for records and expiry. */
+  now(): number
+  /** Milliseconds that never jump, for durations and deadlines. */
+  monotonic(): number
+  /** Runs `task` later; the returned function takes it back. Never keeps the process alive by itself. */
+  after(milliseconds: number, task: () => void): () => void
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  after(milliseconds, task) {
+    const timer = setTimeout(task, milliseconds)
+    timer.unref()
+    return () => clearTimeout(timer)
+  },
+}
+
+export function toIso(milliseconds: number): string {
+  return new Date(milliseconds).toISOString()
+}
+
+/** Resolves after the time, or rejects with the signal's reason. */
+export function sleep(clock: Clock, milliseconds: number, signal: AbortSignal): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  if (signal.aborted) {
+    reject(signal.reason)
+    return promise
+  }
+  const onAbort = () => {
+    cancel()
+    reject(signal.reason)
+  }
+  const cancel = clock.after(milliseconds, () => {
+    signal.removeEventListener('abort', onAbort)
+    resolve()
+  })
+  signal.addEventListener('abort', onAbort, { once: true })
+  return promise
+}

@@ -1,0 +1,26 @@
+export type Emitter<Table> = {
+  emit<Name extends keyof Table>(name: Name, event: Table[Name]): void
+  on<Name extends keyof Table>(name: Name, listener: (event: Table[Name]) => void): () => void
+}
+
+/** A listener that throws is the defect of that listener: the others still hear the event. */
+export function createEmitter<Table>(onError: (error: unknown) => void): Emitter<Table> {
+  const listeners = new Map<keyof Table, Set<(event: never) => void>>()
+  return {
+    emit(name, event) {
+      for (const listener of listeners.get(name) ?? []) {
+        try {
+          listener(event as never) // `on` stored it under this very name
+        } catch (error) {
+          onError(error)
+        }
+      }
+    },
+    on(name, listener) {
+      const set = listeners.get(name) ?? new Set()
+      listeners.set(name, set)
+      set.add(listener)
+      return () => set.delete(listener)
+    },
+  }
+}

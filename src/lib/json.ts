@@ -1,0 +1,183 @@
+export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject
+export type JsonObject = { [key: string]: JsonValue }
+
+export type JsonFault = 'invalid' | 'too-deep'
+
+export class JsonError extends Error {
+  readonly fault: JsonFault
+
+  constructor(fault: JsonFault, message: string) {
+    super(message)
+    this.name = 'JsonError'
+    this.fault = fault
+  }
+}
+
+/** One member of an object, as positions in the bytes it was found in. */
+export type Member = { readonly key: string; readonly keyStart: number; readonly start: number; readonly end: number }
+
+/** Deeper values parse, but break `JSON.stringify`, `structuredClone` and canonical forms later on. */
+export const maxDepth = 512
+
+const quote = 0x22
+const backslash = 0x5c
+const openObject = 0x7b
+const closeObject = 0x7d
+const openArray = 0x5b
+const closeArray = 0x5d
+const comma = 0x2c
+const colon = 0x3a
+
+/**
+ * Checks one JSON object from end to end and tells where its members stand, without building it.
+ * Strings are skipped at the speed of `memchr`, so that a large result costs hardly more than its copy.
+ */
+export function scanObject(bytes: Buffer, from = 0, to = bytes.length, depthLimit = maxDepth): Member[] {
+  const members: Member[] = []
+  let at = skipSpace(bytes, from, to)
+  if (bytes[at] !== openObject) throw invalid(at)
+  at = skipSpace(bytes, at + 1, to)
+  if (bytes[at] === closeObject) return expectEnd(bytes, at + 1, to, members)
+  while (true) {
+    if (bytes[at] !== quote) throw invalid(at)
+    const keyStart = at
+    at = skipString(bytes, at, to)
+    const key = toKey(bytes, keyStart, at)
+    at = skipSpace(bytes, at, to)
+    if (bytes[at] !== colon) throw invalid(at)
+    const start = skipSpace(bytes, at + 1, to)
+    const end = skipValue(bytes, start, to, depthLimit - 1)
+    members.push({ key, keyStart, start, end })
+    at = skipSpace(bytes, end, to)
+    if (bytes[at] === closeObject) return expectEnd(bytes, at + 1, to, members)
+    if (bytes[at] !== comma) throw invalid(at)
+    at = skipSpace(bytes, at + 1, to)
+  }
+}
+
+/** Parses text from outside: bounded in depth, and `__proto__` stays an ordinary key. */
+export function parseJson(text: string | Buffer): JsonValue {
+  const bytes = typeof text === 'string' ? Buffer.from(text) : text
+  const start = skipSpace(bytes, 0, bytes.length)
+  if (start === bytes.length) throw new JsonError('invalid', 'Empty instead of JSON')
+  const end = skipValue(bytes, start, bytes.length, maxDepth)
+  expectEnd(bytes, end, bytes.length, undefined)
+  try {
+    return JSON.parse(typeof text === 'string' ? text : bytes.toString('utf8'))
+  } catch (error) {
+    throw new JsonError('invalid', error instanceof Error ? error.message : 'Not JSON')
+  }
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function expectEnd<Result>(bytes: Buffer, at: number, to: number, result: Result): Result {
+  const end = skipSpace(bytes, at, to)
+  if (end !== to) throw invalid(end)
+  return result
+}
+
+function toKey(bytes: Buffer, start: number, end: number): string {
+  const raw = bytes.latin1Slice(start, end)
+  if (!raw.includes('\\') && !/[\u0080-\u00ff]/.test(raw)) return raw.slice(1, -1)
+  try {
+    return JSON.parse(bytes.utf8Slice(start, end))
+  } catch {
+    throw invalid(start)
+  }
+}
+
+/** Iterative: a value nested without end must not take the stack with it. */
+function skipValue(bytes: Buffer, from: number, to: number, depthLimit: number): number {
+  const closers: number[] = []
+  let at = from
+  while (true) {
+    at = skipSpace(bytes, at, to)
+    const first = bytes[at]
+    if (at >= to || first === undefined) throw invalid(at)
+    if (first === openObject || first === openArray) {
+      if (closers.length >= depthLimit) throw new JsonError('too-deep', `JSON nested deeper than ${maxDepth}`)
+      const closer = first === openObject ? closeObject : closeArray
+      at = skipSpace(bytes, at + 1, to)
+      if (bytes[at] !== closer) {
+        closers.push(closer)
+        if (closer === closeObject) at = skipKey(bytes, at, to)
+        continue
+      }
+      at++
+    } else {
+      at = first === quote ? skipString(bytes, at, to) : skipScalar(bytes, at, to)
+    }
+    // A value has ended: close what ends with it, then go on behind the next comma.
+    while (true) {
+      const closer = closers.at(-1)
+      if (closer === undefined) return at
+      at = skipSpace(bytes, at, to)
+      if (bytes[at] === closer) {
+        closers.pop()
+        at++
+        continue
+      }
+      if (bytes[at] !== comma) throw invalid(at)
+      at = skipSpace(bytes, at + 1, to)
+      if (closer === closeObject) at = skipKey(bytes, at, to)
+      break
+    }
+  }
+}
+
+function skipKey(bytes: Buffer, from: number, to: number): number {
+  if (bytes[from] !== quote) throw invalid(from)
+  const at = skipSpace(bytes, skipString(bytes, from, to), to)
+  if (bytes[at] !== colon) throw invalid(at)
+  return at + 1
+}
+
+function skipSpace(bytes: Buffer, from: number, to: number): number {
+  let at = from
+  while (at < to) {
+    const byte = bytes[at]
+    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) break
+    at++
+  }
+  return at
+}
+
+/** Short strings byte by byte; behind that the next quote is found natively and its backslashes are counted. */
+function skipString(bytes: Buffer, from: number, to: number): number {
+  let at = from + 1
+  const near = Math.min(to, from + 48)
+  while (at < near) {
+    const byte = bytes[at]
+    if (byte === quote) return at + 1
+    at += byte === backslash ? 2 : 1
+  }
+  while (true) {
+    const end = bytes.indexOf(quote, at)
+    if (end === -1 || end >= to) throw invalid(from)
+    let slashes = 0
+    while (end - 1 - slashes >= at && bytes[end - 1 - slashes] === backslash) slashes++
+    if (slashes % 2 === 0) return end + 1
+    at = end + 1
+  }
+}
+
+function skipScalar(bytes: Buffer, from: number, to: number): number {
+  let at = from
+  while (at < to && isScalarByte(bytes[at] ?? 0)) at++
+  const word = bytes.latin1Slice(from, at)
+  if (word !== 'true' && word !== 'false' && word !== 'null' && !number.test(word)) throw invalid(from)
+  return at
+}
+
+const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+function isScalarByte(byte: number): boolean {
+  return (byte >= 0x30 && byte <= 0x39) || (byte >= 0x61 && byte <= 0x7a) || byte === 0x2d || byte === 0x2b || byte === 0x2e || byte === 0x45
+}
+
+function invalid(at: number): JsonError {
+  return new JsonError('invalid', `Not JSON at byte ${at}`)
+}

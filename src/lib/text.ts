@@ -1,0 +1,38 @@
+/** Control, bidirectional, zero-width and other invisible characters, and escape sequences, made visible for people. */
+export function toVisible(text: string): string {
+  return text.replace(invisible, (character) => {
+    const code = character.codePointAt(0) ?? 0
+    return `\\u{${code.toString(16)}}`
+  })
+}
+
+const invisible = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu
+
+/** The known word nearest to a mistyped one, if any is near enough to be meant. */
+export function nearest(word: string, known: readonly string[]): string | undefined {
+  const limit = Math.max(1, Math.floor(word.length / 3))
+  let best: string | undefined
+  let bestDistance = limit + 1
+  for (const candidate of known) {
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase(), bestDistance)
+    if (distance < bestDistance) {
+      best = candidate
+      bestDistance = distance
+    }
+  }
+  return best
+}
+
+function editDistance(a: string, b: string, limit: number): number {
+  if (Math.abs(a.length - b.length) >= limit) return limit
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const swap = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      row.push(Math.min((previous[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, swap))
+    }
+    previous = row
+  }
+  return previous[b.length] ?? limit
+}
