@@ -25,8 +25,11 @@ export const Toolset = z.strictObject({
 })
 export type Toolset = z.infer<typeof Toolset>
 
-/** An entry in a later scope: a whole definition, or a patch on the same name in an earlier one. */
-export const ScopedServer = z.union([ServerDefinition, ServerPatch])
+/**
+ * An entry in a later scope: a whole definition, or a patch on the same name in an earlier one.
+ * Kept as it was stated, because a default filled in here would override what the earlier scope says.
+ */
+export const ScopedServer = ServerPatch
 export type ScopedServer = z.infer<typeof ScopedServer>
 
 const scoped = {
@@ -60,6 +63,7 @@ export type Limits = z.infer<typeof Limits>
 
 /** The whole of `sallyport.yaml`. */
 export const Config = z.strictObject({
+  $schema: z.string().optional().describe('Address of the JSON Schema, for editors'),
   listen: Listen.prefault({}).describe('Where the gateway listens'),
   naming: z.string().default('{server}_{tool}').describe('Pattern of public tool names'),
   describe: z.string().default('{description}').describe('Pattern of tool descriptions'),
@@ -73,7 +77,10 @@ export const Config = z.strictObject({
   servers: z.record(ServerName, ServerDefinition).default({}).describe('The MCP servers of this gateway'),
   rules: z.array(Rule).default([]).describe('Within a scope the last match decides; across scopes the strictest wins'),
   toolsets: z.record(ServerName, Toolset).default({}).describe('Named choices of servers and tools'),
-  projects: z.record(ServerName, Project).default({}).describe('Settings that all sessions of one piece of work inherit'),
+  projects: z
+    .record(ServerName, Project)
+    .default({})
+    .describe('Settings that all sessions of one piece of work inherit'),
   agents: z.record(ServerName, AgentSettings).default({}).describe('Settings of single agents'),
   limits: Limits.prefault({}).describe('Bounds of sizes, counts and times'),
 })

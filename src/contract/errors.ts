@@ -88,6 +88,19 @@ export const errorTable = {
     exit: 4,
     hint: 'Try the definition with `sallyport servers validate`.',
   },
+  'server-auth': {
+    http: 502,
+    rpc: -32004,
+    exit: 4,
+    hint: "The server wants credentials: put them into the server's `headers`, then reconnect it.",
+  },
+  'spawn-failed': {
+    http: 502,
+    rpc: -32004,
+    exit: 4,
+    hint: 'Check that the command exists and starts by itself; `sallyport servers logs NAME` shows what it printed.',
+  },
+  'session-lost': { http: 502, rpc: -32004, exit: 4, hint: 'The server forgot its session; it is renewed by itself.' },
   'egress-denied': {
     http: 403,
     rpc: -32004,

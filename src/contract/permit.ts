@@ -1,5 +1,5 @@
-import type { JsonObject } from '../lib/json.ts'
 import type { CallEndState } from './call.ts'
+import type { JsonObject } from './json.ts'
 import type { PrincipalKey } from './principal.ts'
 import type { Risk } from './risk.ts'
 import type { ScopeKey } from './scope.ts'

@@ -11,7 +11,10 @@ export const Rule = z.strictObject({
     .default('*')
     .describe('Globs on public tool names'),
   server: z.string().optional().describe('Glob on the name of the server'),
-  risk: z.union([Risk, z.array(Risk).min(1)]).optional().describe('Only calls of this risk'),
+  risk: z
+    .union([Risk, z.array(Risk).min(1)])
+    .optional()
+    .describe('Only calls of this risk'),
   principal: z.string().optional().describe('Glob on who calls, such as agent:reviewer'),
   action: RuleAction.describe('What happens to a call that matches'),
   approvers: z

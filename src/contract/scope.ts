@@ -15,3 +15,10 @@ export const globalScope: Scope = { kind: 'global' }
 export function toScopeKey(scope: Scope): ScopeKey {
   return scope.kind === 'global' ? 'global' : `${scope.kind}:${scope.name}`
 }
+
+export function toScope(key: ScopeKey): Scope {
+  if (key === 'global') return globalScope
+  const colon = key.indexOf(':')
+  const kind = ScopeKind.exclude(['global']).parse(key.slice(0, colon))
+  return { kind, name: key.slice(colon + 1) }
+}

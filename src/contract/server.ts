@@ -1,10 +1,14 @@
 import { z } from 'zod'
 import { Risk } from './risk.ts'
+import { SetAside, Tool } from './tool.ts'
 
 /** Letters, digits, `-`, `_`, `.`: a name stands in addresses and in tool names. */
 export const ServerName = z
   .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be 1 to 64 letters, digits, ".", "-" or "_", first a letter or digit')
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+    'must be 1 to 64 letters, digits, ".", "-" or "_", first a letter or digit',
+  )
   .refine((name) => name !== 'sallyport', 'is reserved for the gateway itself')
 
 export const Timeouts = z.strictObject({
@@ -73,22 +77,45 @@ export type SseServer = z.infer<typeof SseServer>
 export const ServerDefinition = z.discriminatedUnion('transport', [StdioServer, HttpServer, SseServer])
 export type ServerDefinition = z.infer<typeof ServerDefinition>
 
+/** Leaves out the default: what a later scope does not state, it inherits. */
+function stated<Inner extends z.ZodType>(field: z.ZodDefault<Inner>): z.ZodOptional<Inner> {
+  return field
+    .unwrap()
+    .optional()
+    .describe(field.description ?? '')
+}
+
 /** A later scope may override single fields of a server of the same name, or switch it off. */
 export const ServerPatch = z.strictObject({
-  transport: z.enum(['stdio', 'http', 'sse']).optional(),
-  command: z.string().min(1).optional(),
-  args: z.array(z.string()).optional(),
-  env: z.record(z.string(), z.string()).optional(),
-  cwd: z.string().optional(),
-  secretsInArguments: z.boolean().optional(),
-  url: z.string().min(1).optional(),
-  headers: z.record(z.string(), z.string()).optional(),
-  description: z.string().max(1024).optional(),
-  enabled: z.boolean().optional(),
-  tools: ToolChoice.partial().optional(),
-  defaultRisk: Risk.optional(),
-  trust: z.enum(['annotations', 'none']).optional(),
-  timeout: Timeouts.partial().optional(),
+  transport: z.enum(['stdio', 'http', 'sse']).optional().describe('How the server is reached'),
+  command: StdioServer.shape.command.optional(),
+  args: stated(StdioServer.shape.args),
+  env: stated(StdioServer.shape.env),
+  cwd: StdioServer.shape.cwd,
+  secretsInArguments: stated(StdioServer.shape.secretsInArguments),
+  url: HttpServer.shape.url.optional(),
+  headers: stated(HttpServer.shape.headers),
+  description: common.description,
+  enabled: stated(common.enabled),
+  tools: z
+    .strictObject({
+      include: stated(ToolChoice.shape.include),
+      exclude: stated(ToolChoice.shape.exclude),
+      override: stated(ToolChoice.shape.override),
+    })
+    .optional()
+    .describe('Which tools are offered, and how'),
+  defaultRisk: common.defaultRisk,
+  trust: stated(common.trust),
+  timeout: z
+    .strictObject({
+      start: stated(Timeouts.shape.start),
+      connect: stated(Timeouts.shape.connect),
+      call: stated(Timeouts.shape.call),
+      maximum: stated(Timeouts.shape.maximum),
+    })
+    .optional()
+    .describe('Milliseconds for starting, connecting and calling'),
 })
 export type ServerPatch = z.infer<typeof ServerPatch>
 
@@ -136,3 +163,24 @@ export const Server = z.object({
   complete: z.boolean().describe('false when the list of tools was cut'),
 })
 export type Server = z.infer<typeof Server>
+
+/** One server in full. */
+export const ServerDetail = Server.omit({ tools: true, setAside: true }).extend({
+  definition: z.unknown().describe('As configured; ${NAME} is not resolved'),
+  origins: z.record(z.string(), z.string()).describe('Which scope each value came from'),
+  tools: z.array(Tool),
+  setAside: z.array(SetAside),
+})
+export type ServerDetail = z.infer<typeof ServerDetail>
+
+/** The result of trying a definition without saving it. */
+export const Validation = z.object({
+  ok: z.boolean(),
+  protocol: z.string().optional(),
+  serverInfo: z.object({ name: z.string(), version: z.string() }).optional(),
+  tools: z.array(Tool),
+  setAside: z.array(SetAside),
+  failure: ServerFailure.optional(),
+  durationMs: z.number(),
+})
+export type Validation = z.infer<typeof Validation>

@@ -41,4 +41,3 @@ function timePart(milliseconds: number): string {
   }
   return text
 }
-

@@ -1,5 +1,4 @@
-export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject
-export type JsonObject = { [key: string]: JsonValue }
+import type { JsonObject, JsonValue } from '../contract/json.ts'
 
 export type JsonFault = 'invalid' | 'too-deep'
 
@@ -80,10 +79,10 @@ function expectEnd<Result>(bytes: Buffer, at: number, to: number, result: Result
 }
 
 function toKey(bytes: Buffer, start: number, end: number): string {
-  const raw = bytes.latin1Slice(start, end)
+  const raw = bytes.toString('latin1', start, end)
   if (!raw.includes('\\') && !/[\u0080-\u00ff]/.test(raw)) return raw.slice(1, -1)
   try {
-    return JSON.parse(bytes.utf8Slice(start, end))
+    return JSON.parse(bytes.toString('utf8', start, end))
   } catch {
     throw invalid(start)
   }
@@ -167,7 +166,7 @@ function skipString(bytes: Buffer, from: number, to: number): number {
 function skipScalar(bytes: Buffer, from: number, to: number): number {
   let at = from
   while (at < to && isScalarByte(bytes[at] ?? 0)) at++
-  const word = bytes.latin1Slice(from, at)
+  const word = bytes.toString('latin1', from, at)
   if (word !== 'true' && word !== 'false' && word !== 'null' && !number.test(word)) throw invalid(from)
   return at
 }
@@ -175,7 +174,14 @@ function skipScalar(bytes: Buffer, from: number, to: number): number {
 const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 function isScalarByte(byte: number): boolean {
-  return (byte >= 0x30 && byte <= 0x39) || (byte >= 0x61 && byte <= 0x7a) || byte === 0x2d || byte === 0x2b || byte === 0x2e || byte === 0x45
+  return (
+    (byte >= 0x30 && byte <= 0x39) ||
+    (byte >= 0x61 && byte <= 0x7a) ||
+    byte === 0x2d ||
+    byte === 0x2b ||
+    byte === 0x2e ||
+    byte === 0x45
+  )
 }
 
 function invalid(at: number): JsonError {

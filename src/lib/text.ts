@@ -6,7 +6,8 @@ export function toVisible(text: string): string {
   })
 }
 
-const invisible = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu
+const invisible =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu
 
 /** The known word nearest to a mistyped one, if any is near enough to be meant. */
 export function nearest(word: string, known: readonly string[]): string | undefined {

@@ -1,0 +1,24 @@
+import { z } from 'zod'
+import { ConnectionState } from './server.ts'
+
+export const Status = z.object({
+  healthy: z.boolean().describe('false when any enabled server is not connected, or the record cannot be written'),
+  version: z.string(),
+  instance: z.string(),
+  url: z.string(),
+  startedAt: z.string(),
+  uptimeMs: z.number(),
+  storage: z.object({ kind: z.enum(['sqlite', 'postgresql']), healthy: z.boolean() }),
+  config: z.object({ file: z.string(), problems: z.array(z.string()) }),
+  servers: z.array(
+    z.object({
+      name: z.string(),
+      scope: z.string(),
+      state: ConnectionState,
+      tools: z.int(),
+      error: z.string().optional(),
+    }),
+  ),
+  calls: z.object({ running: z.int() }),
+})
+export type Status = z.infer<typeof Status>

@@ -1,0 +1,41 @@
+import type { CallOptions, CallOutcome, CallRequest } from '../calls/calls.ts'
+import type { ViewSelector } from '../catalog/catalog.ts'
+import type { ConfigStore } from '../config/config.ts'
+import type { Call } from '../contract/call.ts'
+import type { EventTable } from '../contract/events.ts'
+import type { Principal } from '../contract/principal.ts'
+import type { ScopeKey } from '../contract/scope.ts'
+import type { Server, ServerDefinition, ServerDetail, Validation } from '../contract/server.ts'
+import type { Status } from '../contract/status.ts'
+import type { Tool } from '../contract/tool.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { Emitter } from '../lib/emitter.ts'
+import type { Storage } from '../storage/storage.ts'
+
+/** A running gateway, as the surfaces and embedding programs see it. They translate; the work is here. */
+export type Gateway = {
+  readonly instance: string
+  readonly version: string
+  readonly config: ConfigStore
+  readonly identity: Identity
+  readonly events: Emitter<EventTable>
+  readonly calls: Storage['calls']
+  readonly audit: Storage['audit']
+  status(): Status
+  listServers(): Server[]
+  getServer(name: string, scope?: ScopeKey): ServerDetail
+  /** Answers after the first attempt to connect, with its state and tools. */
+  addServer(principal: Principal, change: ServerChange): Promise<ServerDetail>
+  changeServer(principal: Principal, change: ServerChange): Promise<ServerDetail>
+  removeServer(principal: Principal, name: string, scope?: ScopeKey): Promise<void>
+  enableServer(principal: Principal, name: string, enabled: boolean, scope?: ScopeKey): Promise<ServerDetail>
+  reconnectServer(principal: Principal, name: string, scope?: ScopeKey): Promise<ServerDetail>
+  serverLogs(name: string, scope?: ScopeKey): { lines: string[]; dropped: number }
+  validateServer(definition: ServerDefinition, signal: AbortSignal): Promise<Validation>
+  listTools(principal: Principal, selector: ViewSelector): Tool[]
+  call(request: CallRequest, options: CallOptions): Promise<CallOutcome>
+  findCall(id: string): Promise<Call | undefined>
+  close(): Promise<void>
+}
+
+export type ServerChange = { name: string; definition: ServerDefinition; scope?: ScopeKey }

@@ -1,0 +1,335 @@
+import { GatewayError, toGatewayError } from '../contract/errors.ts'
+import type { ConnectionState, ServerDefinition, ServerFailure } from '../contract/server.ts'
+import { type BackoffSettings, backoffDelay } from '../lib/backoff.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import { createRingBuffer, type RingBuffer } from '../lib/ring-buffer.ts'
+import type { Implementation } from '../wire/codec.ts'
+import type { EgressRules } from './egress.ts'
+import { toFailure } from './failure.ts'
+import type { Link, LinkParts, Way } from './link.ts'
+import { type ListLimits, type RawList, readTools } from './listing.ts'
+import { negotiate } from './negotiate.ts'
+import type { ChildRecords } from './stdio.ts'
+
+/** How patient the supervisor is; tests shorten it. */
+export type SupervisionSettings = {
+  readonly backoff: BackoffSettings
+  /** A link that lasts shorter than this has not proven anything. */
+  readonly stableMs: number
+  /** So many short links in a row park the server. */
+  readonly flaps: number
+  readonly idleMs: number
+  readonly proofTimeoutMs: number
+  readonly refreshMs: number
+}
+
+export const defaultSupervision: SupervisionSettings = {
+  backoff: { first: 500, most: 60_000, factor: 2 },
+  stableMs: 30_000,
+  flaps: 5,
+  idleMs: 30_000,
+  proofTimeoutMs: 10_000,
+  refreshMs: 200,
+}
+
+export type ConnectionParts = {
+  readonly id: string
+  readonly instance: string
+  readonly client: Implementation
+  readonly clock: Clock
+  readonly log: Log
+  readonly children: ChildRecords
+  readonly limits: ListLimits & { readonly message: number }
+  readonly egress: EgressRules
+  readonly supervision: SupervisionSettings
+  /** Resolves `${NAME}`; throws `variable-missing`. */
+  resolve(definition: ServerDefinition): ServerDefinition
+  /** What must have ended before this one may start. */
+  readonly after: Promise<void>
+  recall(): Promise<Way | undefined>
+  remember(way: Way): void
+  onChange(): void
+  onTools(): void
+}
+
+export type ConnectionStatus = {
+  readonly state: ConnectionState
+  readonly since: number
+  readonly failure: ServerFailure | undefined
+  readonly lastSuccessAt: number | undefined
+  readonly link: Link | undefined
+  readonly attempt: number
+  readonly nextAttemptAt: number | undefined
+  readonly progress: string | undefined
+  readonly tools: RawList | undefined
+}
+
+/** One server, kept connected. */
+export type Connection = {
+  status(): ConnectionStatus
+  readonly logs: RingBuffer
+  /** The open link, or the reason why there is none. */
+  link(): Link
+  /** A call found the server gone: the link is given up and made anew. */
+  suspect(link: Link, error: GatewayError): void
+  /** Tries now, from a clean slate. */
+  reconnect(): void
+  /** Resolves when an attempt under way, or due now, has ended one way or the other. */
+  settled(signal: AbortSignal): Promise<void>
+  close(): Promise<void>
+}
+
+const downloaders = new Set(['npx', 'uvx', 'uv', 'pipx', 'bunx', 'bun', 'pnpm', 'yarn', 'deno', 'docker', 'podman'])
+
+export function createConnection(definition: ServerDefinition, parts: ConnectionParts): Connection {
+  const { clock, supervision } = parts
+  const logs = createRingBuffer(256 * 1024)
+  let status: ConnectionStatus = {
+    state: definition.enabled ? 'connecting' : 'disabled',
+    since: clock.now(),
+    failure: undefined,
+    lastSuccessAt: undefined,
+    link: undefined,
+    attempt: 0,
+    nextAttemptAt: undefined,
+    progress: undefined,
+    tools: undefined,
+  }
+  let life = new AbortController()
+  let running: Promise<void> = parts.after
+  let flaps = 0
+  let closed = false
+  let waiters: (() => void)[] = []
+  let refreshing: 'no' | 'yes' | 'again' = 'no'
+  let lose: (error: GatewayError) => void = () => {}
+
+  if (definition.enabled) start()
+  return { status: () => status, logs, link, suspect, reconnect, settled, close }
+
+  function start(): void {
+    life = new AbortController()
+    const { signal } = life
+    running = running.then(() => run(signal)).catch((error: unknown) => onDefect(error))
+  }
+
+  function set(change: Partial<ConnectionStatus>): void {
+    const since = change.state !== undefined && change.state !== status.state ? clock.now() : status.since
+    status = { ...status, ...change, since }
+    if (status.state !== 'connecting') wake()
+    parts.onChange()
+  }
+
+  function wake(): void {
+    const woken = waiters
+    waiters = []
+    for (const waiter of woken) waiter()
+  }
+
+  /** Attempts, one after the other, until it is closed or parked. */
+  async function run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const lost = await attempt(signal)
+      if (signal.aborted) return
+      if (isFinal(lost)) return set({ ...offline, state: stateOf(lost), failure: toFailure(lost, clock.now()) })
+      if (flaps >= supervision.flaps) return park(lost)
+      const wasConnected = status.link !== undefined
+      const delay = backoffDelay(wasConnected ? flaps + 1 : status.attempt, supervision.backoff)
+      set({
+        ...offline,
+        state: wasConnected ? 'disconnected' : 'failed',
+        failure: toFailure(lost, clock.now()),
+        nextAttemptAt: clock.now() + delay,
+      })
+      await pause(delay, signal)
+    }
+  }
+
+  /** One attempt and, if it succeeds, the whole life of its link. Returns why it is over. */
+  async function attempt(signal: AbortSignal): Promise<GatewayError> {
+    const lost = Promise.withResolvers<GatewayError>()
+    lose = lost.resolve
+    const again =
+      status.state === 'disconnected' ? 'connecting' : status.state === 'failed' ? 'connecting' : status.state
+    set({ state: again, attempt: status.attempt + 1, nextAttemptAt: undefined })
+    let link: Link | undefined
+    const stopProgress = showProgress()
+    try {
+      link = await open(signal, lost.resolve)
+      const tools = await readTools(link, parts.limits, { signal, timeoutMs: definition.timeout.connect })
+      parts.remember(link.way)
+      stopProgress()
+      const now = clock.now()
+      set({ state: 'connected', link, tools, failure: undefined, lastSuccessAt: now, attempt: 0, progress: undefined })
+      parts.onTools()
+      return await live(link, lost.promise, signal)
+    } catch (error) {
+      return toGatewayError(error)
+    } finally {
+      stopProgress()
+      if (link) await link.close()
+    }
+  }
+
+  async function open(signal: AbortSignal, onClose: (error: GatewayError) => void): Promise<Link> {
+    const resolved = parts.resolve(definition)
+    const linkParts: LinkParts = {
+      connection: parts.id,
+      definition: resolved,
+      client: parts.client,
+      instance: parts.instance,
+      clock,
+      egress: parts.egress,
+      logs,
+      children: parts.children,
+      maxMessageBytes: parts.limits.message,
+      proofTimeoutMs: supervision.proofTimeoutMs,
+      onToolsChanged: () => refresh(signal),
+      onClose,
+    }
+    const timeoutMs =
+      mayDownload(resolved) && status.lastSuccessAt === undefined
+        ? definition.timeout.start
+        : definition.timeout.connect
+    return negotiate(linkParts, { signal, timeoutMs, remembered: await parts.recall() })
+  }
+
+  /** While it lives: silence is questioned, and an end is judged by how long it lasted. */
+  async function live(link: Link, lost: Promise<GatewayError>, signal: AbortSignal): Promise<GatewayError> {
+    const since = clock.monotonic()
+    const ended = new AbortController()
+    const proof = Promise.withResolvers<GatewayError>()
+    const check = () => {
+      if (ended.signal.aborted) return
+      const idle = clock.monotonic() - link.lastHeardAt()
+      if (idle < supervision.idleMs) return void clock.after(supervision.idleMs - idle, check)
+      link.prove(ended.signal).then(
+        () => clock.after(supervision.idleMs, check),
+        (error: unknown) => proof.resolve(toGatewayError(error)),
+      )
+    }
+    clock.after(supervision.idleMs, check)
+    const onAbort = () => proof.resolve(new GatewayError('server-unavailable', 'The connection was closed'))
+    signal.addEventListener('abort', onAbort, { once: true })
+    const reason = await Promise.race([lost, proof.promise])
+    signal.removeEventListener('abort', onAbort)
+    ended.abort()
+    flaps = clock.monotonic() - since < supervision.stableMs ? flaps + 1 : 0
+    return reason
+  }
+
+  /** Many changes in a row are one refresh now and one when it is done. A failed one leaves what was known. */
+  function refresh(signal: AbortSignal): void {
+    if (refreshing !== 'no') {
+      refreshing = 'again'
+      return
+    }
+    refreshing = 'yes'
+    const { link } = status
+    const read = link
+      ? readTools(link, parts.limits, { signal, timeoutMs: definition.timeout.connect }).then((tools) => {
+          if (status.link !== link) return
+          set({ tools })
+          parts.onTools()
+        })
+      : Promise.resolve()
+    read
+      .catch((error: unknown) =>
+        parts.log.warn({ server: parts.id, code: toGatewayError(error).code }, 'list not refreshed'),
+      )
+      .finally(() =>
+        clock.after(supervision.refreshMs, () => {
+          const repeat = refreshing === 'again'
+          refreshing = 'no'
+          if (repeat && !signal.aborted) refresh(signal)
+        }),
+      )
+  }
+
+  function park(lost: GatewayError): void {
+    const failure = toFailure(lost, clock.now())
+    const message = `${failure.message}; it came and went ${flaps} times, so it is left alone`
+    const hint = 'Mend the server, then `sallyport servers reconnect NAME`, or change its configuration.'
+    set({ ...offline, state: 'failed', failure: { ...failure, message, hint } })
+  }
+
+  function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const cancel = clock.after(milliseconds, resolve)
+    signal.addEventListener('abort', () => {
+      cancel()
+      resolve()
+    })
+    return promise
+  }
+
+  function showProgress(): () => void {
+    const since = clock.monotonic()
+    let cancel = clock.after(1000, tick)
+    function tick(): void {
+      const seconds = Math.round((clock.monotonic() - since) / 1000)
+      const download = definition.transport === 'stdio' && mayDownload(definition) ? ', it may be downloading' : ''
+      set({ progress: `starting for ${seconds} s${download}` })
+      cancel = clock.after(1000, tick)
+    }
+    return () => cancel()
+  }
+
+  function link(): Link {
+    if (status.link) return status.link
+    const why = status.failure ? `: ${status.failure.message}` : ''
+    throw new GatewayError('server-unavailable', `The server is ${status.state}${why}`, {
+      state: status.state,
+      sent: false,
+    })
+  }
+
+  function suspect(suspected: Link, error: GatewayError): void {
+    if (status.link === suspected) lose(error)
+  }
+
+  function reconnect(): void {
+    if (closed || !definition.enabled) return
+    life.abort()
+    flaps = 0
+    set({ ...offline, state: 'connecting', failure: undefined, attempt: 0 })
+    start()
+  }
+
+  function settled(signal: AbortSignal): Promise<void> {
+    if (status.state !== 'connecting') return Promise.resolve()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    waiters.push(resolve)
+    signal.addEventListener('abort', () => resolve(), { once: true })
+    return promise
+  }
+
+  async function close(): Promise<void> {
+    closed = true
+    life.abort()
+    await running
+    wake()
+  }
+
+  function onDefect(error: unknown): void {
+    parts.log.error({ server: parts.id, error: toGatewayError(error).message }, 'supervision of a server broke')
+    set({ ...offline, state: 'failed', failure: toFailure(error, clock.now()) })
+  }
+}
+
+const offline = { link: undefined, nextAttemptAt: undefined, progress: undefined } as const
+
+/** Waiting does not mend these: only a person does. */
+function isFinal(lost: GatewayError): boolean {
+  return lost.code === 'server-auth' || lost.code === 'variable-missing' || lost.code === 'egress-denied'
+}
+
+function stateOf(lost: GatewayError): ConnectionState {
+  return lost.code === 'server-auth' ? 'auth-required' : 'failed'
+}
+
+function mayDownload(definition: ServerDefinition): boolean {
+  if (definition.transport !== 'stdio') return false
+  const program = definition.command.split(/[\\/]/).at(-1) ?? ''
+  return downloaders.has(program.replace(/\.(cmd|exe)$/i, ''))
+}

@@ -1,0 +1,51 @@
+import { type GatewayError, toGatewayError } from '../contract/errors.ts'
+import type { FailureClass, ServerFailure } from '../contract/server.ts'
+import { toIso } from '../lib/clock.ts'
+
+const classes: Partial<Record<GatewayError['code'], FailureClass>> = {
+  'server-auth': 'auth',
+  'call-timeout': 'timeout',
+  'connect-failed': 'unreachable',
+  'egress-denied': 'config',
+  'variable-missing': 'config',
+  'config-invalid': 'config',
+  'spawn-failed': 'spawn',
+  'server-broken': 'protocol',
+  'server-refused': 'protocol',
+  'session-lost': 'protocol',
+  'result-too-large': 'protocol',
+  'limit-exceeded': 'unreachable',
+}
+
+/** What went wrong with a connection, on whose side, and what to do. */
+export function toFailure(error: unknown, now: number): ServerFailure {
+  const failure = toGatewayError(error)
+  return {
+    code: failure.code,
+    class: classOf(failure),
+    message: failure.message,
+    hint: hintOf(failure),
+    at: toIso(now),
+  }
+}
+
+function classOf(failure: GatewayError): FailureClass {
+  // A program that ends before it has said anything could as well not have been started.
+  if (failure.code === 'server-broken' && 'exitCode' in failure.details) return 'spawn'
+  const { status } = failure.details
+  if (failure.code === 'connect-failed' && typeof status === 'number' && status < 500) return 'protocol'
+  return classes[failure.code] ?? 'unknown'
+}
+
+function hintOf(failure: GatewayError): string {
+  if (failure.code === 'call-timeout') return 'Raise `timeout.connect` (or `timeout.start`) if the server needs longer.'
+  if (failure.code === 'connect-failed' && failure.details.errno === 'ECONNREFUSED') {
+    return 'Nothing listens at this address: start the server, or correct `url`.'
+  }
+  if (failure.code === 'connect-failed')
+    return 'Check `url`, and that the server is running and can be reached from here.'
+  if (failure.code === 'server-broken' && 'exitCode' in failure.details) {
+    return 'Start the command by hand to see why it ends; `sallyport servers logs NAME` shows what it printed.'
+  }
+  return failure.entry.hint
+}

@@ -1,0 +1,39 @@
+import { GatewayError } from '../contract/errors.ts'
+import type { JsonValue } from '../contract/json.ts'
+import { errorFacts } from '../wire/legacy.ts'
+import type { Link } from './link.ts'
+
+/** What a server lists, raw. `incomplete` says why it is not all of it. */
+export type RawList = { readonly items: readonly JsonValue[]; readonly incomplete: string | undefined }
+
+export type ListLimits = { readonly pages: number; readonly items: number; readonly bytes: number }
+
+/** Reads a list page by page. A server that never ends it is cut, and the cut is told. */
+export async function readTools(
+  link: Link,
+  limits: ListLimits,
+  options: { signal: AbortSignal; timeoutMs: number },
+): Promise<RawList> {
+  if (link.facts.capabilities.tools === undefined) return { items: [], incomplete: undefined }
+  const items: JsonValue[] = []
+  const seen = new Set<string>()
+  let cursor: string | undefined
+  let bytes = 0
+  for (let page = 1; page <= limits.pages; page++) {
+    const answer = await link.request('tools/list', cursor === undefined ? {} : { cursor }, options)
+    if (answer.kind === 'error')
+      throw new GatewayError('server-refused', 'The server refused to list its tools', errorFacts(answer))
+    bytes += answer.bytes.length
+    const { tools, nextCursor } = answer.value()
+    if (!Array.isArray(tools)) throw new GatewayError('server-broken', 'The list of tools is not a list')
+    items.push(...tools.slice(0, limits.items - items.length))
+    // An empty cursor is a cursor: only a missing one ends the list.
+    if (typeof nextCursor !== 'string') return { items, incomplete: undefined }
+    if (items.length >= limits.items) return { items, incomplete: `more than ${limits.items} tools` }
+    if (bytes >= limits.bytes) return { items, incomplete: `more than ${limits.bytes} bytes` }
+    if (seen.has(nextCursor)) return { items, incomplete: 'the same page again and again' }
+    seen.add(nextCursor)
+    cursor = nextCursor
+  }
+  return { items, incomplete: `more than ${limits.pages} pages` }
+}

@@ -1,0 +1,53 @@
+import { GatewayError, toGatewayError } from '../contract/errors.ts'
+import { type Link, type LinkParts, openLink, type Way, type WayToTry } from './link.ts'
+
+export type NegotiateOptions = {
+  readonly signal: AbortSignal
+  readonly timeoutMs: number
+  /** What worked the last time. */
+  readonly remembered: Way | undefined
+}
+
+/** Finds the newest way that a server understands: what worked before first, then newest to oldest. */
+export async function negotiate(parts: LinkParts, options: NegotiateOptions): Promise<Link> {
+  let first: GatewayError | undefined
+  for (const way of waysOf(parts.definition.transport, options.remembered)) {
+    try {
+      return await openLink(way, parts, options)
+    } catch (error) {
+      options.signal.throwIfAborted()
+      const failure = toGatewayError(error)
+      if (!mayTryOther(failure)) throw failure
+      first = informative(first, failure)
+    }
+  }
+  throw first ?? new GatewayError('internal', 'No way to the server was tried')
+}
+
+function waysOf(transport: 'stdio' | 'http' | 'sse', remembered: Way | undefined): readonly WayToTry[] {
+  if (transport === 'sse') return ['sse']
+  // A program that ends itself over a question it does not know is started again and asked in the older era.
+  if (transport === 'stdio') return remembered === undefined ? ['probe', 'legacy'] : [remembered, 'probe']
+  const all: readonly Way[] = ['modern', 'legacy', 'sse']
+  if (remembered === undefined) return all
+  return [remembered, ...all.filter((way) => way !== remembered)]
+}
+
+/** A server that is not there, or wants credentials, will not be there in another era either. */
+function mayTryOther(failure: GatewayError): boolean {
+  if (failure.code === 'server-auth' || failure.code === 'spawn-failed' || failure.code === 'egress-denied')
+    return false
+  if (failure.code === 'connect-failed') return typeof failure.details.status === 'number' && !isRedirect(failure)
+  return failure.code !== 'call-timeout'
+}
+
+function isRedirect(failure: GatewayError): boolean {
+  const { status } = failure.details
+  return typeof status === 'number' && status >= 300 && status < 400
+}
+
+/** Of several failures the one that tells most: what the older era said usually does. */
+function informative(before: GatewayError | undefined, failure: GatewayError): GatewayError {
+  if (!before) return failure
+  return failure.code === 'connect-failed' ? before : failure
+}

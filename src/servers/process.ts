@@ -1,0 +1,110 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { type Clock, sleep } from '../lib/clock.ts'
+
+/** In every child's environment: proves to a later gateway that a process belongs to a dead one. */
+export const instanceMarker = 'SALLYPORT_INSTANCE'
+
+/** A process as the system knows it; a number alone may have been given to another process meanwhile. */
+export type ProcessIdentity = { readonly pid: number; readonly bootId: string; readonly startTime: string }
+
+const inherited = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'LC_CTYPE', 'TZ', 'TMPDIR', 'TERM']
+const inheritedOnWindows = ['APPDATA', 'LOCALAPPDATA', 'PATHEXT', 'PROGRAMFILES', 'SYSTEMROOT', 'TEMP', 'USERPROFILE']
+
+/** Nothing of the gateway's own environment but what a program needs to start at all. */
+export function childEnvironment(
+  own: Readonly<Record<string, string>>,
+  instance: string,
+  from: NodeJS.ProcessEnv = process.env,
+): Record<string, string> {
+  const names = process.platform === 'win32' ? [...inherited, ...inheritedOnWindows] : inherited
+  const base: Record<string, string> = {}
+  for (const name of names) {
+    const value = from[name]
+    if (value !== undefined) base[name] = value
+  }
+  return { ...base, ...own, [instanceMarker]: instance }
+}
+
+export async function readBootId(): Promise<string> {
+  const text = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '')
+  return text.trim()
+}
+
+type ProcessStat = { readonly state: string; readonly group: number; readonly startTime: string }
+
+/** Undefined where there is no such process, or no /proc. */
+export async function readProcessStat(pid: number): Promise<ProcessStat | undefined> {
+  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
+  // The name in parentheses may contain blanks and parentheses itself: fields are counted behind the last one.
+  const fields = text?.slice(text.lastIndexOf(')') + 2).split(' ')
+  const [state, , group] = fields ?? []
+  const startTime = fields?.[19]
+  if (state === undefined || group === undefined || startTime === undefined) return undefined
+  return { state, group: Number(group), startTime }
+}
+
+async function hasMarker(pid: number, instance: string): Promise<boolean> {
+  const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')
+  return environment.split('\0').includes(`${instanceMarker}=${instance}`)
+}
+
+/** Living members of a process group; zombies are dead, only nobody has asked about them yet. */
+async function groupMembers(group: number): Promise<number[]> {
+  const entries = await readdir('/proc').catch(() => [])
+  const members: number[] = []
+  for (const entry of entries) {
+    if (!/^\d+$/.test(entry)) continue
+    const stat = await readProcessStat(Number(entry))
+    if (stat && stat.group === group && stat.state !== 'Z' && stat.state !== 'X') members.push(Number(entry))
+  }
+  return members
+}
+
+/** False when nobody was there to receive it. */
+export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    process.kill(-group, signal)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** SIGKILL to a whole group, and the proof that it is gone. */
+export async function killGroup(group: number, clock: Clock): Promise<void> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    if (!signalGroup(group, 'SIGKILL')) return
+    if (process.platform === 'linux' && (await groupMembers(group)).length === 0) return
+    await sleep(clock, 20, never)
+  }
+}
+
+const never = new AbortController().signal
+
+export type Orphan = {
+  readonly pid: number
+  readonly instance: string
+  readonly bootId: string
+  readonly startTime: string
+}
+
+/**
+ * Ends what a dead gateway left behind, and nothing else: same boot, same start time, and the dead instance's
+ * marker in the environment. Where the leader is gone, members of its group are checked one by one.
+ */
+export async function endOrphan(orphan: Orphan, clock: Clock): Promise<boolean> {
+  if (process.platform !== 'linux' || orphan.bootId !== (await readBootId())) return false
+  const leader = await readProcessStat(orphan.pid)
+  if (leader && leader.startTime === orphan.startTime && (await hasMarker(orphan.pid, orphan.instance))) {
+    await killGroup(orphan.pid, clock)
+    return true
+  }
+  if (leader && leader.startTime !== orphan.startTime) return false
+  let ended = false
+  for (const pid of await groupMembers(orphan.pid)) {
+    if (!(await hasMarker(pid, orphan.instance))) continue
+    process.kill(pid, 'SIGKILL')
+    ended = true
+  }
+  return ended
+}

@@ -1,0 +1,250 @@
+import type { ConnectionSpec } from '../config/config.ts'
+import { GatewayError, toGatewayError } from '../contract/errors.ts'
+import type { Permit } from '../contract/permit.ts'
+import type { Server, ServerDefinition } from '../contract/server.ts'
+import { type Clock, toIso } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import { createRingBuffer } from '../lib/ring-buffer.ts'
+import type { Answer } from '../wire/answer.ts'
+import { gatewayName, type ServerFacts } from '../wire/codec.ts'
+import type { Progress } from '../wire/peer.ts'
+import { type Connection, createConnection, defaultSupervision, type SupervisionSettings } from './connection.ts'
+import type { Way } from './link.ts'
+import { type RawList, readTools } from './listing.ts'
+import { negotiate } from './negotiate.ts'
+import { endOrphan, type Orphan } from './process.ts'
+import type { ChildRecords } from './stdio.ts'
+
+export type { SupervisionSettings } from './connection.ts'
+export { toFailure } from './failure.ts'
+export type { RawList } from './listing.ts'
+
+/** Everything about a server but what the catalog makes of its tools. */
+export type ServerLinkStatus = Omit<Server, 'tools' | 'setAside'>
+
+export type SendOptions = {
+  readonly signal: AbortSignal
+  readonly onProgress?: ((progress: Progress) => void) | undefined
+  readonly onLate?: (() => void) | undefined
+  readonly onResent?: (() => void) | undefined
+}
+
+export type Servers = {
+  /** Connects what is new, replaces what differs, drops what is gone; the rest keeps its link and its calls. */
+  reconcile(specs: readonly ConnectionSpec[]): void
+  list(): ServerLinkStatus[]
+  find(id: string): ServerLinkStatus | undefined
+  /** What the server listed last; undefined while it has nothing to offer. */
+  tools(id: string): RawList | undefined
+  logs(id: string): { lines: string[]; dropped: number }
+  /** The last step of a call. Only a claimed call gets here. */
+  send(permit: Permit, options: SendOptions): Promise<Answer>
+  reconnect(id: string): void
+  settled(id: string, signal: AbortSignal): Promise<void>
+  /** Tries a definition beside the others and lets go of it again. */
+  trial(definition: ServerDefinition, signal: AbortSignal): Promise<{ facts: ServerFacts; tools: RawList }>
+  close(): Promise<void>
+}
+
+export type ServersParts = {
+  readonly instance: string
+  readonly version: string
+  readonly clock: Clock
+  readonly log: Log
+  readonly children: ChildRecords
+  readonly memory: { get(key: string): Promise<string | undefined>; set(key: string, value: string): void }
+  readonly supervision?: Partial<SupervisionSettings>
+  readonly limits: { readonly message: number; readonly tools: number }
+  egressAllow(): readonly string[]
+  resolve(definition: ServerDefinition): ServerDefinition
+  onChange(id: string): void
+  onTools(id: string): void
+}
+
+type Entry = { spec: ConnectionSpec; readonly connection: Connection }
+
+const maxListPages = 1000
+const maxListBytes = 64 * 1024 * 1024
+
+export function createServers(parts: ServersParts): Servers {
+  const { clock } = parts
+  const entries = new Map<string, Entry>()
+  const endings = new Map<string, Promise<void>>()
+  const supervision = { ...defaultSupervision, ...parts.supervision }
+  const client = { name: gatewayName, version: parts.version }
+  const listLimits = { pages: maxListPages, items: parts.limits.tools, bytes: maxListBytes }
+  let closed = false
+
+  return { reconcile, list, find, tools, logs, send, reconnect, settled, trial, close }
+
+  function reconcile(specs: readonly ConnectionSpec[]): void {
+    if (closed) return
+    const wanted = new Map(specs.map((spec) => [spec.id, spec]))
+    for (const [id, entry] of entries) {
+      const spec = wanted.get(id)
+      if (!spec || !isSameLink(spec, entry.spec)) drop(id, entry)
+    }
+    for (const spec of specs) {
+      const entry = entries.get(spec.id)
+      if (entry) entry.spec = spec
+      if (!entry) entries.set(spec.id, { spec, connection: connect(spec) })
+    }
+  }
+
+  function drop(id: string, entry: Entry): void {
+    entries.delete(id)
+    const ending = entry.connection.close().finally(() => {
+      if (endings.get(id) === ending) endings.delete(id)
+    })
+    endings.set(id, ending)
+    parts.onTools(id)
+  }
+
+  function connect(spec: ConnectionSpec): Connection {
+    const memoryKey = `way:${spec.id}:${spec.fingerprint}`
+    return createConnection(spec.definition, {
+      id: spec.id,
+      instance: parts.instance,
+      client,
+      clock,
+      log: parts.log,
+      children: parts.children,
+      limits: { ...listLimits, message: parts.limits.message },
+      egress: { privateAllowed: true, allow: parts.egressAllow() },
+      supervision,
+      resolve: parts.resolve,
+      after: endings.get(spec.id) ?? Promise.resolve(),
+      recall: async () => toWay(await parts.memory.get(memoryKey)),
+      remember: (way) => parts.memory.set(memoryKey, way),
+      onChange: () => parts.onChange(spec.id),
+      onTools: () => parts.onTools(spec.id),
+    })
+  }
+
+  function list(): ServerLinkStatus[] {
+    return [...entries.values()].map(toStatus)
+  }
+
+  function find(id: string): ServerLinkStatus | undefined {
+    const entry = entries.get(id)
+    return entry && toStatus(entry)
+  }
+
+  /** A short interruption leaves the tools in place; a server that is given up takes them along. */
+  function tools(id: string): RawList | undefined {
+    const status = entries.get(id)?.connection.status()
+    if (!status || status.state === 'disabled' || status.state === 'auth-required') return undefined
+    if (status.state === 'failed' && status.nextAttemptAt === undefined) return undefined
+    return status.tools
+  }
+
+  function logs(id: string): { lines: string[]; dropped: number } {
+    const { connection } = get(id)
+    return { lines: connection.logs.lines(), dropped: connection.logs.dropped() }
+  }
+
+  async function send(permit: Permit, options: SendOptions): Promise<Answer> {
+    const { spec, connection } = get(permit.connection)
+    const link = connection.link()
+    const { timeout } = spec.definition
+    try {
+      return await link.request(
+        permit.method,
+        { name: permit.original, arguments: permit.arguments },
+        { ...options, timeoutMs: timeout.call, maximumMs: timeout.maximum, meta: permit.meta },
+      )
+    } catch (error) {
+      const failure = toGatewayError(error)
+      if (failure.code === 'connect-failed' || failure.code === 'server-auth') connection.suspect(link, failure)
+      throw failure
+    }
+  }
+
+  function reconnect(id: string): void {
+    get(id).connection.reconnect()
+  }
+
+  function settled(id: string, signal: AbortSignal): Promise<void> {
+    return get(id).connection.settled(signal)
+  }
+
+  async function trial(
+    definition: ServerDefinition,
+    signal: AbortSignal,
+  ): Promise<{ facts: ServerFacts; tools: RawList }> {
+    const timeoutMs = definition.transport === 'stdio' ? definition.timeout.start : definition.timeout.connect
+    const lost = Promise.withResolvers<never>()
+    const linkParts = {
+      connection: 'trial',
+      definition: parts.resolve(definition),
+      client,
+      instance: parts.instance,
+      clock,
+      egress: { privateAllowed: true, allow: parts.egressAllow() },
+      logs: createRingBuffer(16 * 1024),
+      children: parts.children,
+      maxMessageBytes: parts.limits.message,
+      proofTimeoutMs: supervision.proofTimeoutMs,
+      onToolsChanged() {},
+      onClose: lost.reject,
+    }
+    lost.promise.catch(() => {})
+    const link = await negotiate(linkParts, { signal, timeoutMs, remembered: undefined })
+    try {
+      const limits = { signal, timeoutMs: definition.timeout.connect }
+      const tools = await Promise.race([readTools(link, listLimits, limits), lost.promise])
+      return { facts: link.facts, tools }
+    } finally {
+      await link.close()
+    }
+  }
+
+  async function close(): Promise<void> {
+    closed = true
+    const ending = [...entries.values()].map(({ connection }) => connection.close())
+    await Promise.all([...ending, ...endings.values()])
+  }
+
+  function get(id: string): Entry {
+    const entry = entries.get(id)
+    if (entry) return entry
+    throw new GatewayError('server-not-found', `No server is named ${id}`, { sent: false })
+  }
+}
+
+/** Ends what gateways that died left running. Returns how many process groups that were. */
+export async function endOrphans(orphans: readonly Orphan[], clock: Clock): Promise<number> {
+  const ended = await Promise.all(orphans.map((orphan) => endOrphan(orphan, clock)))
+  return ended.filter(Boolean).length
+}
+
+function isSameLink(a: ConnectionSpec, b: ConnectionSpec): boolean {
+  return a.fingerprint === b.fingerprint && a.definition.enabled === b.definition.enabled
+}
+
+function toWay(text: string | undefined): Way | undefined {
+  return text === 'modern' || text === 'legacy' || text === 'sse' ? text : undefined
+}
+
+function toStatus({ spec, connection }: Entry): ServerLinkStatus {
+  const status = connection.status()
+  const { link, failure, lastSuccessAt, nextAttemptAt, progress } = status
+  return {
+    id: spec.id,
+    name: spec.name,
+    scope: spec.scope,
+    transport: spec.definition.transport,
+    enabled: spec.definition.enabled,
+    state: status.state,
+    since: toIso(status.since),
+    complete: status.tools?.incomplete === undefined,
+    ...(spec.definition.description !== undefined && { description: spec.definition.description }),
+    ...(failure && { error: failure }),
+    ...(lastSuccessAt !== undefined && { lastSuccessAt: toIso(lastSuccessAt) }),
+    ...(link && { protocol: link.facts.revision }),
+    ...(link?.facts.serverInfo && { serverInfo: link.facts.serverInfo }),
+    ...(status.attempt > 0 && { attempt: status.attempt }),
+    ...(nextAttemptAt !== undefined && { nextAttemptAt: toIso(nextAttemptAt) }),
+    ...(progress !== undefined && { progress }),
+  }
+}

@@ -1,0 +1,182 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { stripVTControlCharacters } from 'node:util'
+import { GatewayError } from '../contract/errors.ts'
+import type { StdioServer } from '../contract/server.ts'
+import { type Clock, sleep } from '../lib/clock.ts'
+import type { RingBuffer } from '../lib/ring-buffer.ts'
+import { createLineReader, idOfLongLine } from '../wire/lines.ts'
+import type { Outgoing } from '../wire/peer.ts'
+import type { CarrierParts, ServerCarrier } from './carrier.ts'
+import { childEnvironment, killGroup, readBootId, readProcessStat, signalGroup } from './process.ts'
+
+export type StdioParts = CarrierParts & {
+  readonly definition: StdioServer
+  readonly instance: string
+  readonly clock: Clock
+  readonly logs: RingBuffer
+  readonly children: ChildRecords
+}
+
+/** Remembers children in storage, so that the next start can end what this one could not. */
+export type ChildRecords = {
+  add(child: { pid: number; bootId: string; startTime: string; connection: string }): Promise<void>
+  remove(pid: number): Promise<void>
+}
+
+const maxQueuedBytes = 16 * 1024 * 1024
+const stderrPerWindow = 2 * 1024 * 1024
+const stderrWindowMs = 100
+const quietEndMs = 1000
+const askedEndMs = 2000
+
+/** A child process that speaks in lines. Its whole process group ends with it. */
+export async function openStdio(parts: StdioParts, connection: string): Promise<ServerCarrier> {
+  const { definition, clock } = parts
+  const child = spawn(definition.command, definition.args, {
+    cwd: definition.cwd,
+    env: childEnvironment(definition.env, parts.instance),
+    stdio: ['pipe', 'pipe', 'pipe'],
+    detached: true,
+    shell: false,
+    windowsHide: true,
+  })
+  const group = await started(child, definition)
+  const exited = once(child, 'exit')
+  const recorded = record(parts, group, connection)
+  readStdout(child, parts)
+  readStderr(child, parts)
+  const queue = createWriteQueue(child)
+  let ending: Promise<void> | undefined
+
+  child.on('exit', (code, signal) => {
+    const how = signal === null ? `with code ${code}` : `by ${signal}`
+    parts.onClose(new GatewayError('server-broken', `The program ended ${how}`, { exitCode: code ?? undefined }))
+    close()
+  })
+
+  function close(): Promise<void> {
+    ending ??= end()
+    return ending
+  }
+
+  /** Asks by closing its input, then by SIGTERM, then ends the group for good; grandchildren included. */
+  async function end(): Promise<void> {
+    queue.close()
+    child.stdin?.end()
+    if (!(await within(exited, quietEndMs, clock)) && signalGroup(group, 'SIGTERM')) {
+      await within(exited, askedEndMs, clock)
+    }
+    await killGroup(group, clock)
+    child.stdout?.destroy()
+    child.stderr?.destroy()
+    await recorded
+    await parts.children.remove(group).catch(() => {})
+  }
+
+  return { send: queue.send, close, listen: undefined, endSession: async () => {}, pid: group }
+}
+
+async function started(child: ChildProcess, definition: StdioServer): Promise<number> {
+  child.stdin?.on('error', () => {}) // a child that closes its input is noticed by its exit or by a deadline
+  if (child.pid !== undefined) return child.pid
+  const [error]: unknown[] = await once(child, 'error').catch((thrown: unknown) => [thrown])
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+  throw new GatewayError('spawn-failed', `${definition.command} could not be started (${code})`, { errno: code })
+}
+
+async function record(parts: StdioParts, pid: number, connection: string): Promise<void> {
+  const [bootId, stat] = await Promise.all([readBootId(), readProcessStat(pid)])
+  if (!stat) return
+  await parts.children.add({ pid, bootId, startTime: stat.startTime, connection }).catch(() => {})
+}
+
+async function within(done: Promise<unknown>, milliseconds: number, clock: Clock): Promise<boolean> {
+  const controller = new AbortController()
+  const late = sleep(clock, milliseconds, controller.signal).then(
+    () => false,
+    () => false,
+  )
+  const result = await Promise.race([done.then(() => true), late])
+  controller.abort()
+  return result
+}
+
+function readStdout(child: ChildProcess, parts: StdioParts): void {
+  const reader = createLineReader({
+    maxBytes: parts.maxMessageBytes,
+    onLine: (line) => parts.onMessage(line, undefined),
+    onLongLine(line) {
+      const id = idOfLongLine(line)
+      const message = `The answer has ${line.bytes} bytes, more than ${parts.maxMessageBytes}`
+      if (id !== undefined) parts.onTooLong(id, new GatewayError('result-too-large', message, { sent: true }))
+    },
+  })
+  child.stdout?.on('data', (chunk: Buffer) => reader.push(chunk))
+}
+
+/** Keeps the last words of a program. One that floods is read in measured portions and waits for the rest. */
+function readStderr(child: ChildProcess, parts: StdioParts): void {
+  const reader = createLineReader({
+    maxBytes: 16 * 1024,
+    onLine: (line) => parts.logs.push(stripVTControlCharacters(line.toString('utf8'))),
+    onLongLine: (line) => parts.logs.push(stripVTControlCharacters(`${line.head.toString('utf8')}…`)),
+  })
+  let windowBytes = 0
+  child.stderr?.on('data', (chunk: Buffer) => {
+    reader.push(chunk)
+    windowBytes += chunk.length
+    if (windowBytes < stderrPerWindow) return
+    child.stderr?.pause()
+    parts.clock.after(stderrWindowMs, () => {
+      windowBytes = 0
+      child.stderr?.resume()
+    })
+  })
+}
+
+type WriteQueue = { send(message: Outgoing): Promise<void>; close(): void }
+
+const newline = Buffer.from('\n')
+
+/** Gathers the lines of one tick into one write, and holds a bounded number of bytes while the child is not reading. */
+function createWriteQueue(child: ChildProcess): WriteQueue {
+  let waiting: Outgoing[] = []
+  let bytes = 0
+  let scheduled = false
+  let blocked = false
+  let open = true
+
+  const flush = () => {
+    scheduled = false
+    if (blocked || !open) return
+    const batch = waiting.filter((message) => !message.signal?.aborted)
+    waiting = []
+    bytes = 0
+    if (batch.length === 0) return
+    for (const message of batch) message.sent()
+    const chunk = Buffer.concat(batch.flatMap((message) => [message.body, newline]))
+    blocked = child.stdin?.write(chunk) === false
+  }
+  child.stdin?.on('drain', () => {
+    blocked = false
+    flush()
+  })
+  return {
+    async send(message) {
+      if (!open) throw new GatewayError('server-unavailable', 'The program is ending', { sent: false })
+      if (bytes + message.body.length > maxQueuedBytes) {
+        throw new GatewayError('server-broken', 'The program has stopped reading its input', { sent: false })
+      }
+      waiting.push(message)
+      bytes += message.body.length
+      if (scheduled) return
+      scheduled = true
+      process.nextTick(flush)
+    },
+    close() {
+      open = false
+      waiting = []
+    },
+  }
+}

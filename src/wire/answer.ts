@@ -1,0 +1,49 @@
+import type { JsonObject, JsonValue } from '../contract/json.ts'
+import { isObject, type Member, parseJson, scanObject } from '../lib/json.ts'
+
+/** What a server answered. Holds the bytes, and parses only if somebody needs to look inside. */
+export type Answer = {
+  readonly kind: 'result' | 'error'
+  /** The JSON of the result or of the error object, without the envelope. */
+  readonly bytes: Buffer
+  /** The members of the object, as positions in `bytes`. */
+  members(): readonly Member[]
+  value(): JsonObject
+}
+
+export function createAnswer(kind: Answer['kind'], bytes: Buffer): Answer {
+  let members: readonly Member[] | undefined
+  let value: JsonObject | undefined
+  return {
+    kind,
+    bytes,
+    members() {
+      members ??= scanObject(bytes)
+      return members
+    },
+    value() {
+      value ??= toObject(parseJson(bytes))
+      return value
+    },
+  }
+}
+
+export function toResultAnswer(result: JsonObject): Answer {
+  return createAnswer('result', Buffer.from(JSON.stringify(result)))
+}
+
+/** The raw JSON of one member of the result, if it is there. */
+export function memberText(answer: Answer, key: string): string | undefined {
+  const member = answer.members().find((candidate) => candidate.key === key)
+  return member && answer.bytes.toString('utf8', member.start, member.end)
+}
+
+/** A tool's own failure, which is a result that the model can read. */
+export function isToolError(answer: Answer): boolean {
+  return answer.kind === 'result' && memberText(answer, 'isError') === 'true'
+}
+
+function toObject(value: JsonValue): JsonObject {
+  if (isObject(value)) return value
+  throw new TypeError('An answer is an object')
+}

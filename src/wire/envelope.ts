@@ -1,0 +1,52 @@
+import { JsonError, type Member, scanObject } from '../lib/json.ts'
+
+/** Positions of a value in the bytes of its message. */
+export type Span = { readonly start: number; readonly end: number }
+
+/** One JSON-RPC message, looked at but not built. `id` is the raw JSON text, so that `1` and `"1"` stay apart. */
+export type Envelope =
+  | { readonly kind: 'request'; readonly id: string; readonly method: string; readonly params: Span | undefined }
+  | { readonly kind: 'notification'; readonly method: string; readonly params: Span | undefined }
+  | { readonly kind: 'result'; readonly id: string; readonly span: Span }
+  | { readonly kind: 'error'; readonly id: string; readonly span: Span }
+
+/** Throws a `JsonError` on anything that is not exactly one JSON-RPC message. */
+export function readEnvelope(bytes: Buffer): Envelope {
+  const found = byKey(scanObject(bytes))
+  const id = found.id && bytes.toString('utf8', found.id.start, found.id.end)
+  if (found.method) return toCall(bytes, found.method, id, found.params)
+  if (id === undefined) throw new JsonError('invalid', 'Neither a method nor an id')
+  if (found.result && !found.error) return { kind: 'result', id, span: found.result }
+  if (found.error && !found.result) return { kind: 'error', id, span: found.error }
+  throw new JsonError('invalid', 'An answer needs either a result or an error')
+}
+
+type Known = 'id' | 'method' | 'params' | 'result' | 'error'
+const known: ReadonlySet<string> = new Set<Known>(['id', 'method', 'params', 'result', 'error'])
+
+function isKnown(key: string): key is Known {
+  return known.has(key)
+}
+
+/** A doubled key would let one reader see another message than the next reader does. */
+function byKey(members: readonly Member[]): Partial<Record<Known, Member>> {
+  const found: Partial<Record<Known, Member>> = {}
+  for (const member of members) {
+    if (!isKnown(member.key)) continue
+    if (found[member.key]) throw new JsonError('invalid', `The key ${member.key} stands twice`)
+    found[member.key] = member
+  }
+  return found
+}
+
+function toCall(bytes: Buffer, method: Span, id: string | undefined, params: Span | undefined): Envelope {
+  const name: unknown = JSON.parse(bytes.toString('utf8', method.start, method.end))
+  if (typeof name !== 'string') throw new JsonError('invalid', 'The method must be text')
+  if (id === undefined) return { kind: 'notification', method: name, params }
+  if (!isUsableId(id)) throw new JsonError('invalid', 'The id must be text or a number')
+  return { kind: 'request', id, method: name, params }
+}
+
+function isUsableId(id: string): boolean {
+  return id.startsWith('"') || /^-?\d/.test(id)
+}

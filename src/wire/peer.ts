@@ -1,0 +1,293 @@
+import { GatewayError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { Clock } from '../lib/clock.ts'
+import { isObject, JsonError, parseJson } from '../lib/json.ts'
+import { type Answer, createAnswer } from './answer.ts'
+import type { ServerCodec } from './codec.ts'
+import { type Envelope, readEnvelope } from './envelope.ts'
+
+/** One message on its way to a server. */
+export type Outgoing = {
+  /** Our number of the request; absent for notifications and for answers to the server's own requests. */
+  readonly id: number | undefined
+  readonly body: Buffer
+  readonly headers: Readonly<Record<string, string>>
+  /** Aborted when nobody waits for the answer any more. */
+  readonly signal: AbortSignal | undefined
+  /** Called at the moment from which on the server may have seen something of it. */
+  sent(): void
+  /** Whether somebody still waits for an answer to it. */
+  waiting(): boolean
+}
+
+export type Carrier = {
+  /** Resolves when the carrier has done its part; a rejection fails this request alone. */
+  send(message: Outgoing): Promise<void>
+}
+
+export type Progress = { readonly progress: number; readonly total?: number; readonly message?: string }
+
+export type RequestOptions = {
+  readonly signal: AbortSignal
+  /** Milliseconds without progress. */
+  readonly timeoutMs: number
+  /** Milliseconds in all, whatever progress is reported. */
+  readonly maximumMs?: number
+  readonly meta?: JsonObject | undefined
+  readonly onProgress?: ((progress: Progress) => void) | undefined
+  /** The server answered after we had given up. */
+  readonly onLate?: (() => void) | undefined
+}
+
+export type PeerCounters = { unmatched: number; late: number; invalid: number }
+
+/** Our end of one conversation with a server: numbers its own requests and progress tokens, whoever asks. */
+export type Peer = {
+  request(method: string, params: JsonObject, options: RequestOptions): Promise<Answer>
+  notify(method: string, params: JsonObject): void
+  /** One message from the server. `origin` is the request on whose stream it came, where the carrier knows. */
+  receive(message: Buffer, origin?: number): void
+  fail(id: number, error: GatewayError): void
+  /** The answer to `id` was too long to keep. */
+  failRaw(id: string, error: GatewayError): void
+  inFlight(): number
+  readonly counters: PeerCounters
+  /** Fails everything in flight. */
+  close(error: GatewayError): void
+}
+
+export type PeerParts = {
+  readonly carrier: Carrier
+  readonly codec: ServerCodec
+  readonly clock: Clock
+  /** Whether giving up is told by a notification, or by closing the stream of the answer. */
+  readonly cancelsByClosing: boolean
+  onNotification(method: string, params: JsonObject): void
+  /** A request of the server; undefined means that we do not know the method. */
+  onRequest(method: string, params: JsonObject): JsonObject | undefined
+}
+
+type Pending = {
+  readonly options: RequestOptions
+  readonly controller: AbortController
+  sent: boolean
+  settle(outcome: Answer | GatewayError): void
+  touch(): void
+}
+
+const rememberedLate = 1000
+const maxServerRequests = 64
+
+export function createPeer(parts: PeerParts): Peer {
+  const { carrier, codec, clock } = parts
+  const pending = new Map<number, Pending>()
+  const given = new Map<number, (() => void) | undefined>()
+  const counters: PeerCounters = { unmatched: 0, late: 0, invalid: 0 }
+  let nextId = 1
+  let closed: GatewayError | undefined
+  let answering = 0
+
+  const peer: Peer = { request, notify, receive, fail, failRaw, inFlight: () => pending.size, counters, close }
+  return peer
+
+  function request(method: string, params: JsonObject, options: RequestOptions): Promise<Answer> {
+    if (closed) return Promise.reject(withSent(closed, false))
+    if (options.signal.aborted) return Promise.reject(cancelledError(false))
+    const id = nextId++
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+    const controller = new AbortController()
+    const started = clock.monotonic()
+    let cancelTimer = clock.after(options.timeoutMs, onTimeout)
+
+    const entry: Pending = {
+      options,
+      controller,
+      sent: false,
+      settle(outcome) {
+        if (!pending.delete(id)) return
+        cancelTimer()
+        options.signal.removeEventListener('abort', onAbort)
+        if (outcome instanceof GatewayError) reject(outcome)
+        if (!(outcome instanceof GatewayError)) resolve(outcome)
+      },
+      touch() {
+        const left = (options.maximumMs ?? options.timeoutMs) - (clock.monotonic() - started)
+        cancelTimer()
+        cancelTimer = clock.after(Math.max(0, Math.min(options.timeoutMs, left)), onTimeout)
+      },
+    }
+    function onAbort() {
+      giveUp(id, entry, cancelledError(entry.sent))
+    }
+    function onTimeout() {
+      giveUp(id, entry, timeoutError(options, entry.sent))
+    }
+    pending.set(id, entry)
+    options.signal.addEventListener('abort', onAbort, { once: true })
+
+    const shaped = codec.shape(params, { progressToken: options.onProgress ? id : undefined, meta: options.meta })
+    const message: Outgoing = {
+      id,
+      body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params: shaped })),
+      headers: codec.headers(method, params),
+      signal: controller.signal,
+      sent: () => {
+        entry.sent = true
+      },
+      waiting: () => pending.has(id),
+    }
+    carrier.send(message).catch((error: unknown) => entry.settle(toSendError(error, entry.sent)))
+    return promise
+  }
+
+  /** Nobody waits any more: the caller is told at once, the server is told if it may be working on it. */
+  function giveUp(id: number, entry: Pending, error: GatewayError): void {
+    if (!pending.has(id)) return
+    entry.settle(error)
+    given.set(id, entry.options.onLate)
+    for (const old of given.keys()) {
+      if (given.size <= rememberedLate) break
+      given.delete(old)
+    }
+    if (entry.sent && !parts.cancelsByClosing) {
+      notify('notifications/cancelled', { requestId: id, reason: error.message })
+    }
+    entry.controller.abort(error)
+  }
+
+  function notify(method: string, params: JsonObject): void {
+    if (closed) return
+    const shaped = codec.shape(params, { progressToken: undefined, meta: undefined })
+    sendQuietly(Buffer.from(JSON.stringify({ jsonrpc: '2.0', method, params: shaped })), codec.headers(method, params))
+  }
+
+  function receive(message: Buffer, origin?: number): void {
+    let envelope: Envelope
+    try {
+      envelope = readEnvelope(message)
+    } catch (error) {
+      if (!(error instanceof JsonError)) throw error
+      counters.invalid++
+      if (origin !== undefined) fail(origin, brokenError(error))
+      if (origin === undefined && error.fault === 'too-deep') failDeep(message, error)
+      return
+    }
+    if (envelope.kind === 'notification') return onNotification(message, envelope)
+    if (envelope.kind === 'request') return onRequest(message, envelope)
+    const id = toOwnId(envelope.id)
+    const entry = id === undefined ? undefined : pending.get(id)
+    if (id === undefined || !entry || (origin !== undefined && origin !== id)) return onUnmatched(id)
+    const bytes = message.subarray(envelope.span.start, envelope.span.end)
+    if (bytes[0] !== 0x7b) return entry.settle(brokenError(new JsonError('invalid', 'The result is not an object')))
+    entry.settle(createAnswer(envelope.kind, bytes))
+  }
+
+  /** An answer nested too deep to be read still says whose it is, at its front or at its end. */
+  function failDeep(message: Buffer, error: JsonError): void {
+    const text = message.toString('latin1', 0, 256)
+    const tail = message.toString('latin1', Math.max(0, message.length - 256))
+    const found = /^\{"jsonrpc":"2\.0","id":(\d+),/.exec(text) ?? /,"id":(\d+)\}\s*$/.exec(tail)
+    if (found?.[1]) failRaw(found[1], brokenError(error))
+  }
+
+  function onUnmatched(id: number | undefined): void {
+    if (id === undefined || !given.has(id)) {
+      counters.unmatched++
+      return
+    }
+    counters.late++
+    given.get(id)?.()
+    given.delete(id)
+  }
+
+  function onNotification(message: Buffer, envelope: Envelope & { kind: 'notification' }): void {
+    const params = paramsOf(message, envelope.params)
+    if (envelope.method !== 'notifications/progress') return parts.onNotification(envelope.method, params)
+    const entry = typeof params.progressToken === 'number' ? pending.get(params.progressToken) : undefined
+    if (!entry) return
+    entry.touch()
+    const progress = toProgress(params)
+    if (progress) entry.options.onProgress?.(progress)
+  }
+
+  function onRequest(message: Buffer, envelope: Envelope & { kind: 'request' }): void {
+    if (answering >= maxServerRequests) return
+    const result = parts.onRequest(envelope.method, paramsOf(message, envelope.params))
+    const answer = result
+      ? `{"jsonrpc":"2.0","id":${envelope.id},"result":${JSON.stringify(result)}}`
+      : `{"jsonrpc":"2.0","id":${envelope.id},"error":{"code":-32601,"message":"Method not found"}}`
+    answering++
+    sendQuietly(Buffer.from(answer), codec.headers(undefined, {})).finally(() => answering--)
+  }
+
+  /** Nobody waits for these: a link that cannot carry them closes itself. */
+  function sendQuietly(body: Buffer, headers: Record<string, string>): Promise<void> {
+    return carrier
+      .send({ id: undefined, body, headers, signal: undefined, sent() {}, waiting: () => false })
+      .catch(() => {})
+  }
+
+  function fail(id: number, error: GatewayError): void {
+    const entry = pending.get(id)
+    entry?.settle(withSent(error, entry.sent))
+  }
+
+  function failRaw(id: string, error: GatewayError): void {
+    const own = toOwnId(id)
+    if (own !== undefined) fail(own, error)
+  }
+
+  function close(error: GatewayError): void {
+    if (closed) return
+    closed = error
+    for (const [id, entry] of pending) {
+      fail(id, error)
+      entry.controller.abort(error)
+    }
+  }
+}
+
+/** Only the number we gave counts: `"7"` is not `7`. */
+function toOwnId(raw: string): number | undefined {
+  return /^[1-9]\d{0,15}$/.test(raw) ? Number(raw) : undefined
+}
+
+function paramsOf(message: Buffer, span: { start: number; end: number } | undefined): JsonObject {
+  if (!span) return {}
+  const params = parseJson(message.subarray(span.start, span.end))
+  return isObject(params) ? params : {}
+}
+
+function toProgress(params: JsonObject): Progress | undefined {
+  if (typeof params.progress !== 'number') return undefined
+  return {
+    progress: params.progress,
+    ...(typeof params.total === 'number' ? { total: params.total } : {}),
+    ...(typeof params.message === 'string' ? { message: params.message } : {}),
+  }
+}
+
+function withSent(error: GatewayError, sent: boolean): GatewayError {
+  return new GatewayError(error.code, error.message, { ...error.details, sent }, { cause: error })
+}
+
+function toSendError(error: unknown, sent: boolean): GatewayError {
+  if (error instanceof GatewayError) return 'sent' in error.details ? error : withSent(error, sent)
+  return new GatewayError('server-broken', 'The link to the server broke', { sent }, { cause: error })
+}
+
+function cancelledError(sent: boolean): GatewayError {
+  return new GatewayError('call-cancelled', 'The caller cancelled', { sent })
+}
+
+function timeoutError(options: RequestOptions, sent: boolean): GatewayError {
+  const limit = options.maximumMs ?? options.timeoutMs
+  const message = `No answer within ${options.timeoutMs} ms (${limit} ms in all)`
+  return new GatewayError('call-timeout', message, { sent })
+}
+
+function brokenError(error: JsonError): GatewayError {
+  if (error.fault === 'too-deep')
+    return new GatewayError('server-broken', 'The answer is nested too deep', { sent: true })
+  return new GatewayError('server-broken', 'The answer is not valid JSON-RPC', { sent: true })
+}

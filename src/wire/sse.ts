@@ -1,0 +1,63 @@
+import { createLineReader } from './lines.ts'
+
+export type SseEvent = { readonly event: string; readonly data: Buffer; readonly id: string | undefined }
+
+export type SseReader = { push(chunk: Buffer): void }
+
+const carriageReturn = 0x0d
+const lineFeed = Buffer.from('\n')
+
+/** Reads server-sent events from bytes, each bounded: an event without an end must not grow for ever. */
+export function createSseReader(parts: {
+  maxBytes: number
+  onEvent(event: SseEvent): void
+  onTooLong(): void
+}): SseReader {
+  let event = ''
+  let id: string | undefined
+  let data: Buffer[] = []
+  let bytes = 0
+
+  const dispatch = () => {
+    if (data.length > 0) parts.onEvent({ event: event || 'message', data: joinLines(data), id })
+    event = ''
+    data = []
+    bytes = 0
+  }
+  const onField = (name: string, value: Buffer) => {
+    if (name === 'event') event = value.toString('utf8')
+    if (name === 'id') id = value.toString('utf8')
+    if (name !== 'data') return
+    bytes += value.length
+    if (bytes > parts.maxBytes) return parts.onTooLong()
+    data.push(value)
+  }
+  return createLineReader({
+    maxBytes: parts.maxBytes,
+    onLine(line) {
+      const text = line.at(-1) === carriageReturn ? line.subarray(0, -1) : line
+      if (text.length === 0) return dispatch()
+      const colon = text.indexOf(0x3a)
+      if (colon === 0) return
+      const name = (colon === -1 ? text : text.subarray(0, colon)).toString('latin1')
+      onField(name, colon === -1 ? Buffer.alloc(0) : text.subarray(text[colon + 1] === 0x20 ? colon + 2 : colon + 1))
+    },
+    onLongLine: () => parts.onTooLong(),
+  })
+}
+
+/** One event of one line. JSON from `JSON.stringify` has no line feed; bytes of a server are checked by the caller. */
+export function toSseEvent(json: Buffer | string, id?: string): Buffer {
+  const head = id === undefined ? 'event: message\ndata: ' : `event: message\nid: ${id}\ndata: `
+  const body = typeof json === 'string' ? Buffer.from(json) : json
+  return Buffer.concat([Buffer.from(head), body, Buffer.from('\n\n')])
+}
+
+/** Keeps proxies and clients from taking a quiet stream for a dead one. */
+export const sseKeepAlive = Buffer.from(': keep-alive\n\n')
+
+function joinLines(data: readonly Buffer[]): Buffer {
+  const [first] = data
+  if (data.length === 1 && first) return first
+  return Buffer.concat(data.flatMap((piece, index) => (index === 0 ? [piece] : [lineFeed, piece])))
+}
