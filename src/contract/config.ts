@@ -65,9 +65,18 @@ export type Limits = z.infer<typeof Limits>
 export const Config = z.strictObject({
   $schema: z.string().optional().describe('Address of the JSON Schema, for editors'),
   listen: Listen.prefault({}).describe('Where the gateway listens'),
-  naming: z.string().default('{server}_{tool}').describe('Pattern of public tool names'),
-  describe: z.string().default('{description}').describe('Pattern of tool descriptions'),
-  environment: z.array(z.string()).default([]).describe('Environment variables that ${NAME} may read'),
+  naming: z
+    .string()
+    .default('{server}_{tool}')
+    .describe('Pattern of public tool names: {server} and {tool} once each, with a _ between them'),
+  describe: z
+    .string()
+    .default('{description}')
+    .describe('Pattern of tool descriptions, of {server}, {tool} and {description}'),
+  environment: z
+    .array(z.string())
+    .default([])
+    .describe('Environment variables that ${NAME} may read; never SALLYPORT_*'),
   egress: z
     .strictObject({
       allow: z.array(z.string()).default([]).describe('Private addresses, networks and host names that may be reached'),

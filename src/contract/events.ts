@@ -1,5 +1,4 @@
 import type { Call } from './call.ts'
-import type { ScopeKey } from './scope.ts'
 import type { Server } from './server.ts'
 
 /** The one table of events: names and shapes. Whoever is interested subscribes. */
@@ -7,7 +6,7 @@ export type EventTable = {
   'call-started': { call: Call }
   'call-ended': { call: Call }
   'server-changed': { server: Server }
-  'tools-changed': { server: string; scope: ScopeKey }
+  'tools-changed': { connection: string }
   'config-changed': { changed: readonly string[] }
   'config-rejected': { file: string; problems: readonly string[] }
 }

@@ -1,5 +1,5 @@
 import type { CallOptions, CallOutcome, CallRequest } from '../calls/calls.ts'
-import type { ViewSelector } from '../catalog/catalog.ts'
+import type { Catalog, ViewSelector } from '../catalog/catalog.ts'
 import type { ConfigStore } from '../config/config.ts'
 import type { Call } from '../contract/call.ts'
 import type { EventTable } from '../contract/events.ts'
@@ -21,7 +21,9 @@ export type Gateway = {
   readonly events: Emitter<EventTable>
   readonly calls: Storage['calls']
   readonly audit: Storage['audit']
-  status(): Status
+  readonly catalog: Pick<Catalog, 'view'>
+  /** `url` is where the gateway is reached, as the surface that serves it knows. */
+  status(url?: string): Status
   listServers(): Server[]
   getServer(name: string, scope?: ScopeKey): ServerDetail
   /** Answers after the first attempt to connect, with its state and tools. */

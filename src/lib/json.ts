@@ -18,6 +18,12 @@ export type Member = { readonly key: string; readonly keyStart: number; readonly
 /** Deeper values parse, but break `JSON.stringify`, `structuredClone` and canonical forms later on. */
 export const maxDepth = 512
 
+/** Told by a scan: how deep the value is nested. */
+export type Depth = { deepest: number }
+
+/** A scan itself walks without a stack: it may look further than anybody may build. */
+const scanDepth = 100_000
+
 const quote = 0x22
 const backslash = 0x5c
 const openObject = 0x7b
@@ -31,9 +37,10 @@ const colon = 0x3a
  * Checks one JSON object from end to end and tells where its members stand, without building it.
  * Strings are skipped at the speed of `memchr`, so that a large result costs hardly more than its copy.
  */
-export function scanObject(bytes: Buffer, from = 0, to = bytes.length, depthLimit = maxDepth): Member[] {
+export function scanObject(bytes: Buffer, depth?: Depth): Member[] {
+  const to = bytes.length
   const members: Member[] = []
-  let at = skipSpace(bytes, from, to)
+  let at = skipSpace(bytes, 0, to)
   if (bytes[at] !== openObject) throw invalid(at)
   at = skipSpace(bytes, at + 1, to)
   if (bytes[at] === closeObject) return expectEnd(bytes, at + 1, to, members)
@@ -45,7 +52,7 @@ export function scanObject(bytes: Buffer, from = 0, to = bytes.length, depthLimi
     at = skipSpace(bytes, at, to)
     if (bytes[at] !== colon) throw invalid(at)
     const start = skipSpace(bytes, at + 1, to)
-    const end = skipValue(bytes, start, to, depthLimit - 1)
+    const end = skipValue(bytes, start, to, depth)
     members.push({ key, keyStart, start, end })
     at = skipSpace(bytes, end, to)
     if (bytes[at] === closeObject) return expectEnd(bytes, at + 1, to, members)
@@ -59,12 +66,32 @@ export function parseJson(text: string | Buffer): JsonValue {
   const bytes = typeof text === 'string' ? Buffer.from(text) : text
   const start = skipSpace(bytes, 0, bytes.length)
   if (start === bytes.length) throw new JsonError('invalid', 'Empty instead of JSON')
-  const end = skipValue(bytes, start, bytes.length, maxDepth)
+  const depth: Depth = { deepest: 0 }
+  const end = skipValue(bytes, start, bytes.length, depth)
   expectEnd(bytes, end, bytes.length, undefined)
+  if (depth.deepest > maxDepth) throw tooDeep()
   try {
     return JSON.parse(typeof text === 'string' ? text : bytes.toString('utf8'))
   } catch (error) {
     throw new JsonError('invalid', error instanceof Error ? error.message : 'Not JSON')
+  }
+}
+
+/** The elements of a JSON array, each as its own bytes. */
+export function scanArray(bytes: Buffer): Buffer[] {
+  const to = bytes.length
+  let at = skipSpace(bytes, 0, to)
+  if (bytes[at] !== openArray) throw invalid(at)
+  const elements: Buffer[] = []
+  at = skipSpace(bytes, at + 1, to)
+  if (bytes[at] === closeArray) return expectEnd(bytes, at + 1, to, elements)
+  while (true) {
+    const end = skipValue(bytes, at, to, undefined)
+    elements.push(bytes.subarray(at, end))
+    at = skipSpace(bytes, end, to)
+    if (bytes[at] === closeArray) return expectEnd(bytes, at + 1, to, elements)
+    if (bytes[at] !== comma) throw invalid(at)
+    at = skipSpace(bytes, at + 1, to)
   }
 }
 
@@ -89,7 +116,7 @@ function toKey(bytes: Buffer, start: number, end: number): string {
 }
 
 /** Iterative: a value nested without end must not take the stack with it. */
-function skipValue(bytes: Buffer, from: number, to: number, depthLimit: number): number {
+function skipValue(bytes: Buffer, from: number, to: number, depth: Depth | undefined): number {
   const closers: number[] = []
   let at = from
   while (true) {
@@ -97,11 +124,12 @@ function skipValue(bytes: Buffer, from: number, to: number, depthLimit: number):
     const first = bytes[at]
     if (at >= to || first === undefined) throw invalid(at)
     if (first === openObject || first === openArray) {
-      if (closers.length >= depthLimit) throw new JsonError('too-deep', `JSON nested deeper than ${maxDepth}`)
+      if (closers.length >= scanDepth) throw tooDeep()
       const closer = first === openObject ? closeObject : closeArray
       at = skipSpace(bytes, at + 1, to)
       if (bytes[at] !== closer) {
         closers.push(closer)
+        if (depth && closers.length > depth.deepest) depth.deepest = closers.length
         if (closer === closeObject) at = skipKey(bytes, at, to)
         continue
       }
@@ -182,6 +210,10 @@ function isScalarByte(byte: number): boolean {
     byte === 0x2e ||
     byte === 0x45
   )
+}
+
+function tooDeep(): JsonError {
+  return new JsonError('too-deep', `JSON nested deeper than ${maxDepth}`)
 }
 
 function invalid(at: number): JsonError {

@@ -8,7 +8,7 @@ import type { RingBuffer } from '../lib/ring-buffer.ts'
 import { createLineReader, idOfLongLine } from '../wire/lines.ts'
 import type { Outgoing } from '../wire/peer.ts'
 import type { CarrierParts, ServerCarrier } from './carrier.ts'
-import { childEnvironment, killGroup, readBootId, readProcessStat, signalGroup } from './process.ts'
+import { childEnvironment, killGroup, readProcessStat, signalGroup } from './process.ts'
 
 export type StdioParts = CarrierParts & {
   readonly definition: StdioServer
@@ -20,8 +20,8 @@ export type StdioParts = CarrierParts & {
 
 /** Remembers children in storage, so that the next start can end what this one could not. */
 export type ChildRecords = {
-  add(child: { pid: number; bootId: string; startTime: string; connection: string }): Promise<void>
-  remove(pid: number): Promise<void>
+  add(child: { pid: number; startTime: string; connection: string }): Promise<void>
+  remove(pid: number): void
 }
 
 const maxQueuedBytes = 16 * 1024 * 1024
@@ -71,7 +71,7 @@ export async function openStdio(parts: StdioParts, connection: string): Promise<
     child.stdout?.destroy()
     child.stderr?.destroy()
     await recorded
-    await parts.children.remove(group).catch(() => {})
+    parts.children.remove(group)
   }
 
   return { send: queue.send, close, listen: undefined, endSession: async () => {}, pid: group }
@@ -86,9 +86,9 @@ async function started(child: ChildProcess, definition: StdioServer): Promise<nu
 }
 
 async function record(parts: StdioParts, pid: number, connection: string): Promise<void> {
-  const [bootId, stat] = await Promise.all([readBootId(), readProcessStat(pid)])
+  const stat = await readProcessStat(pid)
   if (!stat) return
-  await parts.children.add({ pid, bootId, startTime: stat.startTime, connection }).catch(() => {})
+  await parts.children.add({ pid, startTime: stat.startTime, connection }).catch(() => {})
 }
 
 async function within(done: Promise<unknown>, milliseconds: number, clock: Clock): Promise<boolean> {

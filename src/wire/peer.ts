@@ -1,7 +1,7 @@
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Clock } from '../lib/clock.ts'
-import { isObject, JsonError, parseJson } from '../lib/json.ts'
+import { type Depth, isObject, JsonError, maxDepth, parseJson } from '../lib/json.ts'
 import { type Answer, createAnswer } from './answer.ts'
 import type { ServerCodec } from './codec.ts'
 import { type Envelope, readEnvelope } from './envelope.ts'
@@ -34,6 +34,8 @@ export type RequestOptions = {
   /** Milliseconds in all, whatever progress is reported. */
   readonly maximumMs?: number
   readonly meta?: JsonObject | undefined
+  /** The asker looks at the parts of the answer one by one and copes with a part that is nested too deep. */
+  readonly deep?: boolean
   readonly onProgress?: ((progress: Progress) => void) | undefined
   /** The server answered after we had given up. */
   readonly onLate?: (() => void) | undefined
@@ -162,14 +164,14 @@ export function createPeer(parts: PeerParts): Peer {
   }
 
   function receive(message: Buffer, origin?: number): void {
+    const depth: Depth = { deepest: 0 }
     let envelope: Envelope
     try {
-      envelope = readEnvelope(message)
+      envelope = readEnvelope(message, depth)
     } catch (error) {
       if (!(error instanceof JsonError)) throw error
       counters.invalid++
-      if (origin !== undefined) fail(origin, brokenError(error))
-      if (origin === undefined && error.fault === 'too-deep') failDeep(message, error)
+      if (origin !== undefined) fail(origin, brokenError())
       return
     }
     if (envelope.kind === 'notification') return onNotification(message, envelope)
@@ -177,17 +179,12 @@ export function createPeer(parts: PeerParts): Peer {
     const id = toOwnId(envelope.id)
     const entry = id === undefined ? undefined : pending.get(id)
     if (id === undefined || !entry || (origin !== undefined && origin !== id)) return onUnmatched(id)
+    if (depth.deepest > maxDepth && !entry.options.deep) {
+      return entry.settle(new GatewayError('server-broken', 'The answer is nested too deep', { sent: true }))
+    }
     const bytes = message.subarray(envelope.span.start, envelope.span.end)
-    if (bytes[0] !== 0x7b) return entry.settle(brokenError(new JsonError('invalid', 'The result is not an object')))
+    if (bytes[0] !== 0x7b) return entry.settle(brokenError())
     entry.settle(createAnswer(envelope.kind, bytes))
-  }
-
-  /** An answer nested too deep to be read still says whose it is, at its front or at its end. */
-  function failDeep(message: Buffer, error: JsonError): void {
-    const text = message.toString('latin1', 0, 256)
-    const tail = message.toString('latin1', Math.max(0, message.length - 256))
-    const found = /^\{"jsonrpc":"2\.0","id":(\d+),/.exec(text) ?? /,"id":(\d+)\}\s*$/.exec(tail)
-    if (found?.[1]) failRaw(found[1], brokenError(error))
   }
 
   function onUnmatched(id: number | undefined): void {
@@ -202,6 +199,7 @@ export function createPeer(parts: PeerParts): Peer {
 
   function onNotification(message: Buffer, envelope: Envelope & { kind: 'notification' }): void {
     const params = paramsOf(message, envelope.params)
+    if (!params) return void counters.invalid++
     if (envelope.method !== 'notifications/progress') return parts.onNotification(envelope.method, params)
     const entry = typeof params.progressToken === 'number' ? pending.get(params.progressToken) : undefined
     if (!entry) return
@@ -212,7 +210,7 @@ export function createPeer(parts: PeerParts): Peer {
 
   function onRequest(message: Buffer, envelope: Envelope & { kind: 'request' }): void {
     if (answering >= maxServerRequests) return
-    const result = parts.onRequest(envelope.method, paramsOf(message, envelope.params))
+    const result = parts.onRequest(envelope.method, paramsOf(message, envelope.params) ?? {})
     const answer = result
       ? `{"jsonrpc":"2.0","id":${envelope.id},"result":${JSON.stringify(result)}}`
       : `{"jsonrpc":"2.0","id":${envelope.id},"error":{"code":-32601,"message":"Method not found"}}`
@@ -252,10 +250,14 @@ function toOwnId(raw: string): number | undefined {
   return /^[1-9]\d{0,15}$/.test(raw) ? Number(raw) : undefined
 }
 
-function paramsOf(message: Buffer, span: { start: number; end: number } | undefined): JsonObject {
+function paramsOf(message: Buffer, span: { start: number; end: number } | undefined): JsonObject | undefined {
   if (!span) return {}
-  const params = parseJson(message.subarray(span.start, span.end))
-  return isObject(params) ? params : {}
+  try {
+    const params = parseJson(message.subarray(span.start, span.end))
+    return isObject(params) ? params : undefined
+  } catch {
+    return undefined
+  }
 }
 
 function toProgress(params: JsonObject): Progress | undefined {
@@ -286,8 +288,6 @@ function timeoutError(options: RequestOptions, sent: boolean): GatewayError {
   return new GatewayError('call-timeout', message, { sent })
 }
 
-function brokenError(error: JsonError): GatewayError {
-  if (error.fault === 'too-deep')
-    return new GatewayError('server-broken', 'The answer is nested too deep', { sent: true })
+function brokenError(): GatewayError {
   return new GatewayError('server-broken', 'The answer is not valid JSON-RPC', { sent: true })
 }

@@ -1,0 +1,47 @@
+#!/usr/bin/env node
+// Plain JavaScript and nothing newer than Node 20: an old Node must get far enough to help itself.
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { constants } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+const bundle = join(root, 'dist', 'cli.js')
+const ownNode = join(root, 'node_modules', 'node', 'bin', 'node')
+
+if (!isNewEnough(process.versions.node)) runWithOwnNode()
+else if (existsSync(bundle)) await run()
+else fail('Sallyport is not built yet: run npm start or npm run build.')
+
+async function run() {
+  // Started by the lines below: whatever ends them without a word, such as SIGKILL, ends this process the same way.
+  if (process.env.SALLYPORT_OWN_NODE) process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
+  const { main } = await import('../dist/cli.js')
+  process.exitCode = await main(process.argv.slice(2))
+}
+
+/** A checkout brings its own Node as a development dependency. */
+function runWithOwnNode() {
+  if (!existsSync(ownNode) || process.env.SALLYPORT_OWN_NODE) {
+    const found = process.versions.node
+    return fail(`Sallyport needs Node 22.19 or newer, and this is ${found}: install it from https://nodejs.org.`)
+  }
+  const child = spawn(ownNode, process.argv.slice(1), {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    env: { ...process.env, SALLYPORT_OWN_NODE: '1' },
+  })
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  child.on('error', (error) => fail(`${ownNode} could not be started: ${error.message}`))
+  child.on('exit', (code, signal) => process.exit(code ?? 128 + constants.signals[signal]))
+}
+
+function isNewEnough(version) {
+  const [major, minor] = version.split('.').map(Number)
+  return major > 22 || (major === 22 && minor >= 19)
+}
+
+function fail(sentence) {
+  process.stderr.write(`${sentence}\n`)
+  process.exitCode = 1
+}

@@ -1,0 +1,183 @@
+// Writes the pages of docs/reference (or of the folder given) from the schemas and tables in src.
+// `--check` writes nothing and tells whether they are current.
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { configSchema, formatProblem, parseConfig } from '../src/config/config.ts'
+import { errorTable } from '../src/contract/errors.ts'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+
+const patched = 'projects.NAME.servers.NAME'
+const patchedIntro = `The keys of \`servers.NAME\`, all optional. A server that is new in this scope is written whole. For one that an earlier scope
+has, what is left out is inherited: \`env\`, \`headers\`, \`timeout\` and \`tools\` merge key by key, lists are replaced. An entry that changes
+\`transport\`, \`url\` or \`command\` replaces the earlier one and inherits nothing.`
+
+const pages = {
+  'config.schema.json': () => `${JSON.stringify(configSchema(), null, 2)}\n`,
+  'configuration.md': toConfigurationPage,
+  'errors.md': toErrorsPage,
+}
+
+const options = process.argv.slice(2)
+const checking = options.includes('--check')
+const folder = options.find((option) => !option.startsWith('--')) ?? join(root, 'docs', 'reference')
+const stale = []
+for (const [name, build] of Object.entries(pages)) {
+  const file = join(folder, name)
+  const text = build()
+  const present = await readFile(file, 'utf8').catch(() => undefined)
+  if (present === text) continue
+  stale.push(relative(process.cwd(), file))
+  if (checking) continue
+  await mkdir(folder, { recursive: true })
+  await writeFile(file, text)
+}
+for (const file of stale) console.log(checking ? `stale: ${file} (run npm run generate)` : `wrote ${file}`)
+if (checking && stale.length > 0) process.exitCode = 1
+
+function toErrorsPage() {
+  const rows = Object.entries(errorTable).map(([code, { http, rpc, exit, hint }]) => [
+    `\`${code}\``,
+    http,
+    rpc,
+    exit,
+    hint,
+  ])
+  return `# Errors
+
+Generated from \`src/contract/errors.ts\`; do not edit.
+
+Every error has one of these codes, on every surface: REST answers \`{ "error": { "code", "message", "hint" } }\` with the HTTP status,
+MCP a JSON-RPC error with the number, and a command of the CLI ends with the exit code. Codes stay; messages may be reworded.
+
+${toTable(['code', 'HTTP', 'JSON-RPC', 'exit', 'what to do'], rows)}
+`
+}
+
+function toConfigurationPage() {
+  return `# Configuration
+
+Generated from \`src/contract/config.ts\`; do not edit. The same as JSON Schema: [config.schema.json](config.schema.json), or
+\`npx sallyport config schema\`.
+
+The file is the one given by \`--config\`, else by \`SALLYPORT_CONFIG\`, else \`sallyport.yaml\`, \`.yml\`, \`.json\` or \`.toml\` in the current
+folder, else \`sallyport.yaml\` in the data folder. All three formats hold the same shape. An unknown key or a wrong value is an error
+that names file, line and key: it refuses the start, and changes nothing while running.
+
+## Example
+
+\`\`\`yaml
+${toValidExample()}\`\`\`
+
+${toSections()
+  .map(
+    ({ title, level, intro, rows }) =>
+      `${level} ${title}\n\n${intro}${rows.length === 0 ? '' : toTable(['key', 'type', 'default', 'meaning'], rows)}`,
+  )
+  .join('\n\n')}
+`
+}
+
+function toValidExample() {
+  const example = `listen: { host: 127.0.0.1, port: 4777 }
+environment: [GITHUB_TOKEN, LOG_LEVEL]     # variables that \${NAME} may read
+servers:
+  github:
+    transport: http
+    url: https://api.githubcopilot.com/mcp/
+    headers: { Authorization: "Bearer \${GITHUB_TOKEN}" }
+    description: Issues, pull requests, repositories
+    tools:
+      exclude: ["delete_*"]                # globs on the server's own names
+      override: { merge_pull_request: { risk: danger } }
+  files:
+    transport: stdio
+    command: npx
+    args: ["-y", "@modelcontextprotocol/server-filesystem@2026.8.31", "/srv/docs"]
+    env: { LOG_LEVEL: "\${LOG_LEVEL:-warn}" }
+    timeout: { call: 60000 }
+rules:                                     # the last match decides
+  - { tools: "github_*", risk: write, action: ask }
+  - { tools: "*_delete_*", action: deny }
+toolsets:
+  support: { servers: [github], tools: ["github_search_*"] }
+projects:
+  shop: { servers: { files: { args: ["-y", "@modelcontextprotocol/server-filesystem@2026.8.31", "/srv/shop"] } } }
+agents:
+  reviewer: { project: shop, servers: { github: { tools: { include: ["get_*", "list_*"] } } } }
+`
+  const reading = parseConfig('example.yaml', example)
+  if (!reading.ok) throw new Error(reading.problems.map(formatProblem).join('\n'))
+  return example
+}
+
+/** One section for each map of the schema; a shape that comes a second time is pointed to. */
+function toSections() {
+  const sections = []
+  const known = new Map()
+  const visit = (schema, path, suffix = '') => {
+    const { description: _, default: __, ...shape } = schema
+    const key = JSON.stringify(shape)
+    const seen = known.get(key)
+    if (seen === path) return
+    const title = path === '' ? 'The whole file' : `\`${path}\`${suffix}`
+    const level = path.includes('.') && !/^[a-z]+\.NAME$/.test(path) ? '###' : '##'
+    if (seen !== undefined || path === patched) {
+      sections.push({ title, level, intro: seen === undefined ? patchedIntro : `The same as \`${seen}\`.`, rows: [] })
+      known.set(key, seen ?? path)
+      return
+    }
+    known.set(key, path)
+    const rows = Object.entries(schema.properties).map(([name, field]) => toRow(name, field, schema.required ?? []))
+    sections.push({ title, level, intro: '', rows })
+    for (const [name, field] of Object.entries(schema.properties)) {
+      visitInside(field, path === '' ? name : `${path}.${name}`)
+    }
+  }
+  const visitInside = (field, path) => {
+    if (field.properties !== undefined) visit(field, path)
+    else if (field.items?.properties !== undefined) visit(field.items, `${path}[]`)
+    else if (typeof field.additionalProperties === 'object') visitInside(field.additionalProperties, `${path}.NAME`)
+    for (const branch of field.oneOf ?? []) visit(branch, path, `, transport \`${branch.properties.transport.const}\``)
+  }
+  visit(configSchema(), '')
+  return sections
+}
+
+function toRow(name, field, required) {
+  const standard = field.default === undefined ? '' : `\`${JSON.stringify(field.default)}\``
+  return [`\`${name}\``, toType(field), required.includes(name) ? 'required' : standard, field.description ?? '']
+}
+
+function toType(field) {
+  if (field.const !== undefined) return `\`${field.const}\``
+  if (field.enum !== undefined) return field.enum.map((value) => `\`${value}\``).join(', ')
+  if (field.anyOf !== undefined) return field.anyOf.map(toType).join(', or ')
+  if (field.oneOf !== undefined)
+    return field.oneOf.map(({ properties }) => `\`${properties.transport.const}\` server`).join(', ')
+  if (field.type === 'array') return `list of ${toPlural(toType(field.items))}`
+  if (field.type === 'integer') return `whole number${toRange(field)}`
+  if (field.type === 'boolean') return '`true` or `false`'
+  if (field.type === 'string') return field.format === 'uri' ? 'address' : 'text'
+  return typeof field.additionalProperties === 'object'
+    ? `map of names to ${toPlural(toType(field.additionalProperties))}`
+    : 'map'
+}
+
+function toPlural(type) {
+  return type === 'map' ? 'maps' : type
+}
+
+/** The largest safe integer is the bound of every whole number and says nothing. */
+function toRange({ minimum, maximum }) {
+  if (minimum === undefined) return ''
+  return maximum === undefined || maximum === Number.MAX_SAFE_INTEGER
+    ? `, at least ${minimum}`
+    : `, ${minimum} to ${maximum}`
+}
+
+function toTable(titles, rows) {
+  const toLine = (cells) => `| ${cells.map((cell) => String(cell).replaceAll('|', '\\|')).join(' | ')} |`
+  return [toLine(titles), toLine(titles.map(() => '---')), ...rows.map(toLine)].join('\n')
+}

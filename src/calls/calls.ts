@@ -1,0 +1,240 @@
+import type { Catalog, ToolRef, ViewSelector } from '../catalog/catalog.ts'
+import type { ConfigStore } from '../config/config.ts'
+import type { Call, CallEndState } from '../contract/call.ts'
+import { GatewayError, toGatewayError } from '../contract/errors.ts'
+import type { EventTable } from '../contract/events.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { CallEnd, Permit, ResolvedCall, Surface } from '../contract/permit.ts'
+import { type Principal, toPrincipalKey } from '../contract/principal.ts'
+import { type Clock, toIso } from '../lib/clock.ts'
+import type { Emitter } from '../lib/emitter.ts'
+import type { Ids } from '../lib/ids.ts'
+import { type Decision, decide } from '../policy/policy.ts'
+import type { Servers } from '../servers/servers.ts'
+import type { Storage } from '../storage/storage.ts'
+import { type Answer, isToolError } from '../wire/answer.ts'
+import type { Progress } from '../wire/peer.ts'
+import { toEnd } from './end.ts'
+import { finishResult } from './results.ts'
+
+/** One request to run a tool, as a surface hands it in. */
+export type CallRequest = {
+  readonly principal: Principal
+  readonly surface: Surface
+  readonly selector: ViewSelector
+  /** The name as the caller sees it. */
+  readonly name: string
+  readonly arguments: JsonObject
+  readonly meta?: JsonObject | undefined
+}
+
+export type CallOptions = {
+  readonly signal: AbortSignal
+  readonly onProgress?: ((progress: Progress) => void) | undefined
+}
+
+/** How a call ended: with what the server answered, or with what Sallyport says instead. */
+export type CallOutcome =
+  | { readonly kind: 'answered'; readonly call: Call; readonly answer: Answer }
+  | { readonly kind: 'refused'; readonly call: Call; readonly error: GatewayError }
+
+export type Calls = {
+  advance(request: CallRequest, options: CallOptions): Promise<CallOutcome>
+  running(): number
+  /** Takes nothing new, gives what is under way a moment, then ends it. */
+  close(graceMs: number): Promise<void>
+}
+
+export type CallsParts = {
+  readonly storage: Pick<Storage, 'claim' | 'refuse' | 'finish' | 'markLate' | 'instance'>
+  readonly catalog: Pick<Catalog, 'resolve'>
+  readonly config: Pick<ConfigStore, 'effective' | 'current'>
+  readonly servers: Pick<Servers, 'send'>
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly emit: Emitter<EventTable>['emit']
+}
+
+export function createCalls(parts: CallsParts): Calls {
+  const { storage, catalog, config, servers, clock, ids, emit } = parts
+  const stopping = new AbortController()
+  const running = new Set<Promise<unknown>>()
+  let closing = false
+
+  return { advance, running: () => running.size, close }
+
+  /** Every governed call passes these lines, in this order. */
+  async function advance(request: CallRequest, options: CallOptions): Promise<CallOutcome> {
+    if (closing) throw new GatewayError('shutting-down', 'The gateway is stopping and takes no new calls')
+    const target = catalog.resolve(request.principal, request.selector, request.name)
+    if (!target) return refuse(toUnknown(request), 'denied', notFound(request.name))
+    const decision = decideOn(request, target)
+    const call = toCall(request, target, decision)
+    if (decision.action === 'deny') return refuse(call, 'denied', denied(call))
+    if (decision.action === 'ask') return refuse(call, 'denied', approvalRequired(call))
+    const permit = await storage.claim(call) // durable before anything is sent, or nothing is sent
+    emit('call-started', { call: toRecord(call, { state: 'running' }) })
+    const sending = send(permit, options)
+    running.add(sending)
+    return sending.finally(() => running.delete(sending))
+  }
+
+  async function send(permit: Permit, options: CallOptions): Promise<CallOutcome> {
+    let resent = false
+    try {
+      const answer = await servers.send(permit, {
+        signal: AbortSignal.any([options.signal, stopping.signal]),
+        onProgress: options.onProgress,
+        onLate: () => storage.markLate(permit.id),
+        onResent: () => {
+          resent = true
+        },
+      })
+      return answered(permit, finishResult(answer, config.current().limits.result), resent)
+    } catch (error) {
+      const { state, error: told } = toEnd(permit, toGatewayError(error), stopping.signal.aborted)
+      return { kind: 'refused', call: end(permit, { state, error: told, resent }), error: told }
+    }
+  }
+
+  function answered(permit: Permit, answer: Answer, resent: boolean): CallOutcome {
+    const resultBytes = answer.bytes.length
+    if (answer.kind === 'error') {
+      const error = new GatewayError('server-refused', 'The server answered with an error')
+      return { kind: 'answered', call: end(permit, { state: 'failed', error, resent, resultBytes }), answer }
+    }
+    const state = isToolError(answer) ? 'tool-error' : 'ok'
+    return { kind: 'answered', call: end(permit, { state, resent, resultBytes }), answer }
+  }
+
+  function end(call: ResolvedCall, how: HowItEnded): Call {
+    const ended = toCallEnd(call, how)
+    storage.finish(call, ended)
+    return announce(call, ended)
+  }
+
+  async function refuse(call: ResolvedCall, state: CallEndState, error: GatewayError): Promise<CallOutcome> {
+    const ended = toCallEnd(call, { state, error })
+    await storage.refuse(call, ended)
+    return { kind: 'refused', call: announce(call, ended), error }
+  }
+
+  function toCallEnd(call: ResolvedCall, how: HowItEnded): CallEnd {
+    const endedAt = clock.now()
+    return {
+      state: how.state,
+      endedAt,
+      durationMs: Math.max(0, endedAt - call.startedAt),
+      ...(how.error && { error: { code: how.error.code, message: how.error.message } }),
+      ...(how.resultBytes !== undefined && { resultBytes: how.resultBytes }),
+      ...(how.resent && { resent: true }),
+    }
+  }
+
+  function announce(call: ResolvedCall, ended: CallEnd): Call {
+    const record = toRecord(call, ended)
+    emit('call-ended', { call: record })
+    return record
+  }
+
+  /** A policy that cannot be asked denies. */
+  function decideOn(request: CallRequest, target: ToolRef): Decision {
+    try {
+      return decide(config.effective(request.principal).rules, {
+        tool: target.publicName,
+        server: target.server,
+        risk: target.risk,
+        principal: toPrincipalKey(request.principal),
+      })
+    } catch {
+      return { action: 'deny', because: 'the rules could not be asked', rule: undefined }
+    }
+  }
+
+  function toCall(request: CallRequest, target: ToolRef, decision: Decision): ResolvedCall {
+    return {
+      id: ids.next('call'),
+      method: 'tools/call',
+      principal: toPrincipalKey(request.principal),
+      surface: request.surface,
+      connection: target.connection,
+      server: target.server,
+      scope: target.scope,
+      tool: target.publicName,
+      original: target.definition.name,
+      arguments: request.arguments,
+      risk: target.risk,
+      decision: decision.because,
+      startedAt: clock.now(),
+      ...(request.meta && { meta: request.meta }),
+    }
+  }
+
+  /** A name that leads nowhere is recorded as well: somebody tried it. */
+  function toUnknown(request: CallRequest): ResolvedCall {
+    return {
+      id: ids.next('call'),
+      method: 'tools/call',
+      principal: toPrincipalKey(request.principal),
+      surface: request.surface,
+      connection: '',
+      server: '',
+      scope: 'global',
+      tool: request.name.slice(0, 256),
+      original: '',
+      arguments: request.arguments,
+      risk: 'write',
+      decision: 'no such tool for this caller',
+      startedAt: clock.now(),
+    }
+  }
+
+  function toRecord(call: ResolvedCall, how: { state: Call['state'] } & Partial<Omit<CallEnd, 'state'>>): Call {
+    return {
+      id: call.id,
+      method: call.method,
+      tool: call.tool,
+      server: call.server,
+      principal: call.principal,
+      surface: call.surface,
+      risk: call.risk,
+      state: how.state,
+      arguments: call.arguments,
+      decision: call.decision,
+      startedAt: toIso(call.startedAt),
+      instance: storage.instance,
+      ...(how.error && { error: how.error }),
+      ...(how.resent && { resent: true }),
+      ...(how.endedAt !== undefined && { endedAt: toIso(how.endedAt) }),
+      ...(how.durationMs !== undefined && { durationMs: how.durationMs }),
+    }
+  }
+
+  async function close(graceMs: number): Promise<void> {
+    closing = true
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const cancel = clock.after(graceMs, resolve)
+    await Promise.race([Promise.allSettled(running), promise])
+    cancel()
+    stopping.abort()
+    await Promise.allSettled(running)
+  }
+}
+
+type HowItEnded = { state: CallEndState; error?: GatewayError; resent?: boolean; resultBytes?: number }
+
+function notFound(name: string): GatewayError {
+  return new GatewayError('tool-not-found', `No tool is named ${JSON.stringify(name.slice(0, 128))}`)
+}
+
+function denied(call: ResolvedCall): GatewayError {
+  return new GatewayError('call-denied', `${call.tool} was denied: ${call.decision}`)
+}
+
+function approvalRequired(call: ResolvedCall): GatewayError {
+  const rule = `rules: [{ tools: "${call.tool}", action: allow }]`
+  return new GatewayError(
+    'approval-required',
+    `${call.tool} is a ${call.risk} tool and needs approval: ${call.decision}. An administrator can allow it with a rule in the configuration: ${rule}`,
+  )
+}

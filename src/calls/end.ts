@@ -1,0 +1,31 @@
+import type { CallEndState } from '../contract/call.ts'
+import { GatewayError } from '../contract/errors.ts'
+import type { ResolvedCall } from '../contract/permit.ts'
+
+/** What a call that got no answer ends as. The link knows whether the server may have seen anything of it. */
+export function toEnd(
+  call: ResolvedCall,
+  error: GatewayError,
+  stopping: boolean,
+): { state: CallEndState; error: GatewayError } {
+  if (error.code === 'call-timeout') return { state: 'timeout', error }
+  if (error.code === 'call-cancelled' && !stopping) return { state: 'cancelled', error }
+  if (call.risk !== 'read' && mayHaveHappened(error)) return { state: 'unknown', error: unknown(error) }
+  if (stopping)
+    return { state: 'cancelled', error: new GatewayError('shutting-down', 'The gateway stopped during the call') }
+  return { state: 'failed', error }
+}
+
+/** A refusal before the work is proof that nothing was done; silence is not. */
+function mayHaveHappened(error: GatewayError): boolean {
+  const { sent, rejected, status } = error.details
+  if (sent === false || rejected === true) return false
+  if (error.code === 'server-auth' || error.code === 'session-lost') return false
+  if (typeof status === 'number' && status < 500) return false
+  return sent === true || error.code === 'server-broken'
+}
+
+function unknown(error: GatewayError): GatewayError {
+  const message = `${error.message}; whether the call took effect is not known`
+  return new GatewayError('call-unknown', message, { ...error.details, was: error.code }, { cause: error })
+}

@@ -1,0 +1,177 @@
+import { createHash } from 'node:crypto'
+import type { EffectiveConfig } from '../config/config.ts'
+import type { Config } from '../contract/config.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { Risk } from '../contract/risk.ts'
+import type { ScopeKey } from '../contract/scope.ts'
+import type { ServerDefinition } from '../contract/server.ts'
+import type { SetAside, Tool } from '../contract/tool.ts'
+import { matchesAny } from '../lib/glob.ts'
+import { riskOf } from '../policy/policy.ts'
+import type { JudgedList, JudgedTool } from './judge.ts'
+import { toPublicDescription, toPublicName } from './naming.ts'
+
+/** One of the addresses: everything, a toolset, or one server under its own names. */
+export type ViewSelector =
+  | { readonly kind: 'all' }
+  | { readonly kind: 'toolset'; readonly name: string }
+  | { readonly kind: 'server'; readonly name: string }
+
+/** A tool as one view offers it. */
+export type ToolRef = {
+  readonly name: string
+  readonly description: string
+  readonly server: string
+  readonly scope: ScopeKey
+  readonly connection: string
+  readonly risk: Risk
+  readonly riskFrom: Tool['riskFrom']
+  readonly definition: JudgedTool
+  /** The name that rules are written for, whatever the address. */
+  readonly publicName: string
+}
+
+/** What some principals see at one address. Shared by all who see the same. */
+export type View = {
+  readonly key: string
+  readonly tools: ReadonlyMap<string, ToolRef>
+  readonly setAside: readonly (SetAside & { readonly server: string })[]
+  /** Changes when, and only when, what clients are shown changes. */
+  readonly hash: string
+  /** `tools/list`, page by page, as the JSON of each page's array. */
+  readonly pages: readonly Buffer[]
+}
+
+/** Large enough that a client which never asks for a second page still sees what a team has. */
+const toolsPerPage = 2000
+
+type OfferingServer = {
+  readonly name: string
+  readonly scope: ScopeKey
+  readonly connection: string
+  readonly definition: ServerDefinition
+}
+type Patterns = { readonly naming: string; readonly describe: string }
+
+export function buildView(parts: {
+  key: string
+  effective: EffectiveConfig
+  selector: ViewSelector
+  config: Config
+  ofConnection(id: string): JudgedList
+}): View {
+  const { selector, config } = parts
+  const tools = new Map<string, ToolRef>()
+  const setAside: (SetAside & { server: string })[] = []
+  for (const server of [...parts.effective.servers.values()].sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    if (!server.definition.enabled || !includesServer(selector, server.name, config)) continue
+    const judged = parts.ofConnection(server.connection)
+    const offered = offeredTools(server, judged.tools, config)
+    for (const aside of [...judged.setAside, ...offered.setAside]) setAside.push({ ...aside, server: server.name })
+    for (const tool of offered.tools) {
+      if (!includesTool(selector, tool.publicName, config)) continue
+      const name = selector.kind === 'server' ? tool.definition.name : tool.publicName
+      if (tools.has(name)) setAside.push({ name, reason: 'its public name is taken', server: server.name })
+      if (!tools.has(name)) tools.set(name, { ...tool, name })
+    }
+  }
+  const pages = toPages([...tools.values()])
+  const hash = createHash('sha256')
+  for (const page of pages) hash.update(page)
+  return { key: parts.key, tools, setAside, hash: hash.digest('hex'), pages }
+}
+
+/** One server's tools after the operator's choice: included, renamed, re-described, with their risk. */
+export function offeredTools(
+  server: OfferingServer,
+  judged: readonly JudgedTool[],
+  patterns: Patterns,
+): { tools: ToolRef[]; setAside: SetAside[] } {
+  const { definition } = server
+  const { include, exclude, override } = definition.tools
+  const tools = new Map<string, ToolRef>()
+  const setAside: SetAside[] = []
+  for (const tool of judged) {
+    if (!matchesAny(include, tool.name) || matchesAny(exclude, tool.name)) continue
+    const change = Object.hasOwn(override, tool.name) ? override[tool.name] : undefined
+    const name = toPublicName(patterns.naming, server.name, change?.name ?? tool.name)
+    if (tools.has(name)) {
+      setAside.push({ name: tool.name, reason: `another tool of this server is already called ${name}` })
+      continue
+    }
+    const { risk, from } = riskOf({
+      name: tool.name,
+      annotations: tool.annotations,
+      override: change?.risk,
+      defaultRisk: definition.defaultRisk,
+      trust: definition.trust,
+    })
+    const facts = { server: server.name, tool: tool.name, description: change?.description ?? tool.description }
+    tools.set(name, {
+      name,
+      publicName: name,
+      description: toPublicDescription(patterns.describe, facts),
+      server: server.name,
+      scope: server.scope,
+      connection: server.connection,
+      risk,
+      riskFrom: from,
+      definition: tool,
+    })
+  }
+  return { tools: [...tools.values()], setAside }
+}
+
+function includesServer(selector: ViewSelector, server: string, config: Config): boolean {
+  if (selector.kind === 'all') return true
+  if (selector.kind === 'server') return selector.name === server
+  return matchesAny(config.toolsets[selector.name]?.servers ?? [], server)
+}
+
+function includesTool(selector: ViewSelector, name: string, config: Config): boolean {
+  return selector.kind !== 'toolset' || matchesAny(config.toolsets[selector.name]?.tools ?? [], name)
+}
+
+function toPages(tools: readonly ToolRef[]): Buffer[] {
+  const pages: Buffer[] = []
+  for (let from = 0; from === 0 || from < tools.length; from += toolsPerPage) {
+    pages.push(Buffer.from(JSON.stringify(tools.slice(from, from + toolsPerPage).map(toWire))))
+  }
+  return pages
+}
+
+/** The definition as clients get it: the server's own words where nobody changed them. */
+function toWire(tool: ToolRef): JsonObject {
+  const { definition } = tool
+  const { title, annotations, outputSchema } = definition
+  return {
+    ...definition.rest,
+    name: tool.name,
+    ...(title !== undefined && { title }),
+    description: tool.description,
+    inputSchema: definition.inputSchema,
+    ...(outputSchema && { outputSchema }),
+    ...(annotations && { annotations: toPlain(annotations) }),
+  }
+}
+
+function toPlain(annotations: NonNullable<JudgedTool['annotations']>): JsonObject {
+  return JSON.parse(JSON.stringify(annotations))
+}
+
+export function toTool(tool: ToolRef): Tool {
+  const { title, annotations, outputSchema, mended, inputSchema, name } = tool.definition
+  return {
+    name: tool.name,
+    original: name,
+    server: tool.server,
+    description: tool.description,
+    risk: tool.risk,
+    riskFrom: tool.riskFrom,
+    inputSchema,
+    ...(title !== undefined && { title }),
+    ...(annotations && { annotations }),
+    ...(outputSchema && { outputSchema }),
+    ...(mended !== undefined && { mended }),
+  }
+}

@@ -1,0 +1,71 @@
+import { GatewayError } from '../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../contract/json.ts'
+import { isObject, parseJson } from '../lib/json.ts'
+import { nearest, toVisible } from '../lib/text.ts'
+import { type Schema, toFields, toSchema, toTypes, typeOf } from './schema.ts'
+
+/** `k=v` by the tool's schema, `k:=json` as it stands. */
+export function toArguments(pairs: readonly string[], inputSchema: unknown): JsonObject {
+  const root = toSchema(inputSchema)
+  const fields = new Map(toFields(root).map((field) => [field.name, field.schema]))
+  const result: [string, JsonValue][] = []
+  for (const pair of pairs) {
+    const { key, raw, text } = split(pair)
+    const schema = fields.get(key)
+    if (schema === undefined) refuseUnknown(key, root, [...fields.keys()])
+    result.push([key, raw ? toJson(text, `--arg ${key}`) : toValue(text, root, schema ?? {})])
+  }
+  return Object.fromEntries(result)
+}
+
+/** All arguments as one JSON object, as `--args` takes them. */
+export function toArgumentsObject(text: string): JsonObject {
+  const value = toJson(text, '--args')
+  if (isObject(value)) return value
+  throw new GatewayError('arguments-invalid', '--args must be one JSON object, such as {"name":"value"}')
+}
+
+/** A value is JSON where the schema wants something other than text and the text is that; else it is text. */
+function toValue(text: string, root: Schema, schema: Schema): JsonValue {
+  const types = toTypes(root, schema)
+  if (types.length === 1 && types[0] === 'string') return text
+  const parsed = tryJson(text)
+  if (parsed === undefined || typeof parsed === 'string') return text
+  return types.length === 0 || fits(parsed, types) ? parsed : text
+}
+
+function fits(value: JsonValue, types: readonly string[]): boolean {
+  if (types.includes(typeOf(value))) return true
+  return typeof value === 'number' && Number.isInteger(value) && types.includes('integer')
+}
+
+function split(pair: string): { key: string; raw: boolean; text: string } {
+  const match = /^([^=]+?)(:?=)([\s\S]*)$/.exec(pair)
+  if (!match) throw new GatewayError('arguments-invalid', `--arg ${toVisible(pair)} is not NAME=VALUE or NAME:=JSON`)
+  return { key: match[1] ?? '', raw: match[2] === ':=', text: match[3] ?? '' }
+}
+
+/** A tool that closes its schema would refuse the argument anyway: say so before anything is sent. */
+function refuseUnknown(key: string, root: Schema, known: readonly string[]): void {
+  if (root.additionalProperties !== false) return
+  const meant = nearest(key, known)
+  const suggestion = meant === undefined ? `It takes ${known.join(', ') || 'none'}.` : `Did you mean ${meant}?`
+  throw new GatewayError('arguments-invalid', `The tool has no argument ${toVisible(key)}. ${toVisible(suggestion)}`)
+}
+
+function toJson(text: string, where: string): JsonValue {
+  try {
+    return parseJson(text)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new GatewayError('arguments-invalid', `${where} is not JSON: ${toVisible(reason)}`)
+  }
+}
+
+function tryJson(text: string): JsonValue | undefined {
+  try {
+    return parseJson(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,89 @@
+import type { Command } from 'commander'
+import { z } from 'zod'
+import { type Call, CallState } from '../../contract/call.ts'
+import { toVisible } from '../../lib/text.ts'
+import { addCommand, addExamples, addGlobalOptions, type Run } from '../command.ts'
+import { exit } from '../exit.ts'
+import { renderTable } from '../table.ts'
+import { toDuration, toRelative } from '../time.ts'
+import { renderFacts } from '../words.ts'
+
+export function addCalls(program: Command, run: Run): void {
+  const calls = program.command('calls').description('calls of tools, running and ended')
+  addGlobalOptions(calls)
+  addExamples(calls, ['sallyport calls list', 'sallyport calls show call_01k…'])
+
+  addCommand(calls, run, {
+    use: 'list',
+    summary: 'calls, newest first',
+    options: [
+      ['--limit <number>', 'calls per page (default 50)'],
+      ['--cursor <cursor>', '`next` of the page before'],
+      ['--principal <principal>', 'only calls of this principal, such as agent:reviewer'],
+      ['--tool <name>', 'only calls of this tool'],
+      ['--state <state>', 'only calls in this state, such as running or denied'],
+    ],
+    examples: ['sallyport calls list --limit 20', 'sallyport calls list --state denied --json'],
+    input: z.object({
+      limit: z.coerce.number().int().min(1).max(1000).optional(),
+      cursor: z.string().optional(),
+      principal: z.string().optional(),
+      tool: z.string().optional(),
+      state: CallState.optional(),
+    }),
+    async run({ terminal, request }, filter) {
+      const page = await request('Listing calls', (client) => client.calls.list(filter))
+      const now = Date.now()
+      terminal.answer(page, () => {
+        if (page.items.length === 0) return 'No calls.'
+        return renderTable(
+          page.items,
+          [
+            { title: 'id', value: (call) => call.id },
+            { title: 'started', value: (call) => toRelative(call.startedAt, now) },
+            { title: 'principal', value: (call) => call.principal, shrinks: true },
+            { title: 'tool', value: (call) => call.tool, shrinks: true },
+            { title: 'risk', value: (call) => call.risk },
+            { title: 'state', value: (call) => call.state },
+            { title: 'took', value: (call) => toDuration(call.durationMs) },
+          ],
+          terminal.width,
+        )
+      })
+      if (page.next) terminal.next(`the same with --cursor ${page.next} for older calls`)
+      return exit.done
+    },
+  })
+
+  addCommand(calls, run, {
+    use: 'show <id>',
+    summary: 'one call',
+    examples: ['sallyport calls show call_01k…', 'sallyport calls show call_01k… --json'],
+    input: z.object({ id: z.string() }),
+    async run({ terminal, request }, { id }) {
+      const call = await request('Asking the gateway', (client) => client.calls.get({ params: { id } }))
+      terminal.answer(call, () => renderCall(call))
+      terminal.next(`sallyport audit show ${call.id}`)
+      return exit.done
+    },
+  })
+}
+
+export function renderCall(call: Call): string {
+  const facts = renderFacts([
+    ['call', call.id],
+    ['tool', call.tool],
+    ['server', call.server],
+    ['principal', call.principal],
+    ['came in by', call.surface],
+    ['risk', call.risk],
+    ['state', call.state],
+    ['decision', call.decision],
+    ['error', call.error && `${call.error.code}: ${call.error.message}`],
+    ['started', call.startedAt],
+    ['ended', call.endedAt],
+    ['took', toDuration(call.durationMs)],
+  ])
+  const text = JSON.stringify(call.arguments, null, 2) ?? 'none'
+  return `${facts}\narguments\n${toVisible(text).replace(/^/gm, '  ')}`
+}

@@ -1,0 +1,69 @@
+import type { Command } from 'commander'
+import { stringify } from 'yaml'
+import { z } from 'zod'
+import { configSchema, findConfigFile, formatProblem, readConfig } from '../../config/config.ts'
+import { GatewayError } from '../../contract/errors.ts'
+import { toVisible } from '../../lib/text.ts'
+import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from '../command.ts'
+import { exit } from '../exit.ts'
+
+export function addConfig(program: Command, run: Run): void {
+  const config = program.command('config').description('the configuration')
+  addGlobalOptions(config)
+  addExamples(config, ['sallyport config check', 'sallyport config show'])
+
+  addCommand(config, run, {
+    use: 'check [file]',
+    summary: 'look for mistakes in a configuration file, without a gateway',
+    options: [['--config <file>', 'the same as the argument']],
+    examples: ['sallyport config check', 'sallyport config check staging.toml --json'],
+    input: z.object({ file: z.string().optional(), config: z.string().optional() }),
+    async run({ terminal, settings }, { file: named, config: option }) {
+      const file = findConfigFile({
+        explicit: named ?? option,
+        environment: process.env,
+        cwd: process.cwd(),
+        dataFolder: settings.dataFolder,
+      })
+      if (file === undefined) throw new GatewayError('config-unreadable', 'There is no configuration file here')
+      const reading = await readConfig(file)
+      const problems = reading.ok ? [] : reading.problems
+      terminal.answer({ file, valid: reading.ok, problems }, () =>
+        reading.ok ? terminal.colours.green(`${toVisible(file)} is valid.`) : problems.map(formatProblem).join('\n'),
+      )
+      return reading.ok ? exit.done : exit.failed
+    },
+  })
+
+  addCommand(config, run, {
+    use: 'show',
+    summary: 'the configuration that the gateway uses, with defaults',
+    options: [['--agent <name>', 'instead: the servers that hold for this agent, and where each value came from']],
+    examples: ['sallyport config show', 'sallyport config show --agent reviewer --json'],
+    input: z.object({ agent: z.string().optional() }),
+    async run({ terminal, request }, { agent }) {
+      if (agent !== undefined) {
+        const effective = await request('Asking the gateway', (client) => client.config.effective({ agent }))
+        terminal.answer(effective, () => toVisible(stringify(effective).trimEnd()))
+        return exit.done
+      }
+      const shown = await request('Asking the gateway', (client) => client.config.show())
+      terminal.answer(shown, () => toVisible(`# ${shown.file}\n${stringify(shown.config).trimEnd()}`))
+      for (const problem of shown.problems) terminal.talk(terminal.talkColours.red(toVisible(problem)))
+      if (shown.problems.length > 0) terminal.next('sallyport config check')
+      return exit.done
+    },
+  })
+
+  addCommand(config, run, {
+    use: 'schema',
+    summary: 'the JSON Schema of a configuration file, for editors',
+    examples: ['sallyport config schema > sallyport.schema.json', 'sallyport config schema --json'],
+    input: noInput,
+    async run({ terminal }) {
+      const schema = configSchema()
+      terminal.answer(schema, () => JSON.stringify(schema, null, 2))
+      return exit.done
+    },
+  })
+}

@@ -1,0 +1,72 @@
+import type { Command } from 'commander'
+import { z } from 'zod'
+import { ScopeText } from '../../contract/api.ts'
+import { GatewayError } from '../../contract/errors.ts'
+import { toVisible } from '../../lib/text.ts'
+import { addCommand, type OptionSpec, patience, type Run } from '../command.ts'
+import { DefinitionInput, definitionOptions, hasDefinition, toDefinition } from '../definition.ts'
+import { exit } from '../exit.ts'
+import { suggesting } from '../suggest.ts'
+import { renderValidation, showChange } from './server-view.ts'
+
+const scopeOption: OptionSpec = [
+  '--scope <scope>',
+  'where the entry is written: global (default) or such as agent:reviewer',
+]
+
+export function addServersAdd(servers: Command, run: Run): void {
+  addCommand(servers, run, {
+    use: 'add <name>',
+    takesCommand: true,
+    summary: 'add a server: an address, or a command after --',
+    options: [...definitionOptions, scopeOption],
+    examples: [
+      'sallyport servers add docs --url https://mcp.example.com/mcp',
+      "sallyport servers add github --url https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'",
+      'sallyport servers add files --env LOG_LEVEL=warn -- npx -y @modelcontextprotocol/server-filesystem /srv/docs',
+      `sallyport servers add memory --from-json '{"command":"npx","args":["-y","@modelcontextprotocol/server-memory"]}'`,
+    ],
+    input: DefinitionInput.extend({ name: z.string(), scope: ScopeText.optional() }),
+    async run(context, { name, scope, ...input }) {
+      const definition = toDefinition(input)
+      const server = await context.request(
+        `Connecting ${toVisible(name)}`,
+        (client) => client.servers.add({ name, definition, scope }),
+        patience.connecting,
+      )
+      if (definition.transport === 'stdio') context.terminal.talk(rightsNote)
+      return showChange(context, server)
+    },
+  })
+}
+
+export function addServersValidate(servers: Command, run: Run): void {
+  addCommand(servers, run, {
+    use: 'validate [name]',
+    takesCommand: true,
+    summary: 'try a saved server, or a definition without saving it',
+    options: [...definitionOptions, ['--scope <scope>', 'where the name stands in several scopes']],
+    examples: [
+      'sallyport servers validate files',
+      'sallyport servers validate --url https://mcp.example.com/mcp',
+      'sallyport servers validate -- npx -y @modelcontextprotocol/server-memory',
+    ],
+    input: DefinitionInput.extend({ name: z.string().optional(), scope: ScopeText.optional() }),
+    async run({ terminal, request }, { name, scope, ...input }) {
+      const validation = await request(
+        `Trying ${toVisible(name ?? 'the definition')}`,
+        (client) => {
+          if (hasDefinition(input)) return client.servers.validate({ definition: toDefinition(input) })
+          if (name === undefined) throw new GatewayError('request-invalid', 'Name a saved server, or describe one')
+          return suggesting(client, name, () => client.servers.validateSaved({ params: { name }, query: { scope } }))
+        },
+        patience.connecting,
+      )
+      terminal.answer(validation, () => renderValidation(terminal, validation))
+      if (validation.ok && hasDefinition(input)) terminal.next(`sallyport servers add ${name ?? 'NAME'} …`)
+      return validation.ok ? exit.done : exit.failed
+    },
+  })
+}
+
+const rightsNote = 'Note: the command runs with the rights of the gateway, and sees the files that it sees.'

@@ -1,0 +1,140 @@
+import type { Command } from 'commander'
+import { z } from 'zod'
+import { ScopeText } from '../../contract/api.ts'
+import type { ScopeKey } from '../../contract/scope.ts'
+import type { ServerDetail } from '../../contract/server.ts'
+import { toVisible } from '../../lib/text.ts'
+import type { Client } from '../client.ts'
+import { addCommand, addExamples, addGlobalOptions, type OptionSpec, patience, type Run } from '../command.ts'
+import { confirm } from '../confirm.ts'
+import { exit } from '../exit.ts'
+import { suggesting } from '../suggest.ts'
+import { renderTable } from '../table.ts'
+import { toRelative } from '../time.ts'
+import { paintState } from '../words.ts'
+import { renderServer, showChange } from './server-view.ts'
+import { addServersAdd, addServersValidate } from './servers-add.ts'
+
+const scopeOption: OptionSpec = ['--scope <scope>', 'where the name stands in several scopes, such as agent:reviewer']
+const ByName = z.object({ name: z.string(), scope: ScopeText.optional() })
+
+export function addServers(program: Command, run: Run): void {
+  const servers = program.command('servers').description('the MCP servers this gateway connects to')
+  addGlobalOptions(servers)
+  addExamples(servers, ['sallyport servers list', 'sallyport servers add docs --url https://mcp.example.com/mcp'])
+
+  addCommand(servers, run, {
+    use: 'list',
+    summary: 'all servers with their states',
+    examples: ['sallyport servers list', 'sallyport servers list --json'],
+    input: z.object({}),
+    async run({ terminal, request }) {
+      const page = await request('Listing servers', (client) => client.servers.list())
+      const now = Date.now()
+      terminal.answer(page, () => {
+        if (page.items.length === 0) return 'No servers.'
+        return renderTable(
+          page.items,
+          [
+            { title: 'name', value: (server) => server.name },
+            { title: 'scope', value: (server) => server.scope },
+            { title: 'transport', value: (server) => server.transport },
+            {
+              title: 'state',
+              value: (server) => server.state,
+              paint: (text, server) => paintState(terminal, server.state)(text),
+            },
+            { title: 'since', value: (server) => toRelative(server.since, now) },
+            { title: 'tools', value: (server) => String(server.tools) },
+            { title: 'note', value: (server) => server.error?.message ?? server.progress ?? '', shrinks: true },
+          ],
+          terminal.width,
+        )
+      })
+      if (page.items.length === 0) terminal.next('sallyport servers add NAME --url URL')
+      return exit.done
+    },
+  })
+
+  addCommand(servers, run, {
+    use: 'get <name>',
+    summary: 'one server with its definition, state and tools',
+    options: [scopeOption],
+    examples: ['sallyport servers get files', 'sallyport servers get files --scope agent:reviewer --json'],
+    input: ByName,
+    async run({ terminal, request }, { name, scope }) {
+      const server = await request('Asking the gateway', (client) =>
+        suggesting(client, name, () => client.servers.get({ params: { name }, query: { scope } })),
+      )
+      terminal.answer(server, () => renderServer(terminal, server))
+      return exit.done
+    },
+  })
+
+  addServersAdd(servers, run)
+  addServersValidate(servers, run)
+
+  addCommand(servers, run, {
+    use: 'remove <name>',
+    summary: 'remove a server',
+    options: [scopeOption, ['--yes', 'do not ask']],
+    examples: ['sallyport servers remove files', 'sallyport servers remove files --yes'],
+    input: ByName.extend({ yes: z.boolean().default(false) }),
+    async run({ terminal, request }, { name, scope, yes }) {
+      if (!yes && !(await confirm(terminal, `Remove ${toVisible(name)}?`))) return exit.failed
+      const removed = await request(`Removing ${toVisible(name)}`, (client) =>
+        suggesting(client, name, () => client.servers.remove({ params: { name }, query: { scope } })),
+      )
+      terminal.answer(removed, () => `Removed ${toVisible(name)}.`)
+      terminal.next('sallyport servers list')
+      return exit.done
+    },
+  })
+
+  addAction('enable', 'connect a server that was switched off', (client, name, scope) =>
+    client.servers.enable({ params: { name }, query: { scope } }),
+  )
+  addAction('disable', 'keep the entry, but disconnect', (client, name, scope) =>
+    client.servers.disable({ params: { name }, query: { scope } }),
+  )
+  addAction('reconnect', 'try to connect now, whatever the state', (client, name, scope) =>
+    client.servers.reconnect({ params: { name }, query: { scope } }),
+  )
+
+  addCommand(servers, run, {
+    use: 'logs <name>',
+    summary: 'the last lines a server wrote to standard error',
+    options: [scopeOption],
+    examples: ['sallyport servers logs files', 'sallyport servers logs files --json'],
+    input: ByName,
+    async run({ terminal, request }, { name, scope }) {
+      const logs = await request('Asking the gateway', (client) =>
+        suggesting(client, name, () => client.servers.logs({ params: { name }, query: { scope } })),
+      )
+      if (logs.dropped > 0) terminal.talk(`${logs.dropped} older lines are no longer kept.`)
+      if (logs.lines.length === 0) terminal.talk('Nothing was written.')
+      if (terminal.json || logs.lines.length > 0) terminal.answer(logs, () => logs.lines.map(toVisible).join('\n'))
+      return exit.done
+    },
+  })
+
+  function addAction(action: string, summary: string, act: Act): void {
+    addCommand(servers, run, {
+      use: `${action} <name>`,
+      summary,
+      options: [scopeOption],
+      examples: [`sallyport servers ${action} files`, `sallyport servers ${action} files --scope agent:reviewer`],
+      input: ByName,
+      async run(context, { name, scope }) {
+        const server = await context.request(
+          `Waiting for ${toVisible(name)}`,
+          (client) => suggesting(client, name, () => act(client, name, scope)),
+          patience.connecting,
+        )
+        return showChange(context, server)
+      },
+    })
+  }
+}
+
+type Act = (client: Client, name: string, scope: ScopeKey | undefined) => Promise<ServerDetail>

@@ -1,0 +1,52 @@
+import type { Command } from 'commander'
+import { toVisible } from '../../lib/text.ts'
+import { addCommand, noInput, type Run } from '../command.ts'
+import { exit } from '../exit.ts'
+import { renderTable } from '../table.ts'
+import { toDuration } from '../time.ts'
+import { paintState, renderFacts } from '../words.ts'
+
+export function addStatus(program: Command, run: Run): void {
+  addCommand(program, run, {
+    use: 'status',
+    summary: 'what is running, and whether every server is connected',
+    examples: ['sallyport status', 'sallyport status --json', 'sallyport --url https://gate.example.com status'],
+    input: noInput,
+    async run({ terminal, request }) {
+      const status = await request('Asking the gateway', (client) => client.status())
+      const { green, red } = terminal.colours
+      const health = status.healthy ? green('healthy') : red('not healthy')
+      terminal.answer(status, () => {
+        if (!('servers' in status)) return `Sallyport ${toVisible(status.version)}, ${health}`
+        const facts = renderFacts([
+          ['gateway', status.url],
+          ['version', status.version],
+          ['instance', status.instance],
+          ['running for', toDuration(status.uptimeMs)],
+          ['storage', `${status.storage.kind}${status.storage.healthy ? '' : ', cannot be written'}`],
+          ['configuration', status.config.file],
+          ['calls running', String(status.calls.running)],
+        ])
+        const servers = renderTable(
+          status.servers,
+          [
+            { title: 'server', value: (server) => server.name },
+            { title: 'scope', value: (server) => server.scope },
+            {
+              title: 'state',
+              value: (server) => server.state,
+              paint: (text, server) => paintState(terminal, server.state)(text),
+            },
+            { title: 'tools', value: (server) => String(server.tools) },
+            { title: 'last error', value: (server) => server.error ?? '', shrinks: true },
+          ],
+          terminal.width,
+        )
+        const problems = status.config.problems.map((problem) => red(toVisible(problem)))
+        return [health, facts, ...(status.servers.length > 0 ? [servers] : ['No servers.']), ...problems].join('\n\n')
+      })
+      if (!status.healthy) terminal.next('sallyport doctor')
+      return exit.done
+    },
+  })
+}

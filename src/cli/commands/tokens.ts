@@ -1,0 +1,92 @@
+import type { Command } from 'commander'
+import { z } from 'zod'
+import type { Token } from '../../contract/token.ts'
+import { toVisible } from '../../lib/text.ts'
+import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from '../command.ts'
+import { confirm } from '../confirm.ts'
+import { toConnectLine } from '../connect-line.ts'
+import { exit } from '../exit.ts'
+import { renderTable } from '../table.ts'
+import { toMoment, toRelative } from '../time.ts'
+
+const Expiry = z
+  .string()
+  .transform((text) => toMoment(text, Date.now()))
+  .refine((moment) => moment !== undefined, 'must be a time such as 30d, 12h or 2027-01-31')
+
+export function addTokens(program: Command, run: Run): void {
+  const tokens = program.command('tokens').description('tokens by which agents speak to this gateway')
+  addGlobalOptions(tokens)
+  addExamples(tokens, ['sallyport tokens create --agent reviewer', 'sallyport tokens list'])
+
+  addCommand(tokens, run, {
+    use: 'list',
+    summary: 'tokens of agents, without the tokens themselves',
+    examples: ['sallyport tokens list', 'sallyport tokens list --json'],
+    input: noInput,
+    async run({ terminal, request }) {
+      const page = await request('Listing tokens', (client) => client.tokens.list())
+      const now = Date.now()
+      terminal.answer(page, () => {
+        if (page.items.length === 0) return 'No tokens.'
+        return renderTable(
+          page.items,
+          [
+            { title: 'id', value: (token) => token.id },
+            { title: 'agent', value: (token) => token.agent },
+            { title: 'token', value: (token) => `${token.prefix}…` },
+            { title: 'made', value: (token) => toRelative(token.createdAt, now) },
+            { title: 'last used', value: (token) => toRelative(token.lastUsedAt, now) || 'never' },
+            { title: 'state', value: (token) => toState(token, now) },
+          ],
+          terminal.width,
+        )
+      })
+      if (page.items.length === 0) terminal.next('sallyport tokens create --agent NAME')
+      return exit.done
+    },
+  })
+
+  addCommand(tokens, run, {
+    use: 'create',
+    summary: 'make a token for an agent; it is shown this once',
+    options: [
+      ['--agent <name>', 'the agent that will use it'],
+      ['--expires <time>', 'when it stops working: 30d, 12h or a date'],
+    ],
+    examples: ['sallyport tokens create --agent reviewer', 'sallyport tokens create --agent ci --expires 30d --json'],
+    input: z.object({ agent: z.string({ error: 'give the name of the agent' }), expires: Expiry.optional() }),
+    async run({ terminal, request }, { agent, expires }) {
+      const { token, mcpUrl } = await request('Making a token', async (client) => {
+        const made = await client.tokens.create({ agent, expiresAt: expires })
+        const status = await client.status()
+        return { token: made, mcpUrl: 'url' in status ? `${status.url.replace(/\/$/, '')}/mcp` : undefined }
+      })
+      terminal.answer(token, () => token.token)
+      terminal.talk('It is stored hashed and cannot be shown again.')
+      if (mcpUrl) terminal.next(toConnectLine(mcpUrl, token.token))
+      return exit.done
+    },
+  })
+
+  addCommand(tokens, run, {
+    use: 'revoke <id>',
+    summary: 'make a token useless at once',
+    options: [['--yes', 'do not ask']],
+    examples: ['sallyport tokens revoke tok_01k…', 'sallyport tokens revoke tok_01k… --yes'],
+    input: z.object({ id: z.string(), yes: z.boolean().default(false) }),
+    async run({ terminal, request }, { id, yes }) {
+      if (!yes && !(await confirm(terminal, `Revoke ${toVisible(id)}?`))) return exit.failed
+      const token = await request('Revoking', (client) => client.tokens.revoke({ params: { id } }))
+      terminal.answer(token, () => `Revoked the token ${toVisible(token.prefix)}… of ${toVisible(token.agent)}.`)
+      terminal.next('sallyport tokens list')
+      return exit.done
+    },
+  })
+}
+
+function toState(token: Token, now: number): string {
+  if (token.revokedAt) return `revoked ${toRelative(token.revokedAt, now)}`
+  if (!token.expiresAt) return 'valid'
+  return Date.parse(token.expiresAt) > now ? `expires ${toRelative(token.expiresAt, now)}` : 'expired'
+}

@@ -1,0 +1,69 @@
+import { type GatewayError, toGatewayError } from '../../contract/errors.ts'
+import type { Status } from '../../contract/status.ts'
+import { type Finding, note, ok, problem, warning } from './finding.ts'
+import { toCheck } from './servers.ts'
+
+export type Running =
+  | { readonly kind: 'answers'; readonly status: Status }
+  | { readonly kind: 'none' }
+  | { readonly kind: 'silent'; readonly error: GatewayError }
+
+export async function askGateway(expected: boolean, ask: () => Promise<unknown>): Promise<Running> {
+  if (!expected) return { kind: 'none' }
+  try {
+    const answer = await ask()
+    return isWhole(answer) ? { kind: 'answers', status: answer } : { kind: 'none' }
+  } catch (error) {
+    return { kind: 'silent', error: toGatewayError(error) }
+  }
+}
+
+/** An agent's token gets a reduced answer, which tells nothing about servers. */
+function isWhole(answer: unknown): answer is Status {
+  return typeof answer === 'object' && answer !== null && 'servers' in answer
+}
+
+export function checkGateway(running: Running): Finding {
+  if (running.kind === 'none') return note('gateway', 'No gateway is running', 'sallyport serve')
+  if (running.kind === 'silent') return problem('gateway', running.error.message, running.error.entry.hint)
+  const { url, version, config, storage } = running.status
+  if (!storage.healthy)
+    return problem('gateway', 'The record cannot be written', 'Check disk space and the data folder')
+  const [rejected] = config.problems
+  if (rejected === undefined) return ok('gateway', `Sallyport ${version} answers at ${url}`)
+  return problem(
+    'gateway',
+    `The changed configuration is not in force: ${rejected}`,
+    `sallyport config check ${config.file}`,
+  )
+}
+
+/** States of the running gateway, for servers that have no better explanation yet. */
+export function checkStates(running: Running, explained: ReadonlySet<string>): Finding[] {
+  if (running.kind !== 'answers') return []
+  return running.status.servers.flatMap((server): Finding[] => {
+    const id = toId(server)
+    const check = toCheck(id)
+    if (server.state === 'disabled' || explained.has(check)) return []
+    if (server.state === 'connected') return [ok(check, `connected, ${server.tools} tools`)]
+    const message = `${server.name} is ${server.state}${server.error ? `: ${server.error}` : ''}`
+    if (server.state === 'connecting') return [warning(check, message, `sallyport servers get ${server.name}`)]
+    return [
+      problem(
+        check,
+        message,
+        `sallyport servers validate ${server.name}; then: sallyport servers reconnect ${server.name}`,
+      ),
+    ]
+  })
+}
+
+export function listConnected(running: Running): Set<string> {
+  if (running.kind !== 'answers') return new Set()
+  return new Set(running.status.servers.filter((server) => server.state === 'connected').map(toId))
+}
+
+/** Connections of the global scope go by the name alone. */
+function toId({ name, scope }: { name: string; scope: string }): string {
+  return scope === 'global' ? name : `${name}@${scope}`
+}

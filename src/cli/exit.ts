@@ -1,0 +1,11 @@
+/** How every command ends; scripts decide by these. */
+export const exit = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  signInNeeded: 3,
+  unreachable: 4,
+  toolFailed: 5,
+  denied: 6,
+  waiting: 7,
+} as const

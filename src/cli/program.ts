@@ -1,0 +1,52 @@
+import { Command } from 'commander'
+import { addExamples, addGlobalOptions, type Run } from './command.ts'
+import { addAudit } from './commands/audit.ts'
+import { addCalls } from './commands/calls.ts'
+import { addConfig } from './commands/config.ts'
+import { addDoctor } from './commands/doctor.ts'
+import { addServe } from './commands/serve.ts'
+import { addServers } from './commands/servers.ts'
+import { addStatus } from './commands/status.ts'
+import { addTokens } from './commands/tokens.ts'
+import { addTools } from './commands/tools.ts'
+import { version } from './version.ts'
+
+/** The whole command line, built fresh for each run. */
+export function createProgram(run: Run): Command {
+  const program = new Command('sallyport')
+    .description('The one governed gate between AI agents and every MCP server a team uses.')
+    .version(version, '-V, --version', 'the version of this program')
+    .exitOverride()
+    .configureOutput({ outputError() {} })
+    // Options of the program end at the first command: `servers add --url` means the server, not the gateway.
+    .enablePositionalOptions()
+  addGlobalOptions(program)
+  addExamples(program, [
+    'sallyport serve',
+    'sallyport servers add files -- npx -y @modelcontextprotocol/server-filesystem /srv/docs',
+    'sallyport tokens create --agent reviewer',
+    'sallyport tools list --json',
+  ])
+  program.addHelpText('after', `\n${exitCodes}`)
+  addServe(program, run)
+  addStatus(program, run)
+  addDoctor(program, run)
+  addConfig(program, run)
+  addServers(program, run)
+  addTools(program, run)
+  addTokens(program, run)
+  addCalls(program, run)
+  addAudit(program, run)
+  return program
+}
+
+/** `sallyport servers add` */
+export function toPath(command: Command): string {
+  return command.parent ? `${toPath(command.parent)} ${command.name()}` : command.name()
+}
+
+const exitCodes = [
+  'Exit codes:',
+  '  0 done   1 failed   2 wrong usage   3 sign-in needed   4 unreachable',
+  '  5 the tool failed   6 denied        7 waiting for approval',
+].join('\n')

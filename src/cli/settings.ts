@@ -1,0 +1,92 @@
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { z } from 'zod'
+import { GatewayError } from '../contract/errors.ts'
+
+/** The options that every command takes. */
+export const GlobalOptions = z.object({
+  json: z.boolean().default(false),
+  url: z.string().optional(),
+  token: z.string().optional(),
+  data: z.string().optional(),
+})
+export type GlobalOptions = z.infer<typeof GlobalOptions>
+
+export type Settings = {
+  readonly dataFolder: string
+  /** Given on the command line or in the environment; else the data folder knows. */
+  readonly url: string | undefined
+  readonly token: string | undefined
+  /** `--data` was written out for this command. */
+  readonly dataGiven: boolean
+}
+
+export function toSettings(options: GlobalOptions, env: NodeJS.ProcessEnv): Settings {
+  return {
+    dataFolder: resolve(options.data ?? env.SALLYPORT_DATA ?? '.sallyport'),
+    url: options.url ?? (env.SALLYPORT_URL || undefined),
+    token: options.token ?? (env.SALLYPORT_TOKEN || undefined),
+    dataGiven: options.data !== undefined,
+  }
+}
+
+/** What a running gateway leaves in its data folder for the commands on the same machine. */
+export const GatewayFile = z.object({ url: z.url(), pid: z.int(), instance: z.string() })
+export type GatewayFile = z.infer<typeof GatewayFile>
+
+export function findGatewayFile(dataFolder: string): GatewayFile | undefined {
+  const text = readIfThere(join(dataFolder, 'gateway.json'))
+  if (text === undefined) return undefined
+  try {
+    return GatewayFile.safeParse(JSON.parse(text)).data
+  } catch {
+    return undefined
+  }
+}
+
+export type Address = { readonly url: string; readonly token: string }
+
+/** Where the gateway is and by which right we speak to it. */
+export function toAddress(settings: Settings): Address {
+  const local = findGatewayFile(settings.dataFolder)
+  const url = settings.url ?? local?.url
+  if (url === undefined) {
+    throw new GatewayError('unreachable', `No gateway runs with the data folder ${settings.dataFolder}`)
+  }
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+    throw new GatewayError('request-invalid', `${url} is not an address like http://127.0.0.1:4777`)
+  }
+  const token = settings.token ?? findAdminToken(settings, url, local)
+  if (token !== undefined) return { url, token }
+  throw new GatewayError('token-missing', `There is no token for ${url}: give --token, SALLYPORT_TOKEN or --data`)
+}
+
+/**
+ * The administrator's token goes to the gateway of its own folder and to nobody else: an address from elsewhere
+ * gets it only if it is the same one, or if the folder was named along with it.
+ */
+function findAdminToken(settings: Settings, url: string, local: GatewayFile | undefined): string | undefined {
+  const own = settings.dataGiven || (local !== undefined && isSameGateway(url, local.url))
+  return own ? readIfThere(join(settings.dataFolder, 'admin-token'))?.trim() || undefined : undefined
+}
+
+function isSameGateway(left: string, right: string): boolean {
+  return toOrigin(left) === toOrigin(right)
+}
+
+function toOrigin(text: string): string {
+  const { protocol, hostname, port } = new URL(text)
+  const host = ['localhost', '127.0.0.1', '[::1]'].includes(hostname) ? 'loopback' : hostname
+  return `${protocol}//${host}:${port}`
+}
+
+function readIfThere(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EACCES') {
+      throw new GatewayError('forbidden', `${file} may not be read by this user`)
+    }
+    return undefined
+  }
+}

@@ -1,0 +1,42 @@
+import type { Risk } from '../contract/risk.ts'
+import type { ConnectionState, ServerDetail, ServerFailure } from '../contract/server.ts'
+import { toVisible } from '../lib/text.ts'
+import type { Terminal } from './terminal.ts'
+
+type Paint = (text: string) => string
+
+export function paintState(terminal: Terminal, state: ConnectionState): Paint {
+  const { green, yellow, red, dim } = terminal.colours
+  if (state === 'connected') return green
+  if (state === 'connecting') return yellow
+  return state === 'disabled' ? dim : red
+}
+
+export function paintRisk(terminal: Terminal, risk: Risk): Paint {
+  const { green, yellow, red } = terminal.colours
+  return { read: green, write: yellow, danger: red }[risk]
+}
+
+/** `3 tools, 1 set aside` */
+export function countTools({
+  tools,
+  setAside,
+  complete,
+}: Pick<ServerDetail, 'tools' | 'setAside' | 'complete'>): string {
+  const parts = [`${tools.length} ${tools.length === 1 ? 'tool' : 'tools'}`]
+  if (setAside.length > 0) parts.push(`${setAside.length} set aside`)
+  if (!complete) parts.push('list cut')
+  return parts.join(', ')
+}
+
+/** Class, cause and what to do, in two lines. */
+export function describeFailure(failure: ServerFailure): string {
+  return `${failure.class}: ${toVisible(failure.message)}\n  ${toVisible(failure.hint)}`
+}
+
+/** `name   value` lines, aligned; those without a value are left out. */
+export function renderFacts(facts: readonly (readonly [name: string, value: string | undefined])[]): string {
+  const shown = facts.filter(([, value]) => value !== undefined && value !== '')
+  const width = Math.max(0, ...shown.map(([name]) => name.length))
+  return shown.map(([name, value]) => `${name.padEnd(width)}  ${toVisible(value ?? '')}`).join('\n')
+}

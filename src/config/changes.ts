@@ -1,0 +1,35 @@
+import type { Config } from '../contract/config.ts'
+import type { ConfigProblem } from './problems.ts'
+import { isPlainObject, isSame, type PlainObject } from './values.ts'
+
+/** What differs between two configurations: top-level keys, and single entries of those that hold named ones. */
+export function listChanged(before: Config, after: Config): string[] {
+  const [old, now]: PlainObject[] = [before, after]
+  const keys = new Set([...Object.keys(before), ...Object.keys(after)])
+  return [...keys].flatMap((key) => {
+    const [left, right] = [old?.[key], now?.[key]]
+    if (isSame(left, right)) return []
+    return named.has(key) && isPlainObject(left) && isPlainObject(right) ? listEntries(key, left, right) : [key]
+  })
+}
+
+const named: ReadonlySet<string> = new Set(['servers', 'toolsets', 'projects', 'agents'])
+
+function listEntries(key: string, before: PlainObject, after: PlainObject): string[] {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)])
+  const at = (fields: PlainObject, name: string) => (Object.hasOwn(fields, name) ? fields[name] : undefined)
+  return [...names].filter((name) => !isSame(at(before, name), at(after, name))).map((name) => `${key}.${name}`)
+}
+
+/** A writer may be in the middle of it: no line break at the end, or merely the beginning of what is in force. */
+export function isUnfinished(text: string, inForce: string): boolean {
+  return text !== inForce && (!text.endsWith('\n') || inForce.startsWith(text))
+}
+
+/** The beginning of what is in force that stops within a line was cut off, even where it happens to be valid. */
+export function findCut(file: string, text: string, inForce: string): ConfigProblem | undefined {
+  const cut = inForce.startsWith(text) && !text.endsWith('\n') && !/^\r?\n/.test(inForce.slice(text.length))
+  if (!cut || text === inForce) return undefined
+  const message = 'looks cut off: it ends within a line; if that is meant, end it with a line break'
+  return { file, line: text.split('\n').length, key: '', message }
+}

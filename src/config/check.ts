@@ -1,0 +1,164 @@
+import type { Config, ScopedServer } from '../contract/config.ts'
+import type { Scope } from '../contract/scope.ts'
+import { nearest } from '../lib/text.ts'
+import { explainIssues } from './explain.ts'
+import type { Finding } from './problems.ts'
+import { createStack, listChains, type MergeFault, statementsOf } from './scopes.ts'
+import { isOwnVariable, listTemplates, parseTemplate } from './templates.ts'
+import type { Path } from './values.ts'
+
+/** What no single field can know: whether the parts of a configuration fit each other. */
+export function checkConfig(config: Config): Finding[] {
+  return [
+    ...checkListen(config),
+    ...checkNaming(config.naming),
+    ...checkDescribe(config.describe),
+    ...checkEnvironment(config.environment),
+    ...checkToolsets(config),
+    ...checkProjects(config),
+    ...listScopes(config).flatMap((scope) => checkServers(config, scope)),
+    ...checkChains(config),
+  ]
+}
+
+function checkListen({ listen }: Config): Finding[] {
+  const findings: Finding[] = []
+  const { publicUrl, tls } = listen
+  if (publicUrl !== undefined && !/^https?:\/\//i.test(publicUrl)) {
+    findings.push({ path: ['listen', 'publicUrl'], message: 'must begin with https:// or http://' })
+  }
+  if (tls !== undefined && (tls.cert === '') !== (tls.key === '')) {
+    const absent = tls.cert === '' ? 'cert' : 'key'
+    findings.push({ path: ['listen', 'tls'], message: `needs both files; ${absent} is missing` })
+  }
+  return findings
+}
+
+/** Names of one server must not look like names of another, so a `_` always stands between the two parts. */
+function checkNaming(naming: string): Finding[] {
+  const parts = naming.split(/\{(?:server|tool)\}/)
+  const [before = '', between = '', after = ''] = parts
+  const once = naming.split('{server}').length === 2 && naming.split('{tool}').length === 2
+  if (!once) return [{ path: ['naming'], message: 'must contain {server} and {tool}, each exactly once' }]
+  if (!between.includes('_')) return [{ path: ['naming'], message: 'needs a _ between {server} and {tool}' }]
+  if (/^[A-Za-z0-9_-]*$/.test(before + between + after)) return []
+  return [{ path: ['naming'], message: 'may hold only letters, digits, _ and - beside {server} and {tool}' }]
+}
+
+const describeWords = ['server', 'tool', 'description']
+
+function checkDescribe(describe: string): Finding[] {
+  return [...describe.matchAll(/\{([^{}]*)\}/g)]
+    .map(([, word = '']) => word)
+    .filter((word) => !describeWords.includes(word))
+    .map((word) => {
+      const meant = nearest(word, describeWords)
+      const message = `knows only {server}, {tool} and {description}, not {${word}}`
+      return { path: ['describe'], message, suggestion: meant === undefined ? undefined : `{${meant}}` }
+    })
+}
+
+function checkEnvironment(environment: readonly string[]): Finding[] {
+  return environment.flatMap((name, index): Finding[] => {
+    const path = ['environment', index]
+    if (isOwnVariable(name)) return [{ path, message: "SALLYPORT_* are the gateway's own and are never handed on" }]
+    if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return []
+    return [{ path, message: 'must be the name of one variable: letters, digits and _' }]
+  })
+}
+
+/** A glob may match what is added later; a plain name that is nowhere is a slip. */
+function checkToolsets(config: Config): Finding[] {
+  const known = listScopes(config).flatMap((scope) => Object.keys(statementsOf(config, scope).servers))
+  return Object.entries(config.toolsets).flatMap(([name, toolset]) =>
+    toolset.servers.flatMap((server, index): Finding[] => {
+      if (/[*?]/.test(server) || known.includes(server)) return []
+      const path = ['toolsets', name, 'servers', index]
+      return [{ path, message: `no server is named ${server}`, suggestion: nearest(server, known) }]
+    }),
+  )
+}
+
+function checkProjects(config: Config): Finding[] {
+  const known = Object.keys(config.projects)
+  return Object.entries(config.agents).flatMap(([name, { project }]): Finding[] => {
+    if (project === undefined || known.includes(project)) return []
+    const path = ['agents', name, 'project']
+    return [{ path, message: `no project is named ${project}`, suggestion: nearest(project, known) }]
+  })
+}
+
+function listScopes(config: Config): Scope[] {
+  return [
+    { kind: 'global' },
+    ...Object.keys(config.projects).map((name): Scope => ({ kind: 'project', name })),
+    ...Object.keys(config.agents).map((name): Scope => ({ kind: 'agent', name })),
+  ]
+}
+
+/** Where the statements of a scope stand in the file. */
+export function pathOfScope(scope: Scope): Path {
+  if (scope.kind === 'global') return []
+  return [`${scope.kind}s`, scope.name]
+}
+
+function checkServers(config: Config, scope: Scope): Finding[] {
+  return Object.entries(statementsOf(config, scope).servers).flatMap(([name, server]) =>
+    [...checkTemplates(server), ...checkHeaders(server), ...checkVariables(server)].map((finding) => ({
+      ...finding,
+      path: [...pathOfScope(scope), 'servers', name, ...finding.path],
+    })),
+  )
+}
+
+function checkTemplates(server: ScopedServer): Finding[] {
+  const findings = listTemplates(server).flatMap(([path, text]): Finding[] => {
+    const template = parseTemplate(text)
+    return template.ok ? [] : [{ path, message: template.message }]
+  })
+  if (!server.cwd?.includes('${')) return findings
+  return [...findings, { path: ['cwd'], message: 'takes no template; only command, args, env, url and headers do' }]
+}
+
+function checkHeaders({ headers = {} }: ScopedServer): Finding[] {
+  const seen = new Set<string>()
+  return Object.entries(headers).flatMap(([name, value]): Finding[] => {
+    const path = ['headers', name]
+    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return [{ path, message: 'is not a name that a header may have' }]
+    if (/[\r\n\0]/.test(value)) return [{ path, message: 'must be one line' }]
+    const twice = seen.has(name.toLowerCase())
+    seen.add(name.toLowerCase())
+    return twice ? [{ path, message: 'stands twice; headers are the same in any case of letters' }] : []
+  })
+}
+
+function checkVariables({ env = {} }: ScopedServer): Finding[] {
+  return Object.keys(env)
+    .filter((name) => name === '' || /[=\0]/.test(name))
+    .map((name) => ({ path: ['env', name], message: 'is not a name that a variable may have' }))
+}
+
+/** Every chain must end in complete servers, before anybody asks for it. */
+function checkChains(config: Config): Finding[] {
+  const findings: Finding[] = []
+  const stack = createStack(config, (fault) => findings.push(...explainFault(fault)))
+  for (const scopes of listChains(config)) stack(scopes)
+  return findings
+}
+
+function explainFault(fault: MergeFault): Finding[] {
+  const { name, scope, statement, earlier, candidate, replaces, issues } = fault
+  const at = [...pathOfScope(scope), 'servers', name]
+  const names = [...earlier.keys()]
+  const identifies = statement.transport ?? statement.command ?? statement.url
+  if (!earlier.has(name) && identifies === undefined) {
+    const message = 'changes a server that no earlier scope has'
+    return [{ path: at, message, suggestion: nearest(name, names) }]
+  }
+  const why = replaces ? '; an entry that changes transport, url or command replaces the earlier one whole' : ''
+  return explainIssues(issues, candidate, ['servers', name]).map((finding) => ({
+    ...finding,
+    path: [...at, ...finding.path],
+    message: finding.message + why,
+  }))
+}

@@ -1,0 +1,115 @@
+import { GatewayError } from '../contract/errors.ts'
+import type { Step } from './edit.ts'
+import { beginsWith } from './parse-toml.ts'
+import { scanToml, type TomlEntry } from './toml-lines.ts'
+import { isPlainObject, type Path, valueAt, withValueAt } from './values.ts'
+
+type TomlEdit = { readonly steps: readonly Step[]; readonly base: Path; readonly value: unknown }
+
+/**
+ * Changes the lines of one server and leaves all others alone, because no TOML writer keeps comments.
+ * `base` is the path of the server. Whatever this gets wrong is found when the result is compared with what was meant.
+ */
+export function editToml(text: string, { steps, base, value }: TomlEdit): string {
+  let edited = text
+  let wanted = value
+  for (const step of steps) {
+    wanted = withValueAt(wanted, step.path, step.value)
+    edited = applyStep(edited, step, base, wanted)
+  }
+  return edited
+}
+
+function applyStep(text: string, { path, value }: Step, base: Path, wanted: unknown): string {
+  const entries = scanToml(text)
+  const lines = createLines(text)
+  const holder = entries.find((entry) => entry.kind === 'value' && beginsWith(path, entry.path))
+  if (holder !== undefined) {
+    if (holder.path.length < base.length) {
+      throw new GatewayError('config-invalid', `is written inline; write it as a table [${toTomlPath(base)}]`)
+    }
+    const whole = valueAt(wanted, holder.path)
+    return lines.replace(holder.first, holder.last, whole === undefined ? [] : [toLine(holder, holder.path, whole)])
+  }
+  if (value === undefined) return removeAll(text, path)
+  const table = entries.findLast(({ kind, path: header }) => {
+    return kind === 'table' && header.length >= base.length && header.length < path.length && beginsWith(path, header)
+  })
+  const neighbour = table ?? entries.findLast((entry) => entry.kind === 'value' && beginsWith(entry.path, base))
+  if (neighbour !== undefined) {
+    return lines.replace(lastLineOf(entries, neighbour) + 1, lastLineOf(entries, neighbour), [
+      toLine(neighbour, path, value),
+    ])
+  }
+  const sibling = entries.findLast((entry) => beginsWith(entry.path, base.slice(0, -1)))
+  const end = sibling === undefined ? lines.lastWritten() : lastLineOf(entries, sibling)
+  return lines.replace(end + 1, end, ['', ...toBlock(base, value)])
+}
+
+function createLines(text: string) {
+  const eol = text.includes('\r\n') ? '\r\n' : '\n'
+  const lines = text.split(/\r?\n/)
+  return {
+    at: (index: number) => lines[index],
+    lastWritten: () => lines.findLastIndex((line) => line.trim() !== ''),
+    /** Puts `inserted` in the place of the lines from `first` to `last`; none if `last` is smaller. */
+    replace(first: number, last: number, inserted: readonly string[]): string {
+      const after = lines.slice(last + 1)
+      const ending = after.length === 0 ? [''] : after
+      return [...lines.slice(0, first), ...inserted, ...ending].join(eol)
+    },
+  }
+}
+
+/** The last line of a table's own values, or of the value itself. */
+function lastLineOf(entries: readonly TomlEntry[], entry: TomlEntry): number {
+  const start = entries.indexOf(entry)
+  const next = entries.findIndex(({ kind }, index) => index > start && kind !== 'value')
+  const block = entries.slice(start, next === -1 ? undefined : next)
+  return Math.max(...block.map(({ last }) => last))
+}
+
+/** Takes away every table below a path, and every value below it that stands in another table. */
+function removeAll(text: string, path: Path): string {
+  const entries = scanToml(text)
+  const doomed = entries.findLast(
+    ({ kind, path: at, table }) => beginsWith(at, path) && (kind !== 'value' || !beginsWith(table, path)),
+  )
+  if (doomed === undefined) return text
+  const lines = createLines(text)
+  if (doomed.kind === 'value') return removeAll(lines.replace(doomed.first, doomed.last, []), path)
+  let start = doomed.first
+  // A comment right above a header speaks of it; the blank line above belongs to the gap.
+  while (
+    start > 0 &&
+    lines
+      .at(start - 1)
+      ?.trim()
+      .startsWith('#')
+  )
+    start--
+  if (start > 0 && lines.at(start - 1)?.trim() === '') start--
+  return removeAll(lines.replace(start, lastLineOf(entries, doomed), []), path)
+}
+
+function toLine(entry: TomlEntry, path: Path, value: unknown): string {
+  return `${' '.repeat(entry.kind === 'value' ? entry.column - 1 : 0)}${toTomlPath(path.slice(entry.table.length))} = ${toTomlValue(value)}`
+}
+
+function toBlock(path: Path, value: unknown): string[] {
+  const fields = isPlainObject(value) ? Object.entries(value) : []
+  return [`[${toTomlPath(path)}]`, ...fields.map(([key, field]) => `${toTomlPath([key])} = ${toTomlValue(field)}`)]
+}
+
+function toTomlPath(path: Path): string {
+  return path.map((name) => (/^[A-Za-z0-9_-]+$/.test(String(name)) ? name : toTomlValue(String(name)))).join('.')
+}
+
+function toTomlValue(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(toTomlValue).join(', ')}]`
+  if (isPlainObject(value)) {
+    const fields = Object.entries(value).map(([key, field]) => `${toTomlPath([key])} = ${toTomlValue(field)}`)
+    return fields.length === 0 ? '{}' : `{ ${fields.join(', ')} }`
+  }
+  return JSON.stringify(value).replaceAll('\u007f', '\\u007f')
+}

@@ -1,0 +1,165 @@
+import type { Config, ScopedServer } from '../contract/config.ts'
+import { GatewayError } from '../contract/errors.ts'
+import { globalScope, type Scope, toScopeKey } from '../contract/scope.ts'
+import { ServerDefinition } from '../contract/server.ts'
+import { pathOfScope } from './check.ts'
+import { editJson } from './edit-json.ts'
+import { editToml } from './edit-toml.ts'
+import { editYaml } from './edit-yaml.ts'
+import { findFormat, parseText } from './parse.ts'
+import { changesIdentity, effective, scopesOf } from './scopes.ts'
+import { isPlainObject, isSame, type Path, type PlainObject, toKey, valueAt, withValueAt } from './values.ts'
+
+type Target = { readonly name: string; readonly scope?: Scope }
+type SwitchEdit = Target & { readonly kind: 'enable-server'; readonly enabled: boolean }
+
+/** A change of one server in one scope; the global one unless another is named. Setting adds or replaces. */
+export type ConfigEdit =
+  | (Target & { readonly kind: 'add-server'; readonly definition: ServerDefinition | ScopedServer })
+  | (Target & { readonly kind: 'set-server'; readonly definition: ServerDefinition | ScopedServer })
+  | (Target & { readonly kind: 'remove-server' })
+  | SwitchEdit
+
+/** One value to write, or with undefined a key to take away. */
+export type Step = { readonly path: Path; readonly value: unknown }
+
+export type EditableFile = {
+  readonly file: string
+  readonly text: string
+  readonly config: Config
+  /** As the file states it, without defaults. */
+  readonly value: unknown
+}
+
+/** The text after a change, with everything else as it stood. The caller still validates the whole. */
+export function editText({ file, text, config, value }: EditableFile, edit: ConfigEdit): string {
+  const base = pathOfServer(config, edit)
+  const steps = planSteps(config, value, edit, base)
+  if (steps.length === 0) return text
+  const format = findFormat(file) ?? 'yaml'
+  const edited = attempt(file, base, () => {
+    if (format === 'json') return editJson(text, steps)
+    return format === 'toml' ? editToml(text, { steps, base, value }) : editYaml(text, steps)
+  })
+  const parsing = parseText(format, edited)
+  const wanted = steps.reduce((root, step) => withValueAt(root, step.path, step.value), value)
+  // An alias or an unusual layout may make the text say something else than was meant.
+  if (!parsing.ok || !isSame(withoutEmptyMaps(parsing.parsed.value), withoutEmptyMaps(wanted))) {
+    throw notEditable(file, base)
+  }
+  return edited
+}
+
+function attempt(file: string, base: Path, write: () => string): string {
+  try {
+    return write()
+  } catch (error) {
+    throw notEditable(file, base, error)
+  }
+}
+
+function notEditable(file: string, base: Path, cause?: unknown): GatewayError {
+  const why = cause instanceof GatewayError ? cause.message : 'is written in a way that cannot be changed from here'
+  const message = `${file}: ${toKey(base)}: ${why}; change it in the file`
+  return new GatewayError('config-invalid', message, { file }, { cause })
+}
+
+/** TOML cannot tell an empty table that was never written from one that is not there. */
+function withoutEmptyMaps(value: unknown): unknown {
+  if (!isPlainObject(value)) return value
+  const entries = Object.entries(value).map(([key, entry]): [string, unknown] => [key, withoutEmptyMaps(entry)])
+  return Object.fromEntries(entries.filter(([, entry]) => !isPlainObject(entry) || Object.keys(entry).length > 0))
+}
+
+function pathOfServer(config: Config, { name, scope = globalScope }: ConfigEdit): Path {
+  if (scope.kind !== 'global' && scope.kind !== 'project' && scope.kind !== 'agent') {
+    throw new GatewayError('request-invalid', `Servers of a scope of kind ${scope.kind} do not stand in the file`)
+  }
+  if (scope.kind === 'project' && !Object.hasOwn(config.projects, scope.name)) {
+    throw new GatewayError('request-invalid', `No project is named ${scope.name}`)
+  }
+  return [...pathOfScope(scope), 'servers', name]
+}
+
+function planSteps(config: Config, root: unknown, edit: ConfigEdit, path: Path): Step[] {
+  const { name, scope = globalScope } = edit
+  const current = valueAt(root, path)
+  if (edit.kind === 'enable-server') return planSwitch(config, edit, path, current)
+  if (edit.kind === 'remove-server') {
+    if (current === undefined) throw notFound(name, scope)
+    return [{ path, value: undefined }]
+  }
+  if (edit.kind === 'add-server' && current !== undefined) {
+    throw new GatewayError('server-exists', `A server named ${name} exists in ${toScopeKey(scope)}`, { name })
+  }
+  const { wanted, whole } = toStatement(config, edit.definition, name, scope)
+  return isPlainObject(current) ? differences(current, wanted, whole, path) : [{ path, value: wanted }]
+}
+
+function planSwitch(config: Config, edit: SwitchEdit, path: Path, current: unknown): Step[] {
+  const { name, enabled, scope = globalScope } = edit
+  if (isPlainObject(current)) {
+    const stated = current.enabled ?? (scope.kind === 'global' ? true : undefined)
+    return stated === enabled ? [] : [{ path: [...path, 'enabled'], value: enabled }]
+  }
+  // A later scope switches what an earlier one has.
+  if (!effective(config, chainOf(config, scope)).servers.has(name)) throw notFound(name, scope)
+  return [{ path, value: { enabled } }]
+}
+
+function notFound(name: string, scope: Scope): GatewayError {
+  return new GatewayError('server-not-found', `No server is named ${name} in ${toScopeKey(scope)}`, { name })
+}
+
+function chainOf(config: Config, scope: Scope): readonly Scope[] {
+  if (scope.kind === 'agent') return scopesOf(config, { kind: 'agent', name: scope.name })
+  return scope.kind === 'global' ? [globalScope] : [globalScope, scope]
+}
+
+/** What to write, and what it comes to with its defaults. Defaults stay out unless they override an earlier scope. */
+function toStatement(config: Config, definition: PlainObject, name: string, scope: Scope) {
+  const before = chainOf(config, scope).slice(0, -1)
+  const earlier = effective(config, before).servers.get(name)
+  const parsed = ServerDefinition.safeParse(definition)
+  if (!parsed.success || (earlier !== undefined && !changesIdentity(earlier.definition, definition))) {
+    const stated = compact(definition)
+    return { wanted: stated, whole: stated }
+  }
+  const whole = compact(parsed.data)
+  return { wanted: withoutDefaults(whole, compact(defaultsOf(parsed.data)), []), whole }
+}
+
+function compact(fields: PlainObject): PlainObject {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+}
+
+function defaultsOf(definition: ServerDefinition): ServerDefinition {
+  const { transport } = definition
+  return ServerDefinition.parse(
+    transport === 'stdio' ? { transport, command: definition.command } : { transport, url: definition.url },
+  )
+}
+
+const alwaysWritten = ['transport', 'command', 'url']
+
+function withoutDefaults(fields: PlainObject, defaults: PlainObject, path: Path): PlainObject {
+  const kept = Object.entries(fields).flatMap(([key, value]): [string, unknown][] => {
+    const standard = Object.hasOwn(defaults, key) ? defaults[key] : undefined
+    if (path.length === 0 && alwaysWritten.includes(key)) return [[key, value]]
+    if (isSame(value, standard)) return []
+    const bothMaps = isPlainObject(value) && isPlainObject(standard)
+    return [[key, bothMaps ? withoutDefaults(value, standard, [...path, key]) : value]]
+  })
+  return Object.fromEntries(kept)
+}
+
+/** The fewest steps, so that comments and the form of what stays are kept. A default that was written out stays. */
+function differences(current: PlainObject, wanted: PlainObject, whole: PlainObject, path: Path): Step[] {
+  const keys = new Set([...Object.keys(current), ...Object.keys(wanted)])
+  return [...keys].flatMap((key): Step[] => {
+    const [before, after, settled] = [valueAt(current, [key]), valueAt(wanted, [key]), valueAt(whole, [key])]
+    if (isSame(before, after) || (after === undefined && isSame(before, settled))) return []
+    if (!isPlainObject(before) || !isPlainObject(after)) return [{ path: [...path, key], value: after }]
+    return differences(before, after, isPlainObject(settled) ? settled : {}, [...path, key])
+  })
+}

@@ -1,0 +1,163 @@
+import type { z } from 'zod'
+import { nearest } from '../lib/text.ts'
+import type { Finding } from './problems.ts'
+import { findSchemaAt, keysOf } from './schema.ts'
+import { isPlainObject, type Path, type PlainObject, valueAt } from './values.ts'
+
+type Issue = z.core.$ZodIssue
+
+/**
+ * Says in plain words what the schema objects to. Values are never repeated: a secret may stand in the wrong place.
+ * `base` is where `root` stands in a whole configuration, so that known keys can be looked up.
+ */
+export function explainIssues(issues: readonly Issue[], root: unknown, base: Path = []): Finding[] {
+  return issues.flatMap((issue) => {
+    const path = issue.path.map((segment) => (typeof segment === 'number' ? segment : String(segment)))
+    if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => explainUnknown(path, key, root, base))
+    if (issue.code === 'invalid_union') return explainUnion(issue, path, root, base)
+    return [{ path, ...explainOne(issue, valueAt(root, path)) }]
+  })
+}
+
+type Words = Omit<Finding, 'path'>
+
+function explainOne(issue: Issue, value: unknown): Words {
+  if (issue.code === 'invalid_type') return explainType(issue.expected, value)
+  if (issue.code === 'invalid_value') return explainChoice(issue.values.map(String), value)
+  if (issue.code === 'invalid_key') return { message: `the name ${issue.issues[0]?.message ?? 'is not valid'}` }
+  if (issue.code === 'too_small') return { message: explainBound(issue.origin, issue.minimum, 'least') }
+  if (issue.code === 'too_big') return { message: explainBound(issue.origin, issue.maximum, 'most') }
+  if (issue.code === 'invalid_format' && issue.format === 'url') {
+    return { message: 'must be a whole address such as https://gate.example.com' }
+  }
+  return { message: issue.message }
+}
+
+function explainType(expected: string, value: unknown): Words {
+  if (value === undefined) return { message: 'is missing' }
+  if (typeof value === 'number' && expected !== 'string')
+    return { message: `must be ${typeWords[expected] ?? expected}` }
+  const quotes = expected === 'string' && (typeof value === 'number' || typeof value === 'boolean')
+  const advice = quotes ? '; put it in quotes' : ''
+  return { message: `must be ${typeWords[expected] ?? expected}, not ${kindOf(value)}${advice}` }
+}
+
+const typeWords: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'a whole number',
+  integer: 'a whole number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a map',
+  record: 'a map',
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'nothing'
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object') return 'a map'
+  if (typeof value === 'boolean') return 'true or false'
+  return typeof value === 'number' ? 'a number' : 'text'
+}
+
+function explainChoice(choices: readonly string[], value: unknown): Words {
+  const message = `must be ${choices.join(', ').replace(/, ([^,]*)$/, ' or $1')}`
+  if (value === undefined) return { message: `is missing; it ${message}` }
+  return { message, suggestion: typeof value === 'string' ? nearest(value, choices) : undefined }
+}
+
+function explainBound(origin: string, bound: number | bigint, side: 'least' | 'most'): string {
+  if (side === 'least' && bound === 1 && origin !== 'number') return 'must not be empty'
+  if (origin === 'string') return `must have at ${side} ${bound} characters`
+  return origin === 'array' ? `must have at ${side} ${bound} entries` : `must be at ${side} ${bound}`
+}
+
+/** One key of other programs' files, or of the other transport, is easier to mend when it is called by its name. */
+function explainUnknown(path: Path, key: string, root: unknown, base: Path): Finding {
+  const here = [...path, key]
+  const parent = valueAt(root, path)
+  const transport = isPlainObject(parent) ? parent.transport : undefined
+  if (transport === 'stdio' && remoteOnly.has(key))
+    return { path: here, message: 'belongs to http and sse, not to stdio' }
+  if ((transport === 'http' || transport === 'sse') && stdioOnly.has(key)) {
+    return { path: here, message: `belongs to stdio, not to ${transport}` }
+  }
+  const known = keysOf(findSchemaAt([...base, ...path], embed(root, base)))
+  const borrowed = borrowedKeys[key]
+  const suggestion = borrowed !== undefined && known.includes(borrowed) ? borrowed : nearest(key, known)
+  return { path: here, message: 'is not a known key', suggestion }
+}
+
+const remoteOnly: ReadonlySet<string> = new Set(['url', 'headers'])
+const stdioOnly: ReadonlySet<string> = new Set(['command', 'args', 'env', 'cwd', 'secretsInArguments'])
+
+/** How other programs call the same thing. */
+const borrowedKeys: Readonly<Record<string, string>> = {
+  mcpServers: 'servers',
+  type: 'transport',
+  cmd: 'command',
+  environment: 'env',
+  envs: 'env',
+  uri: 'url',
+  httpUrl: 'url',
+  serverUrl: 'url',
+  disabled: 'enabled',
+  includeTools: 'tools',
+  excludeTools: 'tools',
+}
+
+function embed(root: unknown, base: Path): unknown {
+  return base.reduceRight((value: unknown, segment) => ({ [String(segment)]: value }), root)
+}
+
+function explainUnion(
+  issue: Extract<Issue, { code: 'invalid_union' }>,
+  path: Path,
+  root: unknown,
+  base: Path,
+): Finding[] {
+  if (path.at(-1) === 'transport') return [{ path, ...explainTransport(valueAt(root, path.slice(0, -1))) }]
+  const value = valueAt(root, path)
+  // A list was given, so a list was meant: what is wrong with its entries is the better message.
+  const inside = issue.errors.find((branch) => branch.every(({ path: deeper }) => deeper.length > 0))
+  if (inside !== undefined && Array.isArray(value)) {
+    return explainIssues(inside, value, [...base, ...path]).map((finding) => ({
+      ...finding,
+      path: [...path, ...finding.path],
+    }))
+  }
+  const choice = issue.errors.flat().find((branch) => branch.code === 'invalid_value')
+  if (choice !== undefined && !Array.isArray(value)) return [{ path, ...explainOne(choice, value) }]
+  return [{ path, message: `must be ${toAlternatives(findSchemaAt([...base, ...path], embed(root, base)))}` }]
+}
+
+function toAlternatives(schema: PlainObject | undefined): string {
+  const branches = Array.isArray(schema?.anyOf) ? schema.anyOf.filter(isPlainObject) : []
+  return branches.map(({ type }) => typeWords[String(type)] ?? String(type)).join(' or ')
+}
+
+const transports = ['stdio', 'http', 'sse']
+
+const borrowedTransports: Readonly<Record<string, string>> = {
+  'streamable-http': 'http',
+  streamable_http: 'http',
+  streamableHttp: 'http',
+  remote: 'http',
+  local: 'stdio',
+}
+
+function explainTransport(entry: unknown): Words {
+  const fields = isPlainObject(entry) ? entry : {}
+  const { transport } = fields
+  if (transport === undefined) {
+    const meant = fields.command !== undefined ? 'stdio' : fields.url !== undefined ? 'http' : undefined
+    return {
+      message: 'is missing; it must be stdio, http or sse',
+      suggestion: meant === undefined ? undefined : `transport: ${meant}`,
+    }
+  }
+  const borrowed = typeof transport === 'string' ? borrowedTransports[transport] : undefined
+  const words = explainChoice(transports, transport)
+  return borrowed === undefined ? words : { ...words, suggestion: borrowed }
+}

@@ -1,0 +1,87 @@
+import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
+import type { Fault, Parsing } from './parse.ts'
+import type { Position } from './problems.ts'
+import { type Path, toKey } from './values.ts'
+
+/** The same reading for looking and for changing. Keys are text, and a key that comes twice is an error. */
+export function readYaml(text: string, lineCounter = new LineCounter()): Document {
+  // Pretty errors quote the text around them, and a secret may stand there.
+  return parseDocument(text, { lineCounter, prettyErrors: false, stringKeys: true, resolveKnownTags: false })
+}
+
+export function parseYamlFile(text: string): Parsing {
+  const counter = new LineCounter()
+  const document = readYaml(text, counter)
+  const toPosition = (offset: number): Position => {
+    const { line, col } = counter.linePos(offset)
+    return { line: Math.max(1, line), column: Math.max(1, col) }
+  }
+  const faults = [...document.errors, ...document.warnings].slice(0, 20).map(
+    ({ code, message, pos }): Fault => ({
+      position: toPosition(pos[0]),
+      key: toKey(findPathAt(document.contents, pos[0], []) ?? []),
+      message: words[code] ?? message,
+    }),
+  )
+  if (faults.length > 0) return { ok: false, faults }
+  try {
+    const value: unknown = document.toJS({ maxAliasCount: 100 })
+    return { ok: true, parsed: { value, locate: (path) => toPosition(findOffset(document, path)) } }
+  } catch (error) {
+    return { ok: false, faults: [{ position: { line: 1, column: 1 }, key: '', message: explainUnfolding(error) }] }
+  }
+}
+
+/** What only shows when the value is built: no stack for the depth, aliases without an anchor, or far too many. */
+function explainUnfolding(error: unknown): string {
+  if (error instanceof RangeError) return 'is nested too deeply'
+  const unresolved = error instanceof Error && error.message.startsWith('Unresolved alias')
+  if (unresolved) return 'holds an alias (*name) without its anchor (&name)'
+  return 'its aliases (*name) unfold into far more than the file holds'
+}
+
+const words: Readonly<Record<string, string>> = {
+  DUPLICATE_KEY: 'stands twice in the same map',
+  TAB_AS_INDENT: 'a tab cannot indent YAML; use spaces',
+  MULTIPLE_DOCS: 'a second document begins here (---); only one is read',
+  NON_STRING_KEY: 'a key must be text',
+  RESOURCE_EXHAUSTION: 'is nested too deeply',
+}
+
+/** Steps down as far as the path goes, so that a missing key is reported at its parent. */
+function findOffset(document: Document, path: Path): number {
+  let node: unknown = document.contents
+  let offset = isMap(node) ? (node.range?.[0] ?? 0) : 0
+  for (const segment of path) {
+    const target: unknown = isAlias(node) ? node.resolve(document) : node
+    if (isMap(target)) {
+      const pair = target.items.find(({ key }) => isScalar(key) && String(key.value) === String(segment))
+      if (pair === undefined || !isScalar(pair.key)) break
+      offset = pair.key.range?.[0] ?? offset
+      node = pair.value
+    } else if (isSeq(target)) {
+      node = target.items[Number(segment)]
+      if (!isScalar(node) && !isMap(node) && !isSeq(node) && !isAlias(node)) break
+      offset = node.range?.[0] ?? offset
+    } else break
+  }
+  return offset
+}
+
+/** The path of the key that begins at this place, if one does. */
+function findPathAt(node: unknown, offset: number, path: Path): Path | undefined {
+  if (isSeq(node)) {
+    for (const [index, item] of node.items.entries()) {
+      const found = findPathAt(item, offset, [...path, index])
+      if (found !== undefined) return found
+    }
+  }
+  if (!isMap(node)) return undefined
+  for (const { key, value } of node.items) {
+    if (!isScalar(key)) continue
+    const here = [...path, String(key.value)]
+    const found = key.range?.[0] === offset ? here : findPathAt(value, offset, here)
+    if (found !== undefined) return found
+  }
+  return undefined
+}

@@ -1,0 +1,40 @@
+import { GatewayError } from '../contract/errors.ts'
+import { toVisible } from '../lib/text.ts'
+import type { Path } from './values.ts'
+
+/** One thing that is wrong with a configuration file. */
+export type ConfigProblem = {
+  readonly file: string
+  readonly line: number
+  readonly column?: number
+  /** Dotted path; empty where the text itself is broken. */
+  readonly key: string
+  readonly message: string
+  /** What was probably meant. */
+  readonly suggestion?: string
+}
+
+/** A problem that knows its key, before its place in the text was looked up. */
+export type Finding = { readonly path: Path; readonly message: string; readonly suggestion?: string }
+
+export type Position = { readonly line: number; readonly column: number }
+
+/** `file:line: key: what`, in one line for terminals, logs and events. */
+export function formatProblem(problem: ConfigProblem): string {
+  const key = problem.key === '' ? '' : `${problem.key}: `
+  const suggestion = problem.suggestion === undefined ? '' : ` (did you mean \`${problem.suggestion}\`?)`
+  return toVisible(`${problem.file}:${problem.line}: ${key}${problem.message}${suggestion}`)
+}
+
+export function toConfigError(problems: readonly ConfigProblem[]): GatewayError {
+  const [first] = problems
+  const text = first === undefined ? 'The configuration is not valid' : formatProblem(first)
+  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : ''
+  return new GatewayError('config-invalid', text + more, { problems })
+}
+
+export function positionAt(text: string, offset: number): Position {
+  const before = text.slice(0, offset)
+  const start = before.lastIndexOf('\n') + 1
+  return { line: before.split('\n').length, column: offset - start + 1 }
+}

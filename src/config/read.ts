@@ -1,0 +1,141 @@
+import { isUtf8 } from 'node:buffer'
+import { readFile, stat } from 'node:fs/promises'
+import { Config } from '../contract/config.ts'
+import { GatewayError } from '../contract/errors.ts'
+import { checkConfig } from './check.ts'
+import { explainIssues } from './explain.ts'
+import { findFormat, parseText } from './parse.ts'
+import { type ConfigProblem, type Finding, formatProblem } from './problems.ts'
+import { type Path, toKey } from './values.ts'
+
+export type Reading =
+  | { readonly ok: true; readonly config: Config; readonly value: unknown }
+  | { readonly ok: false; readonly problems: readonly ConfigProblem[] }
+
+/** Reads a file from disk. Throws `config-unreadable` when there is nothing to read. */
+export async function readConfig(file: string): Promise<Reading> {
+  const text = await readText(file)
+  return typeof text === 'string' ? parseConfig(file, text) : { ok: false, problems: [text] }
+}
+
+/** The text of a file, or what keeps it from being text. */
+export async function readText(file: string): Promise<string | ConfigProblem> {
+  const bytes = await readBytes(file)
+  if (bytes === undefined) return { file, line: 1, key: '', message: `is larger than ${mostBytes / 1_048_576} MB` }
+  const nul = bytes.indexOf(0)
+  if (nul !== -1) return { file, line: lineOf(bytes, nul), key: '', message: 'holds a NUL character' }
+  if (isUtf8(bytes)) return new TextDecoder('utf-8').decode(bytes)
+  return { file, line: lineOf(bytes, findBadByte(bytes)), key: '', message: 'is not UTF-8 text' }
+}
+
+const mostBytes = 4 * 1_048_576
+
+async function readBytes(file: string): Promise<Buffer | undefined> {
+  try {
+    const { size, isFile } = await stat(file).then((stats) => ({ size: stats.size, isFile: stats.isFile() }))
+    if (!isFile) throw new GatewayError('config-unreadable', `${file} is not a file`, { file })
+    if (size > mostBytes) return undefined
+    const bytes = await readFile(file)
+    return bytes.length > mostBytes ? undefined : bytes
+  } catch (error) {
+    if (error instanceof GatewayError) throw error
+    throw new GatewayError(
+      'config-unreadable',
+      `${file} cannot be read: ${toReason(error)}`,
+      { file },
+      { cause: error },
+    )
+  }
+}
+
+/** The system's short code, such as ENOENT, in words where it is a common one. */
+export function toReason(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+  return reasons[code] ?? code
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'it does not exist',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'the disk is full',
+  EBUSY: 'it is mounted by itself; mount its folder instead',
+}
+
+function lineOf(bytes: Buffer, offset: number): number {
+  let line = 1
+  for (const byte of bytes.subarray(0, offset)) if (byte === 0x0a) line++
+  return line
+}
+
+/** A line break never is part of a longer character, so each line can be judged by itself. */
+function findBadByte(bytes: Buffer): number {
+  let start = 0
+  while (start < bytes.length) {
+    const end = bytes.indexOf(0x0a, start)
+    if (end === -1 || !isUtf8(bytes.subarray(start, end))) break
+    start = end + 1
+  }
+  return start
+}
+
+/** Judges a whole text: its syntax, then every field, then how the parts fit. */
+export function parseConfig(file: string, text: string): Reading {
+  const format = findFormat(file)
+  if (format === undefined) return broken(file, 'must end in .yaml, .yml, .json or .toml')
+  const parsing = parseText(format, text)
+  if (!parsing.ok) {
+    return rejected(parsing.faults.map(({ position, key, message }) => ({ file, ...position, key, message })))
+  }
+  const { value, locate } = parsing.parsed
+  const toProblems = (findings: readonly Finding[]): Reading =>
+    rejected(
+      findings.map(({ path, message, suggestion }) => ({
+        file,
+        ...locate(path),
+        key: toKey(path),
+        message,
+        ...(suggestion === undefined ? {} : { suggestion }),
+      })),
+    )
+  if (value === null || value === undefined) return broken(file, 'holds no settings; an empty configuration is {}')
+  const forbidden = findForbidden(value)
+  if (forbidden.length > 0) return toProblems(forbidden)
+  const parsed = Config.safeParse(value)
+  if (!parsed.success) return toProblems(explainIssues(parsed.error.issues, value))
+  const findings = checkConfig(parsed.data)
+  return findings.length > 0 ? toProblems(findings) : { ok: true, config: withoutEmptyTls(parsed.data), value }
+}
+
+/** In the order of the file, each thing once. */
+function rejected(problems: readonly ConfigProblem[]): Reading {
+  const distinct = new Map(problems.map((problem) => [formatProblem(problem), problem]))
+  return { ok: false, problems: [...distinct.values()].sort((left, right) => left.line - right.line) }
+}
+
+function broken(file: string, message: string): Reading {
+  return { ok: false, problems: [{ file, line: 1, key: '', message }] }
+}
+
+/** What the schema passes over in silence, and code behind it might not: keys of the language, halves of characters. */
+function findForbidden(root: unknown): Finding[] {
+  const seen = new Set<unknown>()
+  const visit = (value: unknown, path: Path): Finding[] => {
+    if (typeof value === 'string' && !value.isWellFormed()) return [{ path, message: 'holds half a character' }]
+    if (typeof value !== 'object' || value === null || seen.has(value)) return []
+    seen.add(value)
+    return Object.entries(value).flatMap(([key, entry]) => {
+      const here = [...path, Array.isArray(value) ? Number(key) : key]
+      if (key === '__proto__' || !key.isWellFormed()) return [{ path: here, message: 'is not a key that may be used' }]
+      return visit(entry, here)
+    })
+  }
+  return visit(root, [])
+}
+
+/** Two empty names are the long form of no TLS. */
+function withoutEmptyTls(config: Config): Config {
+  const { tls, ...listen } = config.listen
+  return tls?.cert === '' ? { ...config, listen } : config
+}

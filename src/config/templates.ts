@@ -1,0 +1,158 @@
+import { GatewayError } from '../contract/errors.ts'
+import type { ServerDefinition } from '../contract/server.ts'
+
+/** Gives the value of a name, if there is one that the template may use. */
+export type Lookup = (name: string) => string | undefined
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+type Piece =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'variable'; readonly name: string; readonly fallback?: string }
+
+type Template =
+  | { readonly ok: true; readonly pieces: readonly Piece[] }
+  | { readonly ok: false; readonly message: string }
+
+/** `${NAME}`, `${NAME:-fallback}`, and `$${` for a plain `${`. */
+export function parseTemplate(text: string): Template {
+  const pieces: Piece[] = []
+  let rest = text
+  while (rest !== '') {
+    const start = rest.indexOf('${')
+    if (start === -1) return { ok: true, pieces: [...pieces, { kind: 'text', text: rest }] }
+    if (rest[start - 1] === '$') {
+      pieces.push({ kind: 'text', text: `${rest.slice(0, start - 1)}\${` })
+      rest = rest.slice(start + 2)
+      continue
+    }
+    pieces.push({ kind: 'text', text: rest.slice(0, start) })
+    const end = rest.indexOf('}', start)
+    if (end === -1) return { ok: false, message: 'has a ${ without its }; write $${ for a plain ${' }
+    const variable = toVariable(rest.slice(start + 2, end))
+    if (typeof variable === 'string') return { ok: false, message: variable }
+    pieces.push(variable)
+    rest = rest.slice(end + 1)
+  }
+  return { ok: true, pieces }
+}
+
+/** Names follow the shell. A variable of that name is looked up; the text between the braces is never shown. */
+function toVariable(inner: string): Piece | string {
+  const match = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s.exec(inner)
+  if (match?.[1] === undefined) {
+    return 'has a template that is neither ${NAME} nor ${NAME:-fallback}; a name has letters, digits and _'
+  }
+  if (match[2]?.includes('${')) return 'has a template within the fallback of another; fallbacks are plain text'
+  return { kind: 'variable', name: match[1], fallback: match[2] }
+}
+
+/** The texts of a definition in which templates count, by dotted key. */
+export function listTemplates(fields: TemplatedFields): [key: readonly (string | number)[], text: string][] {
+  return [
+    ...single('command', fields.command),
+    ...(fields.args ?? []).map((text, index): [(string | number)[], string] => [['args', index], text]),
+    ...Object.entries(fields.env ?? {}).map(([name, text]): [string[], string] => [['env', name], text]),
+    ...single('url', fields.url),
+    ...Object.entries(fields.headers ?? {}).map(([name, text]): [string[], string] => [['headers', name], text]),
+  ]
+}
+
+type TemplatedFields = {
+  readonly command?: string
+  readonly args?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  readonly url?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+function single(key: string, text: string | undefined): [string[], string][] {
+  return text === undefined ? [] : [[[key], text]]
+}
+
+/**
+ * Fills in the templates of a definition when a connection is made. What comes from a variable is not looked at again,
+ * so a value cannot name further variables. With anything missing, the definition must not be used.
+ */
+export function resolveDefinition(
+  definition: ServerDefinition,
+  lookup: Lookup,
+): { readonly definition: ServerDefinition; readonly missing: string[] } {
+  const missing = new Set<string>()
+  const fill = (key: string, text: string): string => {
+    const filled = fillTemplate(text, lookup, missing)
+    if (filled.includes('\0')) throw refused(key, 'a NUL character')
+    return filled
+  }
+  const resolved = resolveFields(definition, fill)
+  if (resolved.transport !== 'stdio') {
+    for (const [name, value] of Object.entries(resolved.headers)) {
+      if (unsendable.test(value))
+        throw refused(`headers.${name}`, 'a line break or another character that no header may hold')
+    }
+  }
+  return { definition: resolved, missing: [...missing].sort() }
+}
+
+/** A line break in a header would begin the next header, or the body. */
+const unsendable = /[^\t\x20-\x7e\x80-\xff]/
+
+function refused(key: string, what: string): GatewayError {
+  return new GatewayError('config-invalid', `${key} would hold ${what} once its variables are filled in`, { key })
+}
+
+function resolveFields(definition: ServerDefinition, fill: (key: string, text: string) => string): ServerDefinition {
+  const fillAll = (key: string, texts: Readonly<Record<string, string>>): Record<string, string> =>
+    Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, fill(`${key}.${name}`, text)]))
+  if (definition.transport !== 'stdio') {
+    return { ...definition, url: fill('url', definition.url), headers: fillAll('headers', definition.headers) }
+  }
+  return {
+    ...definition,
+    command: fill('command', definition.command),
+    args: definition.args.map((text, index) => fill(`args.${index}`, text)),
+    env: fillAll('env', definition.env),
+  }
+}
+
+function fillTemplate(text: string, lookup: Lookup, missing: Set<string>): string {
+  const template = parseTemplate(text)
+  if (!template.ok) throw new GatewayError('config-invalid', `A template ${template.message}`)
+  return template.pieces
+    .map((piece) => (piece.kind === 'text' ? piece.text : fillPiece(piece, lookup, missing)))
+    .join('')
+}
+
+/** As in the shell, a fallback also stands in for a variable that is set to nothing. */
+function fillPiece(piece: Extract<Piece, { kind: 'variable' }>, lookup: Lookup, missing: Set<string>): string {
+  const value = lookup(piece.name)
+  if (value !== undefined && (value !== '' || piece.fallback === undefined)) return value
+  if (piece.fallback !== undefined) return piece.fallback
+  missing.add(piece.name)
+  return ''
+}
+
+/** The gateway's own variables hold its keys and passwords: no server may be handed one, listed or not. */
+export function isOwnVariable(name: string): boolean {
+  return /^SALLYPORT_/i.test(name)
+}
+
+export function createEnvironmentLookup(environment: Environment, listed: readonly string[]): Lookup {
+  const permitted = new Set(listed.filter((name) => !isOwnVariable(name)))
+  return (name) => (permitted.has(name) && Object.hasOwn(environment, name) ? environment[name] : undefined)
+}
+
+export function toMissingError(
+  missing: readonly string[],
+  environment: Environment,
+  listed: readonly string[],
+): GatewayError {
+  const reasons = missing.map((name) => {
+    if (isOwnVariable(name)) return `${name} (the gateway's own variables are never handed on)`
+    const isSet = Object.hasOwn(environment, name) && environment[name] !== undefined
+    if (isSet && !listed.includes(name)) return `${name} (it is set, but not listed under \`environment\`)`
+    return listed.includes(name) ? `${name} (it is listed, but not set)` : name
+  })
+  const noun = missing.length === 1 ? 'A variable is' : 'Variables are'
+  return new GatewayError('variable-missing', `${noun} missing: ${reasons.join(', ')}`, { missing })
+}

@@ -1,0 +1,50 @@
+import canonicalize from 'canonicalize'
+
+/** Where something stands in a configuration: names of keys, and places in lists. */
+export type Path = readonly (string | number)[]
+
+export type PlainObject = { readonly [key: string]: unknown }
+
+export function isPlainObject(value: unknown): value is PlainObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Names come from people: `constructor` is a fair name for a server and must not find what every object inherits. */
+export function own<Value>(record: Readonly<Record<string, Value>>, key: string): Value | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined
+}
+
+export function valueAt(root: unknown, path: Path): unknown {
+  let value = root
+  for (const segment of path) {
+    if (Array.isArray(value)) value = value[Number(segment)]
+    else if (isPlainObject(value)) value = own(value, String(segment))
+    else return undefined
+  }
+  return value
+}
+
+/** A copy in which `value` stands at `path`; undefined takes the key away. Missing maps on the way are made. */
+export function withValueAt(root: unknown, path: Path, value: unknown): unknown {
+  const [first, ...rest] = path
+  if (first === undefined) return value
+  const fields = isPlainObject(root) ? root : {}
+  const key = String(first)
+  const changed = withValueAt(own(fields, key), rest, value)
+  const kept = Object.entries(fields).map(([name, old]) => [name, name === key ? changed : old])
+  if (!Object.hasOwn(fields, key)) kept.push([key, changed])
+  return Object.fromEntries(kept.filter(([, entry]) => entry !== undefined))
+}
+
+/** One text for equal values, whatever the order of their keys. */
+export function toCanonical(value: unknown): string {
+  return canonicalize(value) ?? 'null'
+}
+
+export function isSame(left: unknown, right: unknown): boolean {
+  return toCanonical(left) === toCanonical(right)
+}
+
+export function toKey(path: Path): string {
+  return path.join('.')
+}

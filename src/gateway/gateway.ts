@@ -1,0 +1,130 @@
+import { createCalls } from '../calls/calls.ts'
+import { createCatalog } from '../catalog/catalog.ts'
+import { type ConfigStore, createConfig } from '../config/config.ts'
+import { toGatewayError } from '../contract/errors.ts'
+import type { EventTable } from '../contract/events.ts'
+import { createIdentity } from '../identity/identity.ts'
+import { type Clock, systemClock } from '../lib/clock.ts'
+import { createEmitter } from '../lib/emitter.ts'
+import { createIds, type Ids } from '../lib/ids.ts'
+import { type Log, silentLog } from '../lib/log.ts'
+import { createServers, endOrphans, type SupervisionSettings } from '../servers/servers.ts'
+import { openStorage, type Storage } from '../storage/storage.ts'
+import { createServerDesk } from './server-desk.ts'
+import { createStatus } from './status.ts'
+import type { Gateway } from './types.ts'
+import { version } from './version.ts'
+
+export type { Gateway, ServerChange } from './types.ts'
+export { version } from './version.ts'
+
+export type GatewayOptions = {
+  /** The configuration file. */
+  readonly configFile: string
+  /** Where the record, the lock and the administrator's token live. */
+  readonly dataFolder: string
+  readonly environment?: NodeJS.ProcessEnv
+  readonly clock?: Clock
+  readonly ids?: Ids
+  readonly log?: Log
+  readonly supervision?: Partial<SupervisionSettings>
+  /** Milliseconds that calls under way may still take when the gateway closes. */
+  readonly graceMs?: number
+}
+
+const graceMs = 5000
+
+/** Builds the parts by hand, in the order in which they depend on each other. */
+export async function createGateway(options: GatewayOptions): Promise<Gateway> {
+  const { clock = systemClock, ids = createIds(), log = silentLog } = options
+  const events = createEmitter<EventTable>((error) =>
+    log.error({ error: toGatewayError(error).message }, 'a listener broke'),
+  )
+  const config = await createConfig({
+    file: options.configFile,
+    clock,
+    log,
+    environment: options.environment ?? process.env,
+    emit: events.emit,
+  })
+  const storage = await openStorage({ folder: options.dataFolder, clock, ids, log }).catch(async (error: unknown) => {
+    await config.close()
+    throw error
+  })
+  await clearUp(storage, clock, log)
+  const identity = await createIdentity({ storage, folder: options.dataFolder, clock, ids })
+  const { limits } = config.current()
+
+  const servers = createServers({
+    instance: storage.instance,
+    version,
+    clock,
+    log,
+    children: storage.children,
+    memory: storage.memory,
+    limits,
+    ...(options.supervision && { supervision: options.supervision }),
+    egressAllow: () => config.current().egress.allow,
+    resolve: (definition) => config.resolve(definition),
+    onChange: (id) => announceServer(id),
+    onTools(id) {
+      catalog.invalidate()
+      events.emit('tools-changed', { connection: id })
+    },
+  })
+  const catalog = createCatalog({ config, servers })
+  const calls = createCalls({ storage, catalog, config, servers, clock, ids, emit: events.emit })
+  const desk = createServerDesk({ config, servers, catalog, storage, clock })
+  const status = createStatus({ config, storage, calls, desk, clock })
+
+  function announceServer(id: string): void {
+    const server = desk.list().find((candidate) => candidate.id === id)
+    if (server) events.emit('server-changed', { server })
+  }
+
+  const stopWatching = events.on('config-changed', () => apply(config))
+  function apply(current: ConfigStore): void {
+    catalog.invalidate()
+    servers.reconcile(current.connections())
+  }
+  servers.reconcile(config.connections())
+
+  let closing: Promise<void> | undefined
+  async function close(): Promise<void> {
+    stopWatching()
+    await config.close()
+    await calls.close(options.graceMs ?? graceMs)
+    await servers.close()
+    await storage.close()
+  }
+
+  return {
+    instance: storage.instance,
+    version,
+    config,
+    identity,
+    events,
+    calls: storage.calls,
+    audit: storage.audit,
+    catalog,
+    status,
+    ...desk.surface,
+    listTools: desk.listTools,
+    call: calls.advance,
+    findCall: (id) => storage.calls.find(id),
+    close() {
+      closing ??= close()
+      return closing
+    },
+  }
+}
+
+/** What gateways that were killed left behind: their calls get their end, their children theirs. */
+async function clearUp(storage: Storage, clock: Clock, log: Log): Promise<void> {
+  const children = await storage.children.ofDeadInstances()
+  const endedChildren = await endOrphans(children, clock)
+  await storage.children.forget(children)
+  const { unknownCalls } = await storage.recover()
+  if (endedChildren + unknownCalls > 0)
+    log.warn({ endedChildren, unknownCalls }, 'cleared up after a gateway that died')
+}

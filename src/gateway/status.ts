@@ -1,0 +1,43 @@
+import type { Calls } from '../calls/calls.ts'
+import { type ConfigStore, formatProblem } from '../config/config.ts'
+import type { Status } from '../contract/status.ts'
+import { type Clock, toIso } from '../lib/clock.ts'
+import type { Storage } from '../storage/storage.ts'
+import type { ServerDesk } from './server-desk.ts'
+import type { Gateway } from './types.ts'
+import { version } from './version.ts'
+
+type StatusParts = {
+  readonly config: ConfigStore
+  readonly storage: Pick<Storage, 'healthy' | 'instance'>
+  readonly calls: Calls
+  readonly desk: ServerDesk
+  readonly clock: Clock
+}
+
+/** Health in one look: red when any enabled server is not connected, or when nothing could be recorded. */
+export function createStatus({ config, storage, calls, desk, clock }: StatusParts): Gateway['status'] {
+  const startedAt = clock.now()
+  return (url = ''): Status => {
+    const servers = desk.list()
+    const serversHealthy = servers.every(({ enabled, state }) => !enabled || state === 'connected')
+    return {
+      healthy: serversHealthy && storage.healthy(),
+      version,
+      instance: storage.instance,
+      url,
+      startedAt: toIso(startedAt),
+      uptimeMs: clock.now() - startedAt,
+      storage: { kind: 'sqlite', healthy: storage.healthy() },
+      config: { file: config.file, problems: config.rejected().map(formatProblem) },
+      servers: servers.map(({ name, scope, state, tools, error }) => ({
+        name,
+        scope,
+        state,
+        tools,
+        ...(error && { error: error.message }),
+      })),
+      calls: { running: calls.running() },
+    }
+  }
+}

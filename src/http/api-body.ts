@@ -1,0 +1,44 @@
+import type { IncomingMessage } from 'node:http'
+import { GatewayError } from '../contract/errors.ts'
+import type { JsonValue } from '../contract/json.ts'
+import { JsonError, parseJson } from '../lib/json.ts'
+
+const mostBytes = 1_048_576
+
+/**
+ * Read here and not by the framework, which would take forms, files and event streams as well,
+ * and would parse without a limit of size or depth.
+ */
+export async function readBody(request: IncomingMessage): Promise<JsonValue> {
+  if (request.method === 'GET' || request.method === 'HEAD') return {}
+  const bytes = await readBytes(request)
+  if (bytes.length === 0) return {}
+  const type = request.headers['content-type'] ?? ''
+  if (!/^application\/json\s*(;|$)/i.test(type)) {
+    throw new GatewayError('request-invalid', 'The body must be JSON: send `Content-Type: application/json`')
+  }
+  try {
+    return parseJson(bytes)
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error
+    throw new GatewayError('request-invalid', `The body is not JSON: ${error.message}`)
+  }
+}
+
+/** By events: leaving an iteration early would destroy the socket, and with it the way to say why. */
+function readBytes(request: IncomingMessage): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
+  const chunks: Buffer[] = []
+  let size = 0
+  request.on('data', (chunk: Buffer) => {
+    size += chunk.length
+    if (size > mostBytes) reject(new GatewayError('request-too-large', `The body is larger than ${mostBytes} bytes`))
+    else chunks.push(chunk)
+  })
+  request.on('end', () => resolve(Buffer.concat(chunks)))
+  request.on('error', (error) =>
+    reject(new GatewayError('request-invalid', 'The body broke off', {}, { cause: error })),
+  )
+  request.on('close', () => reject(new GatewayError('request-invalid', 'The body broke off')))
+  return promise
+}

@@ -1,0 +1,21 @@
+import type { CallRequest } from '../calls/calls.ts'
+import type { CallAnswer } from '../contract/api.ts'
+import type { Call } from '../contract/call.ts'
+import { GatewayError } from '../contract/errors.ts'
+import type { Gateway } from '../gateway/types.ts'
+import { toVisible } from '../lib/text.ts'
+
+/** A result is an answer, a tool's own failure included; everything else is an error that names the call. */
+export async function callTool(gateway: Gateway, request: CallRequest, signal: AbortSignal): Promise<CallAnswer> {
+  const outcome = await gateway.call(request, { signal })
+  if (outcome.kind === 'refused') throw withCall(outcome.error, outcome.call)
+  const { call, answer } = outcome
+  if (answer.kind === 'result') return { call, result: answer.value() }
+  const { message } = answer.value()
+  const said = typeof message === 'string' ? `: ${toVisible(message.slice(0, 2000))}` : ''
+  throw withCall(new GatewayError('server-refused', `The server refused the call${said}`), call)
+}
+
+function withCall(error: GatewayError, call: Call): GatewayError {
+  return new GatewayError(error.code, error.message, { ...error.details, call: call.id }, { cause: error })
+}

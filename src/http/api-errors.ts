@@ -1,0 +1,42 @@
+import { ORPCError, ValidationError } from '@orpc/contract'
+import { type ErrorCode, errorTable, GatewayError, toErrorBody, toGatewayError } from '../contract/errors.ts'
+
+/** What the handler of the contract carries to the wire: the status of the table, and the error itself. */
+export function toWireError(error: unknown): ORPCError<ErrorCode, GatewayError> {
+  const failure = toFailure(error)
+  return new ORPCError(failure.code, { status: failure.entry.http, message: failure.message, data: failure })
+}
+
+/** The body of every error; the message of a defect stays in the log. */
+export function toWireBody(error: ORPCError<string, unknown>): unknown {
+  const failure = error.data instanceof GatewayError ? error.data : toFailure(error)
+  if (failure.code !== 'internal') return toErrorBody(failure)
+  return toErrorBody(new GatewayError('internal', 'Something went wrong inside the gateway'))
+}
+
+export function toFailure(error: unknown): GatewayError {
+  if (error instanceof ORPCError && error.data instanceof GatewayError) return error.data
+  if (!(error instanceof ORPCError) || error.status >= 500) return toGatewayError(error)
+  const { cause } = error
+  if (cause instanceof ValidationError) {
+    const problems = cause.issues.map((issue) => `${toField(issue.path)}: ${issue.message}`)
+    const field = toField(cause.issues[0]?.path)
+    return new GatewayError('request-invalid', problems.slice(0, 10).join('; '), { field })
+  }
+  return new GatewayError('request-invalid', 'The request does not have the form that this address expects')
+}
+
+/** `definition.url`, as people write it: how the parts of a request are kept apart is our own affair. */
+function toField(path: ValidationError['issues'][number]['path'] = []): string {
+  const parts = path.map((part) => String(typeof part === 'object' ? part.key : part))
+  const [first, ...rest] = parts
+  const shown = first === 'params' || first === 'query' || first === 'body' ? rest : parts
+  return shown.join('.') || 'body'
+}
+
+/** Seconds to wait, if the error knows; never less than one. */
+export function toRetryAfter(error: GatewayError): string | undefined {
+  if (errorTable[error.code].http !== 429) return undefined
+  const { retryAfterMs } = error.details
+  return String(typeof retryAfterMs === 'number' ? Math.max(1, Math.ceil(retryAfterMs / 1000)) : 1)
+}

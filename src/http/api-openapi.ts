@@ -1,0 +1,39 @@
+import { api, ErrorBody } from '../contract/api.ts'
+import { AuditEntry } from '../contract/audit.ts'
+import { Call } from '../contract/call.ts'
+import { Server, ServerDetail, Validation } from '../contract/server.ts'
+import { Status } from '../contract/status.ts'
+import { Token } from '../contract/token.ts'
+import { Tool } from '../contract/tool.ts'
+
+/** The description of the contract for programs. Made on first demand: its makers cost memory that few gateways need. */
+export async function toOpenApi(version: string): Promise<object> {
+  const { OpenAPIGenerator } = await import('@orpc/openapi')
+  const { ZodToJsonSchemaConverter } = await import('@orpc/zod/zod4')
+  const generator = new OpenAPIGenerator({ schemaConverters: [new ZodToJsonSchemaConverter()] })
+  return generator.generate(api, {
+    info: {
+      title: 'Sallyport',
+      version,
+      description: 'The governed gate between AI agents and MCP servers. Every request needs a token.',
+    },
+    servers: [{ url: '/api' }],
+    security: [{ bearer: [] }],
+    components: {
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: '`sallyport tokens create --agent NAME` makes one' },
+      },
+      responses: {
+        Error: {
+          description: 'What is wrong and what to do about it; the status follows the code',
+          content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+        },
+      },
+    },
+    commonSchemas: Object.fromEntries(
+      Object.entries({ Error: ErrorBody, Status, Server, ServerDetail, Validation, Tool, Call, Token, AuditEntry }).map(
+        ([name, schema]) => [name, { schema, strategy: 'output' }],
+      ),
+    ),
+  })
+}

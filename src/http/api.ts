@@ -1,0 +1,101 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { OpenAPIHandler } from '@orpc/openapi/node'
+import { GatewayError, toGatewayError } from '../contract/errors.ts'
+import type { Principal } from '../contract/principal.ts'
+import type { Gateway } from '../gateway/types.ts'
+import { type Log, silentLog } from '../lib/log.ts'
+import { authorise } from './api-access.ts'
+import { readBody } from './api-body.ts'
+import { toFailure, toRetryAfter, toWireBody, toWireError } from './api-errors.ts'
+import { toOpenApi } from './api-openapi.ts'
+import { type ApiContext, createRouter } from './api-router.ts'
+
+export type Api = {
+  /** True when the request was below `/api` and has its answer. Whoever calls has authenticated it already. */
+  handle(request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<boolean>
+}
+
+const prefix = '/api'
+
+/** REST: the contract on one side, the gateway on the other, and nothing decided in between but who may. */
+export function createApi(gateway: Gateway, url: () => string, log: Log = silentLog): Api {
+  let description: Promise<object> | undefined
+  const handler = new OpenAPIHandler<ApiContext>(createRouter(gateway), {
+    clientInterceptors: [
+      ({ path, context, next }) => {
+        authorise(context.principal, path.join('.'))
+        return next()
+      },
+    ],
+    interceptors: [
+      async ({ context, next }) => {
+        try {
+          return await next()
+        } catch (error) {
+          report(log, error)
+          const retryAfter = toRetryAfter(toFailure(error))
+          if (retryAfter !== undefined) context.response.setHeader('retry-after', retryAfter)
+          throw toWireError(error)
+        }
+      },
+    ],
+    customErrorResponseBodyEncoder: toWireBody,
+  })
+
+  async function answer(request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<void> {
+    if (pathOf(request) === `${prefix}/openapi.json` && request.method === 'GET') {
+      description ??= toOpenApi(gateway.version)
+      return sendJson(response, 200, await description)
+    }
+    const body = await readBody(request)
+    const surface = request.headers['x-sallyport-surface'] === 'cli' ? 'cli' : 'http'
+    const context: ApiContext = {
+      principal,
+      surface,
+      response,
+      url: gateway.config.current().listen.publicUrl ?? url(),
+    }
+    const { matched } = await handler.handle(Object.assign(request, { body }), response, { prefix, context })
+    if (!matched) throw new GatewayError('not-found', `There is nothing at ${request.method} ${pathOf(request)}`)
+  }
+
+  return {
+    async handle(request, response, principal) {
+      const path = pathOf(request)
+      if (path !== prefix && !path.startsWith(`${prefix}/`)) return false
+      try {
+        await answer(request, response, principal)
+      } catch (error) {
+        report(log, error)
+        sendError(response, toGatewayError(error))
+      }
+      return true
+    },
+  }
+}
+
+function report(log: Log, error: unknown): void {
+  const failure = toFailure(error)
+  if (failure.code !== 'internal') return
+  log.error({ error: failure.message, stack: failure.stack, cause: String(failure.cause) }, 'a request failed')
+}
+
+function sendError(response: ServerResponse, error: GatewayError): void {
+  if (response.headersSent) {
+    response.destroy()
+    return
+  }
+  // The rest of a body that was not read must not be taken for the next request.
+  if (error.code === 'request-too-large') response.setHeader('connection', 'close')
+  const wire = toWireError(error)
+  sendJson(response, wire.status, toWireBody(wire))
+}
+
+function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' })
+  response.end(JSON.stringify(body))
+}
+
+function pathOf(request: IncomingMessage): string {
+  return (request.url ?? '/').split('?', 1)[0] ?? '/'
+}

@@ -1,0 +1,64 @@
+import type { IncomingMessage } from 'node:http'
+import ipaddr from 'ipaddr.js'
+import type { Listen } from '../contract/config.ts'
+import { GatewayError } from '../contract/errors.ts'
+
+export type HostCheck = (request: IncomingMessage) => void
+
+const plainHost = /^(?:[a-z0-9](?:[a-z0-9.-]{0,253})|\[[0-9a-f:.]+\])(?::\d{1,5})?$/
+
+/** Web pages must not reach the gateway by renaming an address: only known hosts are answered, and known origins. */
+export function createHostCheck(listen: Listen, port: () => number): HostCheck {
+  const publicHost = listen.publicUrl === undefined ? [] : [new URL(listen.publicUrl).host]
+  const named = [...publicHost, ...listen.allowedHosts].map((host) => host.toLowerCase())
+
+  function allowed(): Set<string> {
+    const own = ['127.0.0.1', 'localhost', '[::1]', bracketed(listen.host)].map((host) => `${host}:${port()}`)
+    return new Set([...own, ...named])
+  }
+
+  function isKnown(host: string): boolean {
+    if (!plainHost.test(host)) return false
+    const known = allowed()
+    // An allowed host without a port stands for it with any.
+    return known.has(host) || known.has(host.replace(/:\d+$/, ''))
+  }
+
+  return (request) => {
+    const host = hostOf(request, listen.trustedProxies).toLowerCase()
+    if (!isKnown(host))
+      throw new GatewayError('host-not-allowed', `This gateway does not answer to the host ${shown(host)}`)
+    const { origin } = request.headers
+    if (origin === undefined) return
+    const from = URL.canParse(origin) ? new URL(origin) : undefined
+    const trusted =
+      from && (from.protocol === 'http:' || from.protocol === 'https:') && isKnown(from.host.toLowerCase())
+    if (!trusted) throw new GatewayError('origin-not-allowed', `Pages of ${shown(origin)} may not call this gateway`)
+  }
+}
+
+/** Behind a trusted proxy the host is the one that the proxy was asked for. */
+function hostOf(request: IncomingMessage, trustedProxies: readonly string[]): string {
+  const { host = '' } = request.headers
+  const forwarded = request.headers['x-forwarded-host']
+  if (typeof forwarded !== 'string' || !isTrusted(request.socket.remoteAddress, trustedProxies)) return host
+  return forwarded.split(',')[0]?.trim() ?? host
+}
+
+function isTrusted(address: string | undefined, trustedProxies: readonly string[]): boolean {
+  if (address === undefined || !ipaddr.isValid(address)) return false
+  const from = ipaddr.process(address)
+  return trustedProxies.some((entry) => {
+    if (!ipaddr.isValidCIDR(entry)) return ipaddr.isValid(entry) && ipaddr.process(entry).toString() === from.toString()
+    const [network, bits] = ipaddr.parseCIDR(entry)
+    return network.kind() === from.kind() && from.match(network, bits)
+  })
+}
+
+function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.slice(0, 100))
+}

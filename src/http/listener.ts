@@ -1,0 +1,165 @@
+import { readFile } from 'node:fs/promises'
+import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import type { ViewSelector } from '../catalog/catalog.ts'
+import type { Listen } from '../contract/config.ts'
+import { GatewayError, toErrorBody, toGatewayError } from '../contract/errors.ts'
+import type { Principal } from '../contract/principal.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import { toBearer } from '../identity/identity.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Ids } from '../lib/ids.ts'
+import type { Log } from '../lib/log.ts'
+import { createMcp } from '../mcp/mcp.ts'
+import { createApi } from './api.ts'
+import { createHostCheck } from './hosts.ts'
+
+export type Listener = { readonly url: string; close(): Promise<void> }
+
+export type ListenerParts = {
+  readonly gateway: Gateway
+  readonly listen: Listen
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+}
+
+const headersTimeoutMs = 15_000
+const requestTimeoutMs = 120_000
+const drainMs = 3000
+
+/** The one listening socket: who may speak at all is decided here, before any surface sees the request. */
+export async function startListener(parts: ListenerParts): Promise<Listener> {
+  const { gateway, listen, log } = parts
+  let port = listen.port
+  let closing = false
+  const checkHost = createHostCheck(listen, () => port)
+  const mcp = createMcp(parts)
+  const api = createApi(gateway, () => url)
+
+  const server = await createServer(listen, (request, response) => {
+    serve(request, response).catch((error: unknown) => refuse(request, response, error))
+  })
+  server.headersTimeout = headersTimeoutMs
+  server.requestTimeout = requestTimeoutMs
+  server.maxHeadersCount = 100
+  await bind(server, listen)
+  const address = server.address()
+  port = typeof address === 'object' && address ? address.port : listen.port
+  const url = `${listen.tls ? 'https' : 'http'}://${toUrlHost(listen.host)}:${port}`
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.setHeader('x-content-type-options', 'nosniff')
+    checkHost(request)
+    const path = toPath(request.url)
+    if (path === '/livez') return sendJson(response, 200, { status: 'ok' })
+    if (path === '/readyz') return ready(response)
+    const principal = gateway.identity.authenticate(bearerOf(request))
+    if (closing) throw new GatewayError('shutting-down', 'The gateway is stopping')
+    const selector = toSelector(path)
+    if (selector) return mcp.handle(request, response, principal, selector)
+    if (await handledByApi(request, response, principal, path)) return
+    throw new GatewayError('not-found', 'There is nothing at this address')
+  }
+
+  async function handledByApi(
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal,
+    path: string,
+  ): Promise<boolean> {
+    return (path === '/api' || path.startsWith('/api/')) && api.handle(request, response, principal)
+  }
+
+  function ready(response: ServerResponse): void {
+    const isReady = !closing && gateway.status().storage.healthy
+    sendJson(response, isReady ? 200 : 503, { status: isReady ? 'ready' : 'not ready' })
+  }
+
+  function refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
+    const failure = toGatewayError(error)
+    if (failure.code === 'internal') log.error({ error: failure.message }, 'a request broke')
+    if (response.headersSent || response.destroyed) return void response.destroy()
+    if (failure.entry.http === 401) response.setHeader('www-authenticate', 'Bearer realm="sallyport"')
+    // What was not read would otherwise be taken for the next request on this connection.
+    if (!request.complete) response.setHeader('connection', 'close')
+    sendJson(response, failure.entry.http, toErrorBody(failure))
+  }
+
+  return {
+    url,
+    async close() {
+      closing = true
+      mcp.close()
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      server.closeIdleConnections()
+      const cancel = parts.clock.after(drainMs, () => server.closeAllConnections())
+      await closed
+      cancel()
+    },
+  }
+}
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void
+
+async function createServer(listen: Listen, handler: Handler): Promise<Server> {
+  if (!listen.tls) return createHttpServer(handler)
+  const [cert, key] = await Promise.all([readPem(listen.tls.cert), readPem(listen.tls.key)])
+  return createHttpsServer({ cert, key }, handler)
+}
+
+async function readPem(file: string): Promise<Buffer> {
+  return readFile(file).catch((error: unknown) => {
+    throw new GatewayError('config-unreadable', `listen.tls: ${file} cannot be read`, {}, { cause: error })
+  })
+}
+
+async function bind(server: Server, listen: Listen): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  server.once('error', (error: NodeJS.ErrnoException) => {
+    const taken = error.code === 'EADDRINUSE'
+    const message = taken
+      ? `Port ${listen.port} on ${listen.host} is taken by another program`
+      : `Cannot listen on ${listen.host}:${listen.port} (${error.code})`
+    reject(new GatewayError(taken ? 'port-taken' : 'config-invalid', message, {}, { cause: error }))
+  })
+  server.listen(listen.port, listen.host, () => resolve())
+  await promise
+}
+
+/** Only the plain form of a path counts: whoever else reads the address must come to the same place. */
+function toPath(target: string | undefined): string {
+  if (!target?.startsWith('/')) throw new GatewayError('request-invalid', 'The request names an address of its own')
+  return target.split('?', 1)[0] ?? '/'
+}
+
+function toSelector(path: string): ViewSelector | undefined {
+  if (path === '/mcp') return { kind: 'all' }
+  const [, kind, name] = /^\/mcp\/([ts])\/([A-Za-z0-9._-]{1,64})$/.exec(path) ?? []
+  if (name === undefined) return undefined
+  return { kind: kind === 't' ? 'toolset' : 'server', name }
+}
+
+/** Two headers would let a proxy check one and us the other. */
+function bearerOf(request: IncomingMessage): string | undefined {
+  const values: string[] = []
+  for (let index = 0; index < request.rawHeaders.length; index += 2) {
+    if (request.rawHeaders[index]?.toLowerCase() === 'authorization') values.push(request.rawHeaders[index + 1] ?? '')
+  }
+  return toBearer(values)
+}
+
+function sendJson(response: ServerResponse, status: number, body: object): void {
+  const text = Buffer.from(JSON.stringify(body))
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': text.length,
+    'cache-control': 'no-store',
+  })
+  response.end(text)
+}
+
+function toUrlHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
+  return host.includes(':') ? `[${host}]` : host
+}

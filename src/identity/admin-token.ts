@@ -1,0 +1,56 @@
+import { chmod, link, open, readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Ids } from '../lib/ids.ts'
+import { createTokenText, findTokenId, toDigest } from './token-text.ts'
+
+export type AdminToken = { readonly id: string; readonly digest: Buffer }
+
+/** The administrator's token for commands on the same machine: whoever may read the file has it. */
+export async function loadAdminToken(folder: string, ids: Ids): Promise<AdminToken> {
+  const path = join(folder, 'admin-token')
+  return (await readToken(path)) ?? (await writeToken(path, ids))
+}
+
+async function readToken(path: string): Promise<AdminToken | undefined> {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return ''
+    throw error
+  })
+  const id = findTokenId(text.trim())
+  if (id === undefined) return undefined
+  await chmod(path, 0o600)
+  return { id, digest: toDigest(text.trim()) }
+}
+
+async function writeToken(path: string, ids: Ids): Promise<AdminToken> {
+  const { id, text, digest } = createTokenText(ids)
+  const draft = `${path}.${id}`
+  try {
+    await writeDurably(draft, `${text}\n`)
+    // A link fails where a rename would overwrite: of two that start at once, both use the first one's token.
+    await link(draft, path)
+    return { id, digest }
+  } catch (error) {
+    if (!hasCode(error, 'EEXIST')) throw error
+    const other = await readToken(path)
+    if (other) return other
+    await rename(draft, path)
+    return { id, digest }
+  } finally {
+    await rm(draft, { force: true })
+  }
+}
+
+async function writeDurably(path: string, text: string): Promise<void> {
+  const file = await open(path, 'wx', 0o600)
+  try {
+    await file.writeFile(text)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
+}

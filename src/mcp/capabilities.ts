@@ -1,0 +1,2 @@
+/** What this gateway offers to agents, in either era. */
+export const capabilities = { tools: { listChanged: true } }

@@ -1,0 +1,78 @@
+import { GatewayError, toGatewayError } from '../contract/errors.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import { type Answer, toResultAnswer } from '../wire/answer.ts'
+import { negotiateLegacy, sessionHeader, toInitializeResult, toLegacyResult } from '../wire/legacy.ts'
+import { toMessage } from '../wire/splice.ts'
+import { capabilities } from './capabilities.ts'
+import type { ListChanges } from './list-changes.ts'
+import type { McpRequest } from './request.ts'
+import { toErrorMessage } from './rpc-error.ts'
+import type { McpSession, McpSessions } from './sessions.ts'
+import { callTool, listTools, readToolCall } from './tools.ts'
+
+/** The era with sessions: `initialize` opens one, and everything else names it. */
+export function createLegacyEndpoint(parts: { gateway: Gateway; sessions: McpSessions; changes: ListChanges }) {
+  const { gateway, sessions, changes } = parts
+
+  async function handle(request: McpRequest): Promise<void> {
+    const { envelope, http, principal, selector, reply } = request
+    if (envelope.kind === 'request' && envelope.method === 'initialize') return initialize(request, envelope.id)
+    const id = http.headers[sessionHeader]
+    if (typeof id !== 'string')
+      throw new GatewayError('request-invalid', 'Mcp-Session-Id is missing: `initialize` first')
+    const session = sessions.get(id, principal, selector)
+    if (envelope.kind === 'request') return answer(request, session, envelope.id, envelope.method)
+    if (envelope.kind === 'notification' && envelope.method === 'notifications/cancelled') cancel(request, session)
+    reply.nothing()
+  }
+
+  function initialize(request: McpRequest, id: string): void {
+    const { principal, selector, params, response, reply } = request
+    gateway.catalog.view(principal, selector) // an address that leads nowhere is refused here already
+    const revision = negotiateLegacy(params.protocolVersion)
+    const session = sessions.create({ principal, selector, revision }, () => stopWatching())
+    const stopWatching = changes.watch(principal, selector, () => session.notify('notifications/tools/list_changed'))
+    response.setHeader(sessionHeader, session.id)
+    const result = toInitializeResult({ revision, capabilities, version: gateway.version })
+    reply.answer(toMessage(id, 'result', toResultAnswer(result).bytes))
+  }
+
+  async function answer(request: McpRequest, session: McpSession, id: string, method: string): Promise<void> {
+    try {
+      const answered = await work(request, session, id, method)
+      request.reply.answer(toMessage(id, answered.kind, toLegacyResult(answered)))
+    } catch (error) {
+      const failure = toGatewayError(error)
+      // Who took a request back does not want to hear of it again.
+      if (failure.code === 'call-cancelled') return request.reply.nothing()
+      request.reply.answer(toErrorMessage(id, failure))
+    }
+  }
+
+  async function work(request: McpRequest, session: McpSession, id: string, method: string): Promise<Answer> {
+    const { principal, selector, params } = request
+    if (method === 'ping') return toResultAnswer({})
+    if (method === 'tools/list') return listTools(gateway.catalog.view(principal, selector), params)
+    if (method !== 'tools/call')
+      throw new GatewayError('method-not-found', `${method.slice(0, 100)} is not offered here`)
+    if (session.inFlight.has(id)) throw new GatewayError('request-invalid', 'A request with this id is still under way')
+    const controller = new AbortController()
+    session.inFlight.set(id, controller)
+    try {
+      const { notify } = request.reply
+      return await callTool(gateway, { principal, selector }, readToolCall(params), {
+        signal: controller.signal,
+        notify,
+      })
+    } finally {
+      session.inFlight.delete(id)
+    }
+  }
+
+  /** Some clients cancel what has long been answered: that is nobody's business any more. */
+  function cancel({ params }: McpRequest, session: McpSession): void {
+    session.inFlight.get(JSON.stringify(params.requestId ?? null))?.abort()
+  }
+
+  return { handle }
+}

@@ -1,0 +1,148 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ViewSelector } from '../catalog/catalog.ts'
+import { GatewayError, toGatewayError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { Principal } from '../contract/principal.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Ids } from '../lib/ids.ts'
+import { isObject, JsonError, parseJson } from '../lib/json.ts'
+import { type Envelope, readEnvelope } from '../wire/envelope.ts'
+import { legacyRevisions, sessionHeader, versionHeader } from '../wire/legacy.ts'
+import { isModernRequest } from '../wire/modern.ts'
+import { readBody } from './body.ts'
+import { createLegacyEndpoint } from './legacy-endpoint.ts'
+import { createListChanges } from './list-changes.ts'
+import { createModernEndpoint } from './modern-endpoint.ts'
+import { createReply } from './reply.ts'
+import type { McpRequest } from './request.ts'
+import { toErrorMessage } from './rpc-error.ts'
+import { createMcpSessions } from './sessions.ts'
+
+export type McpParts = { readonly gateway: Gateway; readonly clock: Clock; readonly ids: Ids }
+
+/** MCP towards agents: `/mcp`, `/mcp/t/<toolset>`, `/mcp/s/<server>`. */
+export type Mcp = {
+  handle(
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal,
+    selector: ViewSelector,
+  ): Promise<void>
+  sessions(): number
+  close(): void
+}
+
+export function createMcp(parts: McpParts): Mcp {
+  const { gateway, clock, ids } = parts
+  const changes = createListChanges({ catalog: gateway.catalog, events: gateway.events, clock })
+  const sessions = createMcpSessions({ instance: gateway.instance, clock, ids })
+  const legacy = createLegacyEndpoint({ gateway, sessions, changes })
+  const modern = createModernEndpoint({ gateway, changes, clock })
+
+  async function post(
+    http: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal,
+    selector: ViewSelector,
+  ): Promise<void> {
+    const reply = createReply(http, response, clock)
+    let envelope: Envelope | undefined
+    try {
+      const body = await readBody(http, gateway.config.current().limits.request)
+      envelope = readMessage(body)
+      const params = paramsOf(body, envelope)
+      const request: McpRequest = { principal, selector, http, response, reply, envelope, params }
+      if (isModernRequest(http.headers, params)) return await modern.handle(request)
+      checkVersion(http)
+      await legacy.handle(request)
+    } catch (error) {
+      const failure = toGatewayError(error)
+      const id = envelope?.kind === 'request' ? envelope.id : 'null'
+      reply.answer(toErrorMessage(id, failure), failure.entry.http)
+    }
+  }
+
+  return {
+    async handle(http, response, principal, selector) {
+      if (http.method === 'POST') return post(http, response, principal, selector)
+      try {
+        if (http.method === 'GET') return openStream(http, response, principal, selector)
+        if (http.method === 'DELETE') return endSession(http, response, principal, selector)
+        response.setHeader('allow', 'POST, GET, DELETE')
+        throw new GatewayError('request-invalid', 'Only POST, GET and DELETE are answered here')
+      } catch (error) {
+        const failure = toGatewayError(error)
+        const status = response.hasHeader('allow') ? 405 : failure.entry.http
+        response.writeHead(status, { 'content-type': 'application/json' }).end(toErrorMessage('null', failure))
+      }
+    },
+    sessions: () => sessions.count(),
+    close() {
+      modern.close()
+      sessions.close()
+      changes.close()
+    },
+  }
+
+  function openStream(
+    http: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal,
+    selector: ViewSelector,
+  ): void {
+    const id = http.headers[sessionHeader]
+    if (typeof id !== 'string' || !http.headers.accept?.includes('text/event-stream')) {
+      response.setHeader('allow', 'POST')
+      throw new GatewayError('request-invalid', 'A stream needs a session and `Accept: text/event-stream`')
+    }
+    sessions.get(id, principal, selector).openStream(response)
+  }
+
+  function endSession(
+    http: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal,
+    selector: ViewSelector,
+  ): void {
+    const id = http.headers[sessionHeader]
+    if (typeof id !== 'string') throw new GatewayError('request-invalid', 'Which session? Mcp-Session-Id is missing')
+    sessions.end(sessions.get(id, principal, selector))
+    response.writeHead(204).end()
+  }
+}
+
+function readMessage(body: Buffer): Envelope {
+  try {
+    return readEnvelope(body)
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error
+    const batch = body.toString('latin1', 0, 64).trimStart().startsWith('[')
+    const message = batch
+      ? 'Batches are not taken: send one message at a time'
+      : `The body is not a JSON-RPC message: ${error.message}`
+    throw new GatewayError('request-invalid', message, batch ? {} : { parse: true })
+  }
+}
+
+function paramsOf(body: Buffer, envelope: Envelope): JsonObject {
+  if (envelope.kind === 'result' || envelope.kind === 'error' || !envelope.params) return {}
+  try {
+    const params = parseJson(body.subarray(envelope.params.start, envelope.params.end))
+    if (isObject(params)) return params
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error
+    throw new GatewayError('request-invalid', `The params are not usable: ${error.message}`)
+  }
+  throw new GatewayError('request-invalid', 'The params must be an object')
+}
+
+/** Older clients may leave the header out; one that they send must be a revision that is spoken here. */
+function checkVersion(http: IncomingMessage): void {
+  const version = http.headers[versionHeader]
+  if (version === undefined || (typeof version === 'string' && legacyRevisions.includes(version))) return
+  throw new GatewayError('protocol-unsupported', 'This protocol revision is not spoken here', {
+    supported: [...legacyRevisions],
+    requested: String(version).slice(0, 64),
+  })
+}

@@ -1,0 +1,71 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { JsonObject } from '../contract/json.ts'
+import type { Clock } from '../lib/clock.ts'
+import { sseKeepAlive, toSseEvent } from '../wire/sse.ts'
+
+/** The one answer to one POST: JSON if nothing else has to be said before it, a stream of events otherwise. */
+export type Reply = {
+  /** Said before the answer; lost on a client that takes only JSON, or that does not read. */
+  notify(method: string, params: JsonObject): void
+  answer(message: Buffer, status?: number): void
+  /** Nothing to say: the request was a notification, or its caller took it back. */
+  nothing(): void
+}
+
+const streamAfterMs = 10_000
+export const keepAliveMs = 15_000
+const maxUnread = 1024 * 1024
+
+export function createReply(request: IncomingMessage, response: ServerResponse, clock: Clock): Reply {
+  const takesEvents = request.headers.accept?.includes('text/event-stream') ?? false
+  let streaming = false
+  let cancel = takesEvents ? clock.after(streamAfterMs, keepAlive) : () => {}
+
+  /** A long silence looks like a dead server to clients and proxies between us. */
+  function keepAlive(): void {
+    if (!open()) return
+    response.write(sseKeepAlive)
+    cancel = clock.after(keepAliveMs, keepAlive)
+  }
+
+  function open(): boolean {
+    if (response.destroyed || response.writableEnded) return false
+    if (!streaming) startStream(response)
+    streaming = true
+    return true
+  }
+
+  return {
+    notify(method, params) {
+      if (!takesEvents || response.writableLength > maxUnread || !open()) return
+      response.write(toSseEvent(JSON.stringify({ jsonrpc: '2.0', method, params })))
+    },
+    answer(message, status = 200) {
+      cancel()
+      if (response.destroyed || response.writableEnded) return
+      if (streaming) return void response.end(toSseEvent(toOneLine(message)))
+      response.writeHead(status, { 'content-type': 'application/json', 'content-length': message.length })
+      response.end(message)
+    },
+    nothing() {
+      cancel()
+      if (response.destroyed || response.writableEnded) return
+      if (!streaming) response.writeHead(202, { 'content-length': 0 })
+      response.end()
+    },
+  }
+}
+
+export function startStream(response: ServerResponse): void {
+  response.writeHead(200, {
+    'content-type': 'text/event-stream',
+    'cache-control': 'no-cache, no-transform',
+    'x-accel-buffering': 'no',
+  })
+}
+
+/** A line feed in a server's JSON would end the event early, and what follows would pass for another one. */
+function toOneLine(message: Buffer): Buffer {
+  if (!message.includes(0x0a) && !message.includes(0x0d)) return message
+  return Buffer.from(JSON.stringify(JSON.parse(message.toString('utf8'))))
+}

@@ -1,0 +1,2 @@
+export { type Decision, decide, type ScopedRules, type Subject } from './decide.ts'
+export { type JudgedRisk, type RiskFacts, riskOf } from './risk.ts'

@@ -1,0 +1,61 @@
+import { type Risk, riskOrder } from '../contract/risk.ts'
+import type { Tool, ToolAnnotations } from '../contract/tool.ts'
+
+export type RiskFacts = {
+  /** The server's own name of the tool. */
+  readonly name: string
+  readonly annotations: ToolAnnotations | undefined
+  readonly override: Risk | undefined
+  readonly defaultRisk: Risk | undefined
+  readonly trust: 'annotations' | 'none'
+}
+
+export type JudgedRisk = { readonly risk: Risk; readonly from: Tool['riskFrom'] }
+
+/** The operator's word first, then what the server says of the tool as far as it is believed, then the default. */
+export function riskOf(facts: RiskFacts): JudgedRisk {
+  if (facts.override) return { risk: facts.override, from: 'override' }
+  const fallback: JudgedRisk = { risk: facts.defaultRisk ?? 'write', from: 'default' }
+  if (!facts.annotations || !saysSomething(facts.annotations)) return fallback
+  const claimed = claimOf(facts.annotations)
+  const lowers = riskOrder[claimed] < riskOrder[fallback.risk]
+  if (lowers && facts.trust === 'none') return fallback
+  if (claimed === 'read' && contradicts(facts.name)) return { risk: atLeastWrite(fallback.risk), from: 'name' }
+  return { risk: claimed, from: 'annotations' }
+}
+
+/** A title is no hint: only hints tell a tool that declares itself from one that says nothing. */
+function saysSomething(annotations: ToolAnnotations): boolean {
+  const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations
+  return [readOnlyHint, destructiveHint, idempotentHint, openWorldHint].some((hint) => hint !== undefined)
+}
+
+function claimOf({ readOnlyHint, destructiveHint }: ToolAnnotations): Risk {
+  if (destructiveHint === true) return 'danger'
+  return readOnlyHint === true ? 'read' : 'write'
+}
+
+function atLeastWrite(risk: Risk): Risk {
+  return risk === 'read' ? 'write' : risk
+}
+
+/** Whole words anywhere in the name that no reading tool is called by. */
+const destroying = new Set(
+  'delete remove destroy drop purge wipe erase truncate kill terminate uninstall revoke overwrite shutdown'.split(' '),
+)
+/** Words that tell a change when the name begins with them. */
+const changing = new Set(
+  'create update write set add insert put post send merge push publish deploy move rename edit patch apply approve upload install modify save assign invite transfer pay submit'.split(
+    ' ',
+  ),
+)
+
+/** Whether a tool that claims to read is called like one that does not. */
+function contradicts(name: string): boolean {
+  const words = name
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .filter(Boolean)
+  return words.some((word) => destroying.has(word)) || changing.has(words[0] ?? '')
+}

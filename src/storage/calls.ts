@@ -1,0 +1,149 @@
+import { z } from 'zod'
+import { Call, type CallState } from '../contract/call.ts'
+import type { CallEnd, ResolvedCall } from '../contract/permit.ts'
+import { toIso } from '../lib/clock.ts'
+import { parseJson } from '../lib/json.ts'
+import { type CallsTable, compiledOnce, type Database, toStatement } from './database.ts'
+import { type Page, parseCursor, toPage, toPageLimit } from './page.ts'
+import type { Statement } from './unit.ts'
+
+export type CallQuery = {
+  readonly limit: number
+  readonly cursor?: string
+  readonly principal?: string
+  readonly tool?: string
+  readonly server?: string
+  readonly state?: CallState
+}
+
+/** A call that an instance had sent and not ended when it died. */
+export type OpenCall = Pick<CallsTable, 'id' | 'principal' | 'tool'>
+
+export type CallStore = {
+  find(id: string): Promise<Call | undefined>
+  /** Newest first. */
+  list(query: CallQuery): Promise<Page<Call>>
+  openOfDeadInstances(limit: number): Promise<OpenCall[]>
+  /** The row of a call that runs, or that has ended already. */
+  insert(call: ResolvedCall, end?: CallEnd & { readonly late?: boolean }): Statement
+  /** Changes one row, or none if the call has ended: then its unit is refused. */
+  end(call: string, end: RowEnd): Statement
+  markLate(call: string): Statement
+}
+
+/** What the row of a call says of its end; a call found dead has no duration. */
+export type RowEnd = Omit<CallEnd, 'durationMs'> & { readonly durationMs?: number }
+
+const Cursor = z.tuple([z.number(), z.string()])
+
+export function createCallStore(database: Database, instance: string): CallStore {
+  const insert = compiledOnce(
+    (row: CallsTable) => database.insertInto('calls').values(row),
+    (row) => Object.values(row),
+    1,
+  )
+  const end = compiledOnce(
+    ({ id, columns }: { id: string; columns: EndColumns }) =>
+      database.updateTable('calls').set(columns).where('id', '=', id).where('ended_at', 'is', null),
+    ({ id, columns }) => [...Object.values(columns), id],
+    1,
+  )
+
+  return {
+    async find(id) {
+      const row = await database.selectFrom('calls').selectAll().where('id', '=', id).executeTakeFirst()
+      return row && toCall(row)
+    },
+    async list({ cursor, ...query }) {
+      const limit = toPageLimit(query.limit)
+      let rows = database.selectFrom('calls').selectAll()
+      if (query.principal !== undefined) rows = rows.where('principal', '=', query.principal)
+      if (query.tool !== undefined) rows = rows.where('tool', '=', query.tool)
+      if (query.server !== undefined) rows = rows.where('server', '=', query.server)
+      if (query.state !== undefined) rows = rows.where('state', '=', query.state)
+      if (cursor !== undefined) {
+        const [startedAt, id] = parseCursor(cursor, Cursor)
+        rows = rows.where(({ eb, refTuple, tuple }) => eb(refTuple('started_at', 'id'), '<', tuple(startedAt, id)))
+      }
+      const found = await rows
+        .orderBy('started_at', 'desc')
+        .orderBy('id', 'desc')
+        .limit(limit + 1)
+        .execute()
+      return toPage(found, limit, toCall, (row) => [row.started_at, row.id])
+    },
+    openOfDeadInstances: (limit) =>
+      database
+        .selectFrom('calls')
+        .select(['id', 'principal', 'tool'])
+        .where('ended_at', 'is', null)
+        .where('state', '=', 'running')
+        .where('instance', '!=', instance)
+        .limit(limit)
+        .execute(),
+    insert: (call, ended) => insert(toRow(call, instance, ended)),
+    end: (id, ended) => end({ id, columns: toEndColumns(ended) }),
+    markLate: (id) => toStatement(database.updateTable('calls').set({ late: 1 }).where('id', '=', id)),
+  }
+}
+
+function toRow(call: ResolvedCall, instance: string, end?: CallEnd & { readonly late?: boolean }): CallsTable {
+  return {
+    id: call.id,
+    method: call.method,
+    tool: call.tool,
+    original: call.original,
+    server: call.server,
+    scope: call.scope,
+    connection: call.connection,
+    principal: call.principal,
+    surface: call.surface,
+    risk: call.risk,
+    arguments: JSON.stringify(call.arguments),
+    decision: call.decision,
+    late: end?.late ? 1 : 0,
+    started_at: call.startedAt,
+    instance,
+    ...(end ? toEndColumns(end) : running),
+  }
+}
+
+type EndColumns = Pick<
+  CallsTable,
+  'state' | 'error_code' | 'error_message' | 'resent' | 'ended_at' | 'duration_ms' | 'result_bytes'
+>
+
+const running: EndColumns = {
+  state: 'running',
+  error_code: null,
+  error_message: null,
+  resent: 0,
+  ended_at: null,
+  duration_ms: null,
+  result_bytes: null,
+}
+
+function toEndColumns(end: RowEnd): EndColumns {
+  return {
+    state: end.state,
+    error_code: end.error?.code ?? null,
+    error_message: end.error?.message ?? null,
+    resent: end.resent ? 1 : 0,
+    ended_at: end.endedAt,
+    duration_ms: end.durationMs ?? null,
+    result_bytes: end.resultBytes ?? null,
+  }
+}
+
+function toCall(row: CallsTable): Call {
+  return Call.parse({
+    ...row,
+    arguments: parseJson(row.arguments),
+    error: row.error_code === null ? undefined : { code: row.error_code, message: row.error_message ?? '' },
+    late: row.late === 1 ? true : undefined,
+    resent: row.resent === 1 ? true : undefined,
+    startedAt: toIso(row.started_at),
+    endedAt: row.ended_at === null ? undefined : toIso(row.ended_at),
+    durationMs: row.duration_ms ?? undefined,
+  })
+}

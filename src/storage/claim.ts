@@ -1,0 +1,103 @@
+import { GatewayError } from '../contract/errors.ts'
+import type { CallEnd, Permit, ResolvedCall } from '../contract/permit.ts'
+import type { Clock } from '../lib/clock.ts'
+import { toIntentEntry, toOutcomeEntry, toRefusalEntry } from './audit.ts'
+import type { CallStore } from './calls.ts'
+import type { Unit } from './unit.ts'
+import type { Writer } from './writer.ts'
+
+export type Claims = {
+  claim(call: ResolvedCall): Promise<Permit>
+  refuse(call: ResolvedCall, end: CallEnd): Promise<void>
+  finish(call: ResolvedCall, end: CallEnd): void
+  markLate(call: string): void
+  /** Hands the reading calls that wait for their shared commit to the writer now. */
+  flushReads(): void
+}
+
+type ClaimsParts = { writer: Writer; calls: CallStore; clock: Clock }
+
+/** A reading call whose row is not written yet; most end before it is. */
+type BufferedRead = { readonly call: ResolvedCall; readonly claimedAt: number; end?: CallEnd; late: boolean }
+
+const readDelay = 50
+const mostBuffered = 2000
+
+export function createClaims({ writer, calls, clock }: ClaimsParts): Claims {
+  let buffered = new Map<string, BufferedRead>()
+  let cancelFlush = () => {}
+
+  function bufferRead(call: ResolvedCall): void {
+    if (buffered.size >= mostBuffered) flushReads()
+    if (buffered.size === 0) cancelFlush = clock.after(readDelay, flushReads)
+    buffered.set(call.id, { call, claimedAt: clock.now(), late: false })
+  }
+
+  function flushReads(): void {
+    cancelFlush()
+    const reads = buffered
+    buffered = new Map()
+    for (const read of reads.values()) writer.keep(toReadUnit(read))
+  }
+
+  function toReadUnit({ call, claimedAt, end, late }: BufferedRead): Unit {
+    const intent = { entry: toIntentEntry(call, claimedAt) }
+    if (!end) return [calls.insert(call), intent]
+    return [calls.insert(call, { ...end, late }), intent, { entry: toOutcomeEntry(call, end) }]
+  }
+
+  async function commitIntent(call: ResolvedCall): Promise<void> {
+    const unit: Unit = [calls.insert(call), { entry: toIntentEntry(call, clock.now()) }]
+    const outcome = await writer.commit(unit).catch((error: unknown) => {
+      // Whether it reached the disk before the store broke is not known. If it did, this closes it: nothing was sent.
+      writer.keep(toEndUnit(call, toUnrecordedEnd(call, clock.now())))
+      throw error
+    })
+    if (outcome.kind === 'refused') {
+      throw new GatewayError('internal', `The call ${call.id} was not claimed: ${outcome.reason}`)
+    }
+  }
+
+  function toEndUnit(call: ResolvedCall, end: CallEnd): Unit {
+    return [calls.end(call.id, end), { entry: toOutcomeEntry(call, end) }]
+  }
+
+  return {
+    async claim(call) {
+      writer.assertWritable()
+      if (call.risk === 'read') bufferRead(call)
+      else await commitIntent(call)
+      return toPermit(call)
+    },
+    async refuse(call, end) {
+      const outcome = await writer.commit([calls.insert(call, end), { entry: toRefusalEntry(call, end) }])
+      if (outcome.kind === 'refused') {
+        throw new GatewayError('internal', `The refusal of ${call.id} was not recorded: ${outcome.reason}`)
+      }
+    },
+    finish(call, end) {
+      const read = buffered.get(call.id)
+      if (read) read.end ??= end
+      else writer.keep(toEndUnit(call, end))
+    },
+    markLate(call) {
+      const read = buffered.get(call)
+      if (read?.end) read.late = true
+      else writer.keep([calls.markLate(call)])
+    },
+    flushReads,
+  }
+}
+
+function toPermit(call: ResolvedCall): Permit {
+  return call as Permit // the one cast: only a claim that stands gets here
+}
+
+function toUnrecordedEnd(call: ResolvedCall, now: number): CallEnd {
+  return {
+    state: 'failed',
+    endedAt: now,
+    durationMs: Math.max(0, now - call.startedAt),
+    error: { code: 'storage-unavailable', message: 'Not sent: whether it was recorded was not known' },
+  }
+}

@@ -1,0 +1,114 @@
+import type { CompiledQuery, Kysely } from 'kysely'
+import type { Statement } from './unit.ts'
+
+export type InstancesTable = {
+  id: string
+  started_at: number
+  ended_at: number | null
+  pid: number
+  boot_id: string
+  host: string
+}
+
+export type CallsTable = {
+  id: string
+  method: string
+  tool: string
+  original: string
+  server: string
+  scope: string
+  connection: string
+  principal: string
+  surface: string
+  risk: string
+  state: string
+  arguments: string
+  decision: string
+  error_code: string | null
+  error_message: string | null
+  late: number
+  resent: number
+  started_at: number
+  ended_at: number | null
+  duration_ms: number | null
+  result_bytes: number | null
+  instance: string
+}
+
+export type AuditTable = {
+  instance: string
+  sequence: number
+  at: number
+  kind: string
+  call: string | null
+  principal: string
+  subject: string
+  body: string
+}
+
+export type TokensTable = {
+  id: string
+  agent: string
+  prefix: string
+  hash: string
+  created_at: number
+  last_used_at: number | null
+  expires_at: number | null
+  revoked_at: number | null
+}
+
+export type ChildrenTable = {
+  pid: number
+  instance: string
+  boot_id: string
+  start_time: string
+  connection: string
+  started_at: number
+}
+
+export type MemoryTable = { key: string; value: string; updated_at: number }
+
+export type Tables = {
+  instances: InstancesTable
+  calls: CallsTable
+  audit: AuditTable
+  tokens: TokensTable
+  children: ChildrenTable
+  memory: MemoryTable
+}
+
+/** The one query layer. It queries and compiles; what must happen together is a unit of compiled statements. */
+export type Database = Kysely<Tables>
+
+type Compilable = { compile(): CompiledQuery }
+
+/** One query as a step of a unit. */
+export function toStatement(query: Compilable, expect?: number): Statement {
+  const { sql, parameters } = query.compile()
+  return { sql, parameters, expect }
+}
+
+/**
+ * Compiling costs more than the statement itself, and a call on its road needs two: so their text is made once.
+ * `values` must give the parameters in the order of the text, whose first use proves it.
+ */
+export function compiledOnce<Input>(
+  build: (input: Input) => Compilable,
+  values: (input: Input) => readonly unknown[],
+  expect?: number,
+): (input: Input) => Statement {
+  let sql: string | undefined
+  return (input) => {
+    const parameters = values(input)
+    sql ??= textFor(build(input).compile(), parameters)
+    return { sql, parameters, expect }
+  }
+}
+
+function textFor(compiled: CompiledQuery, parameters: readonly unknown[]): string {
+  const same =
+    compiled.parameters.length === parameters.length &&
+    compiled.parameters.every((value, index) => Object.is(value, parameters[index]))
+  if (!same) throw new Error(`The parameters do not stand in the order of: ${compiled.sql}`)
+  return compiled.sql
+}

@@ -1,0 +1,32 @@
+import { toCallEntry, toOutcomeBody } from './audit.ts'
+import type { CallStore, OpenCall } from './calls.ts'
+import type { InstanceStore } from './instances.ts'
+import type { Unit } from './unit.ts'
+import type { Writer } from './writer.ts'
+
+type RecoverParts = { writer: Writer; calls: CallStore; instances: InstanceStore; now(): number }
+
+const perRound = 500
+
+/** Nobody knows whether the calls that a dead instance had sent took effect: that is their end. */
+export async function recover({ writer, calls, instances, now }: RecoverParts): Promise<{ unknownCalls: number }> {
+  let unknownCalls = 0
+  while (true) {
+    const open = await calls.openOfDeadInstances(perRound)
+    const outcomes = await Promise.all(open.map((call) => writer.commit(toUnknownUnit(call))))
+    const closed = outcomes.filter(({ kind }) => kind === 'done').length
+    unknownCalls += closed
+    if (closed === 0 || open.length < perRound) break
+  }
+  await writer.commit([instances.endDead(now())])
+  return { unknownCalls }
+
+  function toUnknownUnit(call: OpenCall): Unit {
+    const endedAt = now()
+    const end = { state: 'unknown', endedAt, error } as const
+    const body = JSON.stringify(toOutcomeBody(end))
+    return [calls.end(call.id, end), { entry: { ...toCallEntry('outcome', call, endedAt), body } }]
+  }
+}
+
+const error = { code: 'call-unknown', message: 'The gateway ended while this call was running' }

@@ -1,0 +1,61 @@
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  Kysely,
+  type QueryResult,
+  SelectQueryNode,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely'
+import { GatewayError } from '../contract/errors.ts'
+import type { Database, Tables } from './database.ts'
+import type { Statement, Unit, UnitOutcome } from './unit.ts'
+
+export type QueryPorts = {
+  query(statement: Statement): Promise<readonly unknown[]>
+  commit(unit: Unit): Promise<UnitOutcome>
+}
+
+/** Kysely in front of the one writer: it reads by query, and writes each statement as a unit of its own. */
+export function createSqliteDatabase(ports: QueryPorts): Database {
+  const connection: DatabaseConnection = {
+    async executeQuery<Row>(compiled: CompiledQuery): Promise<QueryResult<Row>> {
+      if (SelectQueryNode.is(compiled.query)) return { rows: toRows<Row>(await ports.query(compiled)) }
+      const outcome = await ports.commit([{ sql: compiled.sql, parameters: compiled.parameters }])
+      if (outcome.kind === 'refused') throw new GatewayError('internal', `Storage refused: ${outcome.reason}`)
+      return { rows: toRows<Row>(outcome.rows), numAffectedRows: BigInt(outcome.changes) }
+    },
+    streamQuery() {
+      throw new Error('Rows are read in pages, never as a stream')
+    },
+  }
+  return new Kysely<Tables>({
+    dialect: {
+      createAdapter: () => new SqliteAdapter(),
+      createDriver: () => createDriver(connection),
+      createIntrospector: (database) => new SqliteIntrospector(database),
+      createQueryCompiler: () => new SqliteQueryCompiler(),
+    },
+  })
+}
+
+function createDriver(connection: DatabaseConnection): Driver {
+  const noTransactions = async () => {
+    throw new Error('There are no open transactions here: put the statements into one unit')
+  }
+  return {
+    async init() {},
+    acquireConnection: async () => connection,
+    beginTransaction: noTransactions,
+    commitTransaction: noTransactions,
+    rollbackTransaction: noTransactions,
+    async releaseConnection() {},
+    async destroy() {},
+  }
+}
+
+function toRows<Row>(rows: readonly unknown[]): Row[] {
+  return rows as Row[] // Kysely derived the row's type from the very query that returned it
+}

@@ -1,0 +1,107 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { z } from 'zod'
+import { GatewayError } from '../contract/errors.ts'
+import { parseJson } from '../lib/json.ts'
+import type { SqliteReply, SqliteRequest, SqliteSettings } from './sqlite-protocol.ts'
+import type { Engine, Statement, Unit, UnitOutcome } from './unit.ts'
+
+/** Sources run as they are; a build puts both files side by side. */
+const workerFile = new URL(
+  import.meta.url.endsWith('.ts') ? './sqlite-worker.ts' : './sqlite-worker.js',
+  import.meta.url,
+)
+
+type Waiting = { answer(reply: SqliteReply): void; fail(error: GatewayError): void }
+
+/** Starts the thread that owns the file; every call on it fails once the thread is gone. */
+export function openSqliteEngine(settings: SqliteSettings): Promise<Engine> {
+  const opening = Promise.withResolvers<Engine>()
+  const closed = Promise.withResolvers<void>()
+  const ended = Promise.withResolvers<GatewayError>()
+  const waiting = new Map<number, Waiting>()
+  let requests = 0
+  let end: GatewayError | undefined
+
+  const worker = new Worker(workerFile, { workerData: settings, name: 'sallyport-sqlite' })
+  worker.on('message', (reply: SqliteReply) => {
+    if (reply.kind === 'opened') return opening.resolve(engine)
+    if (reply.kind === 'not-opened') return stop(toOpenError(settings.folder, reply.code, reply.message))
+    const request = waiting.get(reply.id)
+    waiting.delete(reply.id)
+    request?.answer(reply)
+  })
+  worker.on('error', (error) => stop(unavailable(`The storage thread failed: ${error.message}`)))
+  worker.on('exit', () => {
+    stop(unavailable('The storage thread has ended'))
+    closed.resolve()
+  })
+
+  const engine: Engine = {
+    run(units) {
+      const { promise, resolve, reject } = Promise.withResolvers<readonly UnitOutcome[]>()
+      send({ kind: 'run', id: ++requests, units }, reject, (reply) => reply.kind === 'ran' && resolve(reply.outcomes))
+      return promise
+    },
+    query(statement) {
+      const { promise, resolve, reject } = Promise.withResolvers<readonly unknown[]>()
+      send(
+        { kind: 'query', id: ++requests, statement },
+        reject,
+        (reply) => reply.kind === 'rows' && resolve(reply.rows),
+      )
+      return promise
+    },
+    ended: ended.promise,
+    close() {
+      worker.postMessage({ kind: 'close' } satisfies SqliteRequest)
+      return closed.promise
+    },
+  }
+  return opening.promise
+
+  function send(
+    request: { kind: 'run'; id: number; units: readonly Unit[] } | { kind: 'query'; id: number; statement: Statement },
+    fail: (error: GatewayError) => void,
+    answer: (reply: SqliteReply) => void,
+  ): void {
+    if (end) return fail(end)
+    waiting.set(request.id, {
+      fail,
+      answer: (reply) => (reply.kind === 'failed' ? fail(unavailable(reply.message)) : answer(reply)),
+    })
+    worker.postMessage(request)
+  }
+
+  function stop(error: GatewayError): void {
+    if (end) return
+    end = error
+    ended.resolve(error)
+    opening.reject(error)
+    for (const { fail } of waiting.values()) fail(error)
+    waiting.clear()
+  }
+}
+
+function unavailable(message: string): GatewayError {
+  return new GatewayError('storage-unavailable', message)
+}
+
+function toOpenError(folder: string, code: GatewayError['code'], message: string): GatewayError {
+  if (code !== 'data-locked') return new GatewayError(code, message, { folder })
+  const holder = readHolder(folder)
+  const facts = [holder.pid === undefined ? '' : `process ${holder.pid}`, holder.url ?? ''].filter(Boolean)
+  return new GatewayError(code, facts.length > 0 ? `${message} (${facts.join(', ')})` : message, { folder, ...holder })
+}
+
+/** What a running gateway tells about itself beside its data. */
+const Holder = z.object({ pid: z.int().optional(), url: z.string().optional() })
+
+function readHolder(folder: string): z.infer<typeof Holder> {
+  try {
+    return Holder.parse(parseJson(readFileSync(join(folder, 'gateway.json'))))
+  } catch {
+    return {}
+  }
+}

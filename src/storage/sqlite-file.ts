@@ -1,0 +1,101 @@
+import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs'
+import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
+import { GatewayError } from '../contract/errors.ts'
+import { type Migration, migrations } from './migrations.ts'
+import type { SqliteSettings } from './sqlite-protocol.ts'
+
+export type Connection = Sqlite.Database
+export type SqliteFile = { readonly connection: Connection; close(): void }
+
+/** Another program may hold the file for a moment, a backup for example. */
+const busyTimeout = 5000
+/** Long enough for two gateways that start in the same moment to sort out which one has it. */
+const lockTimeout = 200
+
+/** Takes the lock of the folder, then opens and migrates its database. */
+export function openSqliteFile(settings: SqliteSettings): SqliteFile {
+  mkdirSync(settings.folder, { recursive: true, mode: 0o700 })
+  const lock = takeLock(settings.folder)
+  try {
+    const connection = openDatabase(settings)
+    return {
+      connection,
+      close() {
+        connection.close()
+        lock.close()
+      },
+    }
+  } catch (error) {
+    lock.close()
+    throw error
+  }
+}
+
+/** A transaction that never ends: the system takes the lock back when this process dies, however it dies. */
+function takeLock(folder: string): Connection {
+  const lock = openPrivate(join(folder, 'gateway.lock'), lockTimeout)
+  try {
+    lock.exec('begin exclusive')
+    return lock
+  } catch (error) {
+    lock.close()
+    if (!isBusy(error)) throw error
+    throw new GatewayError('data-locked', `The data folder ${folder} is in use by another gateway`)
+  }
+}
+
+function openDatabase({ folder, maxPages, now }: SqliteSettings): Connection {
+  const connection = openPrivate(join(folder, 'sallyport.db'), busyTimeout)
+  try {
+    connection.pragma('journal_mode = WAL')
+    connection.pragma('synchronous = FULL')
+    connection.pragma('foreign_keys = ON')
+    if (maxPages !== undefined) connection.pragma(`max_page_count = ${maxPages}`)
+    migrate(connection, now)
+    return connection
+  } catch (error) {
+    connection.close()
+    throw error
+  }
+}
+
+export function migrate(connection: Connection, now: number, known: readonly Migration[] = migrations): void {
+  connection
+    .transaction(() => {
+      connection.exec(
+        'create table if not exists migrations (id integer primary key, name text not null, applied_at bigint not null)',
+      )
+      const applied = latestApplied(connection)
+      const newest = known.at(-1)?.id ?? 0
+      if (applied > newest) {
+        throw new GatewayError('storage-newer', `This data has version ${applied}, this program knows ${newest}`)
+      }
+      const insert = connection.prepare('insert into migrations (id, name, applied_at) values (?, ?, ?)')
+      for (const { id, name, statements } of known.filter((migration) => migration.id > applied)) {
+        for (const statement of statements) connection.exec(statement)
+        insert.run(id, name, now)
+      }
+    })
+    .immediate()
+}
+
+function latestApplied(connection: Connection): number {
+  return Number(connection.prepare('select coalesce(max(id), 0) from migrations').pluck().get())
+}
+
+/** SQLite would create the file readable for everybody; its WAL files then take over the mode we give here. */
+function openPrivate(path: string, timeout: number): Connection {
+  try {
+    closeSync(openSync(path, 'wx', 0o600))
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+    // By path and never by descriptor: closing any descriptor of a file drops this process's locks on it.
+    chmodSync(path, 0o600)
+  }
+  return new Sqlite(path, { timeout })
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY')
+}

@@ -1,0 +1,39 @@
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { GatewayError } from '../contract/errors.ts'
+import { createBatches } from './sqlite-batch.ts'
+import { createEntries } from './sqlite-entries.ts'
+import { openSqliteFile } from './sqlite-file.ts'
+import type { SqliteReply, SqliteRequest, SqliteSettings } from './sqlite-protocol.ts'
+
+/** The thread that owns the file: nothing else in this gateway opens it. */
+if (parentPort) serve(parentPort, workerData)
+
+function serve(port: MessagePort, settings: SqliteSettings): void {
+  const reply = (message: SqliteReply) => port.postMessage(message)
+  try {
+    const file = openSqliteFile(settings)
+    const batches = createBatches(file.connection, createEntries(file.connection, settings.instance))
+    port.on('message', (request: SqliteRequest) => {
+      if (request.kind === 'close') {
+        file.close()
+        port.close()
+        return
+      }
+      try {
+        if (request.kind === 'run') reply({ kind: 'ran', id: request.id, outcomes: batches.run(request.units) })
+        else reply({ kind: 'rows', id: request.id, rows: batches.query(request.statement) })
+      } catch (error) {
+        reply({ kind: 'failed', id: request.id, message: toMessage(error) })
+      }
+    })
+    reply({ kind: 'opened' })
+  } catch (error) {
+    const code = error instanceof GatewayError ? error.code : 'storage-unavailable'
+    reply({ kind: 'not-opened', code, message: toMessage(error) })
+  }
+}
+
+function toMessage(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return 'code' in error && !(error instanceof GatewayError) ? `${error.message} (${error.code})` : error.message
+}

@@ -1,0 +1,117 @@
+import { resolve } from 'node:path'
+import type { Clock } from '../lib/clock.ts'
+import type { Ids } from '../lib/ids.ts'
+import type { Log } from '../lib/log.ts'
+import { type AuditStore, type Change, createAuditStore, toChangeEntry } from './audit.ts'
+import { type CallStore, createCallStore } from './calls.ts'
+import { type ChildStore, createChildStore } from './children.ts'
+import { type Claims, createClaims } from './claim.ts'
+import { createInstanceStore, readBootId } from './instances.ts'
+import { createMemory, type Memory, toProbe } from './memory.ts'
+import { recover } from './recover.ts'
+import { createSqliteDatabase } from './sqlite-dialect.ts'
+import { openSqliteEngine } from './sqlite-engine.ts'
+import { createTokenStore, type TokenStore } from './tokens.ts'
+import { createWriter } from './writer.ts'
+
+export type Storage = {
+  /** This instance's id, a row in `instances`. */
+  readonly instance: string
+  /**
+   * A call that may change something resolves only after its intent entry and its row are durable. A reading one
+   * resolves at once, and its row and entries follow within 50 ms. Throws `storage-unavailable` when the store
+   * cannot write: for reading calls too, while it is known to be broken.
+   */
+  claim: Claims['claim']
+  /** A call that was refused: its row in its end state and one outcome entry, in one unit. */
+  refuse: Claims['refuse']
+  /** Writes the one end of a call; a second one changes nothing. Does not wait, and survives a store that is briefly broken. */
+  finish: Claims['finish']
+  /** The server answered after the call had ended. */
+  markLate: Claims['markLate']
+  readonly calls: Pick<CallStore, 'find' | 'list'>
+  readonly audit: AuditStore & { append(change: Change): Promise<void> }
+  readonly tokens: TokenStore
+  readonly children: ChildStore
+  readonly memory: Memory
+  /** Closes what dead instances left: their open calls become `unknown` with an outcome entry. */
+  recover(): Promise<{ unknownCalls: number }>
+  healthy(): boolean
+  /** Everything queued is committed before it resolves; throws `storage-unavailable` if it cannot be. */
+  flush(): Promise<void>
+  close(): Promise<void>
+}
+
+export type StorageParts = {
+  folder: string
+  clock: Clock
+  ids: Ids
+  log: Log
+  /** Most pages of 4 KiB that the database may grow to; the disk is the limit without it. */
+  maxPages?: number
+}
+
+/** Opens the one store of a data folder; throws `data-locked` while another gateway has it. */
+export async function openStorage({ folder, clock, ids, log, maxPages }: StorageParts): Promise<Storage> {
+  const instance = ids.next('instance')
+  const bootId = readBootId(clock.now())
+  const open = () => openSqliteEngine({ folder: resolve(folder), instance, maxPages, now: clock.now() })
+  const now = () => clock.now()
+
+  const writer = createWriter({ engine: await open(), reopen: open, probe: () => toProbe(database, now()), clock, log })
+  const database = createSqliteDatabase(writer)
+  const calls = createCallStore(database, instance)
+  const audit = createAuditStore(database)
+  const instances = createInstanceStore(database, instance, bootId)
+  const claims = createClaims({ writer, calls, clock })
+  let closing: Promise<void> | undefined
+
+  /** Whoever asks sees all that happened before, the calls that wait for their shared commit included. */
+  async function upToDate<Result>(ask: () => Promise<Result>): Promise<Result> {
+    claims.flushReads()
+    await writer.settled()
+    return ask()
+  }
+
+  async function close(): Promise<void> {
+    claims.flushReads()
+    await writer.close([instances.end(now())])
+  }
+
+  await writer.commit([instances.start(now())]).catch(async (error: unknown) => {
+    await close()
+    throw error
+  })
+
+  return {
+    instance,
+    claim: claims.claim,
+    refuse: claims.refuse,
+    finish: claims.finish,
+    markLate: claims.markLate,
+    calls: {
+      find: (id) => upToDate(() => calls.find(id)),
+      list: (query) => upToDate(() => calls.list(query)),
+    },
+    audit: {
+      find: (of, sequence) => upToDate(() => audit.find(of, sequence)),
+      list: (query) => upToDate(() => audit.list(query)),
+      async append(change) {
+        await writer.commit([{ entry: toChangeEntry(change, now()) }])
+      },
+    },
+    tokens: createTokenStore({ database, writer, now }),
+    children: createChildStore({ database, writer, instance, bootId, now }),
+    memory: createMemory({ database, writer, now }),
+    recover: () => recover({ writer, calls, instances, now }),
+    healthy: writer.healthy,
+    async flush() {
+      claims.flushReads()
+      await writer.flush()
+    },
+    close() {
+      closing ??= close()
+      return closing
+    },
+  }
+}

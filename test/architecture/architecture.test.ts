@@ -1,0 +1,154 @@
+import { readFileSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { dirname, join, relative, resolve } from 'node:path'
+import { expect, it } from 'vitest'
+
+const root = resolve(import.meta.dirname, '../..')
+const source = join(root, 'src')
+
+/** The order of reading and of dependency: a folder imports only from its left. */
+const order = [
+  'contract',
+  'lib',
+  'wire',
+  'storage',
+  'masking',
+  'audit',
+  'identity',
+  'config',
+  'secrets',
+  'policy',
+  'servers',
+  'catalog',
+  'calls',
+  'agents',
+  'automations',
+  'notify',
+  'gateway',
+  'mcp',
+  'http',
+  'cli',
+]
+/** Shelves: every file is a door. */
+const shelves = new Set(['contract', 'lib', 'wire', 'storage'])
+/** `http` has two doors: the listener with everything behind it, and the start of it all. */
+const doors: Readonly<Record<string, readonly string[]>> = { http: ['serve.ts'], cli: ['main.ts'] }
+
+type Import = { readonly from: string; readonly to: string }
+
+async function files(): Promise<string[]> {
+  const entries = await readdir(source, { recursive: true, withFileTypes: true })
+  return entries.filter((entry) => entry.isFile() && entry.name.endsWith('.ts')).map((e) => join(e.parentPath, e.name))
+}
+
+function importsOf(file: string, pattern = everyImport): Import[] {
+  const found = readFileSync(file, 'utf8').matchAll(pattern)
+  return [...found]
+    .map(([, target = '']) => ({ from: relative(source, file), to: relative(source, resolve(dirname(file), target)) }))
+    .filter(({ to }) => !to.startsWith('..'))
+}
+
+const everyImport = /(?:from|import)\s*\(?\s*'(\.[^']+)'/g
+/** Types are gone when the program runs: only what is left can run in a circle. */
+const runningImport = /^(?:import|export)\s+(?!type\b)(?!\{(?:\s*type\s+\w+,?)+\s*\})[^;]*?from\s*'(\.[^']+)'/gm
+
+async function allImports(): Promise<Import[]> {
+  return (await files()).flatMap((file) => importsOf(file))
+}
+
+const folderOf = (path: string): string => path.split('/')[0] ?? ''
+
+/** What breaks the order among some imports; a wrong import must be found, or the test proves nothing. */
+function disordered(imports: readonly Import[]): string[] {
+  return imports
+    .filter(
+      ({ from, to }) => order.indexOf(folderOf(to)) > order.indexOf(folderOf(from)) || !order.includes(folderOf(to)),
+    )
+    .map(({ from, to }) => `${from} imports ${to}`)
+}
+
+function pastTheDoor(imports: readonly Import[]): string[] {
+  return imports
+    .filter(({ from, to }) => {
+      const folder = folderOf(to)
+      if (folder === folderOf(from) || shelves.has(folder)) return false
+      return !(doors[folder] ?? [`${folder}.ts`]).includes(to.slice(folder.length + 1))
+    })
+    .map(({ from, to }) => `${from} imports ${to}`)
+}
+
+it('imports only from folders on the left', async () => {
+  expect(disordered(await allImports())).toEqual([])
+  expect(disordered([{ from: 'wire/peer.ts', to: 'servers/link.ts' }])).toHaveLength(1)
+})
+
+it('enters a folder only through its door', async () => {
+  expect(pastTheDoor(await allImports())).toEqual([])
+  expect(pastTheDoor([{ from: 'calls/calls.ts', to: 'catalog/judge.ts' }])).toHaveLength(1)
+})
+
+it('knows every folder of the source', async () => {
+  const folders = (await readdir(source, { withFileTypes: true })).filter((entry) => entry.isDirectory())
+  expect(folders.map(({ name }) => name).filter((name) => !order.includes(name))).toEqual([])
+})
+
+it('has no circle among its files', async () => {
+  const graph = new Map<string, string[]>()
+  for (const { from, to } of (await files()).flatMap((file) => importsOf(file, runningImport))) {
+    graph.set(from, [...(graph.get(from) ?? []), to])
+  }
+  expect(circles(graph)).toEqual([])
+  expect(
+    circles(
+      new Map([
+        ['a', ['b']],
+        ['b', ['a']],
+      ]),
+    ),
+  ).not.toEqual([])
+})
+
+function circles(graph: ReadonlyMap<string, readonly string[]>): string[] {
+  const done = new Set<string>()
+  const found: string[] = []
+  const visit = (file: string, path: readonly string[]): void => {
+    if (path.includes(file)) return void found.push([...path.slice(path.indexOf(file)), file].join(' → '))
+    if (done.has(file)) return
+    for (const next of graph.get(file) ?? []) visit(next, [...path, file])
+    done.add(file)
+  }
+  for (const file of graph.keys()) visit(file, [])
+  return found
+}
+
+it('names protocol dates only inside the two codecs', async () => {
+  const dates = /2024-11-05|2025-03-26|2025-06-18|2025-11-25|2026-07-28/
+  const named = (await files()).filter((file) => dates.test(readFileSync(file, 'utf8')))
+  expect(named.map((file) => relative(source, file)).sort()).toEqual(['wire/legacy.ts', 'wire/modern.ts'])
+})
+
+it('makes a permit in one file only', async () => {
+  const makers = (await files()).filter((file) => /\bas Permit\b/.test(readFileSync(file, 'utf8')))
+  expect(makers.map((file) => relative(source, file))).toEqual(['storage/claim.ts'])
+})
+
+const forbidden: readonly { readonly what: string; readonly pattern: RegExp; readonly except?: readonly string[] }[] = [
+  { what: 'a shell', pattern: /shell:\s*true|\bexecSync\b|import \{[^}]*\bexec\b[^}]*\} from 'node:child_process'/ },
+  { what: 'an ignored check', pattern: /@ts-ignore|@ts-expect-error|biome-ignore/ },
+  { what: 'a bare fetch', pattern: /(?<![.\w])fetch\(/, except: ['cli/client.ts'] },
+  { what: 'an expression made from input', pattern: /new RegExp\(/ },
+]
+
+it.each(forbidden)('contains nowhere $what', async ({ pattern, except = [] }) => {
+  const found = (await files()).filter((file) => pattern.test(readFileSync(file, 'utf8')))
+  expect(found.map((file) => relative(source, file)).filter((file) => !except.includes(file))).toEqual([])
+})
+
+it('mocks no module, skips and focuses no test', async () => {
+  const entries = await readdir(join(root, 'test'), { recursive: true, withFileTypes: true })
+  const tests = entries
+    .filter((entry) => entry.name.endsWith('.test.ts'))
+    .map((entry) => join(entry.parentPath, entry.name))
+  const forbiddenCalls = new RegExp(['vi\\.mock', '\\b(?:it|test|describe)\\.(?:skip|only|todo)'].join('|'))
+  expect(tests.filter((file) => forbiddenCalls.test(readFileSync(file, 'utf8')))).toEqual([])
+})

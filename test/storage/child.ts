@@ -1,0 +1,45 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+
+const program = fileURLToPath(new URL('./claiming-process.ts', import.meta.url))
+
+export type ClaimingProcess = {
+  readonly instance: string
+  /** Calls whose claim was acknowledged so far. */
+  readonly claimed: string[]
+  reached(count: number): Promise<void>
+  /** With -9, as the system does when memory runs out; resolves when it is gone and all it said was read. */
+  kill(): Promise<void>
+}
+
+export async function startClaimingProcess(folder: string, mode: 'claim' | 'hold'): Promise<ClaimingProcess> {
+  const child = spawn(process.execPath, [program, folder, mode], { stdio: ['ignore', 'pipe', 'inherit'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const lines = createInterface({ input: child.stdout })
+  const claimed: string[] = []
+  const started = Promise.withResolvers<string>()
+  let noticed = () => {}
+  lines.on('line', (line) => {
+    const [word, id = ''] = line.split(' ')
+    if (word === 'instance') started.resolve(id)
+    if (word === 'claimed') claimed.push(id)
+    noticed()
+  })
+  const read = once(lines, 'close')
+  child.once('exit', () => started.reject(new Error('The claiming process ended too early')))
+  return {
+    instance: await started.promise,
+    claimed,
+    async reached(count) {
+      while (claimed.length < count) await new Promise<void>((resolve) => (noticed = resolve))
+    },
+    async kill() {
+      child.kill('SIGKILL')
+      await read
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+    },
+  }
+}

@@ -1,0 +1,91 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
+import { onTestFinished } from 'vitest'
+import type { CallEnd, ResolvedCall } from '../../src/contract/permit.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { createIds } from '../../src/lib/ids.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { openStorage, type Storage, type StorageParts } from '../../src/storage/storage.ts'
+
+export const ids = createIds()
+
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+export async function open(folder: string, more: Partial<StorageParts> = {}): Promise<Storage> {
+  const storage = await openStorage({ folder, clock: systemClock, ids, log: silentLog, ...more })
+  onTestFinished(() => storage.close())
+  return storage
+}
+
+export function callOf(risk: ResolvedCall['risk'], more: Partial<ResolvedCall> = {}): ResolvedCall {
+  return {
+    id: ids.next('call'),
+    method: 'tools/call',
+    principal: 'agent:reviewer',
+    surface: 'mcp',
+    connection: 'connection-1',
+    server: 'files',
+    scope: 'global',
+    tool: 'files_change',
+    original: 'change',
+    arguments: { path: '/srv/docs/a.txt' },
+    risk,
+    decision: 'rule 1 allows it',
+    startedAt: Date.now(),
+    ...more,
+  }
+}
+
+export function endOf(state: CallEnd['state'] = 'ok', more: Partial<CallEnd> = {}): CallEnd {
+  return { state, endedAt: Date.now(), durationMs: 3, resultBytes: 12, ...more }
+}
+
+export type Row = Record<string, unknown>
+
+/** Somebody else who reads the same file: sees what is committed and nothing more. */
+export type Reader = { all(sql: string, ...parameters: unknown[]): Row[]; state(call: string): unknown }
+
+export function readerOf(folder: string): Reader {
+  const connection = new Sqlite(join(folder, 'sallyport.db'), { readonly: true })
+  onTestFinished(() => void connection.close())
+  const all = (sql: string, ...parameters: unknown[]) => connection.prepare<unknown[], Row>(sql).all(...parameters)
+  return { all, state: (call) => all('select state from calls where id = ?', call)[0]?.state }
+}
+
+/** Somebody else who changes the file, as an operator at a terminal could. */
+export function changeFile(folder: string, ...statements: string[]): void {
+  const connection = new Sqlite(join(folder, 'sallyport.db'), { timeout: 10_000 })
+  try {
+    for (const statement of statements) connection.exec(statement)
+  } finally {
+    connection.close()
+  }
+}
+
+/** The frames of the write-ahead log that end a transaction: each is one commit that went to the disk. */
+export function countCommits(folder: string): number {
+  const log = readFileSync(join(folder, 'sallyport.db-wal'))
+  const pageSize = log.readUInt32BE(8)
+  const salt = log.subarray(16, 24)
+  let commits = 0
+  for (let at = 32; at + 24 + pageSize <= log.length; at += 24 + pageSize) {
+    if (!log.subarray(at + 8, at + 16).equals(salt)) break
+    if (log.readUInt32BE(at + 4) !== 0) commits++
+  }
+  return commits
+}
+
+/** The record of an instance is 1, 2, 3 and so on. */
+export function sequencesOf(reader: Reader, instance: string): unknown[] {
+  return reader.all('select sequence from audit where instance = ? order by sequence', instance).map((r) => r.sequence)
+}
+
+export function numbersUpTo(count: number): number[] {
+  return Array.from({ length: count }, (_, index) => index + 1)
+}

@@ -1,0 +1,142 @@
+import { expect, it, onTestFinished } from 'vitest'
+import { createGroupCommit, type Delivery } from '../../src/storage/group-commit.ts'
+import { createSqliteDatabase } from '../../src/storage/sqlite-dialect.ts'
+import { openSqliteEngine } from '../../src/storage/sqlite-engine.ts'
+import type { NewEntry, Unit, UnitOutcome } from '../../src/storage/unit.ts'
+import { readerOf, sequencesOf, temporaryFolder } from './support.ts'
+
+async function openEngine(folder: string, maxPages?: number) {
+  const engine = await openSqliteEngine({ folder, instance: 'instance-1', now: 1, maxPages })
+  onTestFinished(() => engine.close())
+  return engine
+}
+
+function remember(key: string) {
+  return { sql: 'insert into memory (key, value, updated_at) values (?, ?, ?)', parameters: [key, 'x', 1], expect: 1 }
+}
+
+function entryOf(subject: string): { entry: NewEntry } {
+  return { entry: { at: 1, kind: 'change', call: null, principal: 'user:admin', subject, body: '{}' } }
+}
+
+it('takes back a refused unit whole, keeps its neighbours, and leaves no gap in the record', async () => {
+  const folder = temporaryFolder()
+  const engine = await openEngine(folder)
+  const missing = { sql: 'update memory set value = ? where key = ?', parameters: ['y', 'nobody'], expect: 1 }
+  const outcomes = await engine.run([
+    [remember('a'), entryOf('first')],
+    [remember('b'), entryOf('lost'), missing],
+    [entryOf('second')],
+    [entryOf('lost'), remember('c'), remember('a')],
+    [entryOf('lost'), { sql: 'this is not SQL', parameters: [] }],
+    [remember('d'), entryOf('third')],
+  ])
+  expect(outcomes).toMatchObject([
+    { kind: 'done' },
+    { kind: 'refused', step: 2, by: 'expectation' },
+    { kind: 'done' },
+    { kind: 'refused', step: 2, by: 'error' },
+    { kind: 'refused', step: 1, by: 'error' },
+    { kind: 'done' },
+  ])
+  const reader = readerOf(folder)
+  expect(reader.all('select key from memory order by key')).toEqual([{ key: 'a' }, { key: 'd' }])
+  expect(reader.all('select sequence, subject from audit order by sequence')).toEqual([
+    { sequence: 1, subject: 'first' },
+    { sequence: 2, subject: 'second' },
+    { sequence: 3, subject: 'third' },
+  ])
+})
+
+it('fails a batch whole when the database is full, and leaves no gap in the record', async () => {
+  const folder = temporaryFolder()
+  const engine = await openEngine(folder, 100)
+  const large = { ...remember('large'), parameters: ['large', 'x'.repeat(1_000_000), 1] }
+  await engine.run([[entryOf('first')]])
+  const batch = engine.run([[remember('a'), entryOf('lost')], [entryOf('lost'), large], [entryOf('lost')]])
+  await expect(batch).rejects.toMatchObject({
+    code: 'storage-unavailable',
+    message: expect.stringContaining('SQLITE_FULL'),
+  })
+  await engine.run([[remember('b'), entryOf('second')]])
+  const reader = readerOf(folder)
+  expect(reader.all('select key from memory')).toEqual([{ key: 'b' }])
+  expect(reader.all('select sequence, subject from audit order by sequence')).toEqual([
+    { sequence: 1, subject: 'first' },
+    { sequence: 2, subject: 'second' },
+  ])
+})
+
+it('has SQLite send every commit to the disk before it counts', async () => {
+  const engine = await openEngine(temporaryFolder())
+  const setting = (name: string) => engine.query({ sql: `pragma ${name}`, parameters: [] })
+  expect(await setting('journal_mode')).toEqual([{ journal_mode: 'wal' }])
+  expect(await setting('synchronous')).toEqual([{ synchronous: 2 }])
+  expect(await setting('foreign_keys')).toEqual([{ foreign_keys: 1 }])
+})
+
+it('goes on counting where the record of an instance ended when its thread had to be started again', async () => {
+  const folder = temporaryFolder()
+  const first = await openEngine(folder)
+  await first.run([[entryOf('one')], [entryOf('two')]])
+  await first.close()
+  const second = await openEngine(folder)
+  await second.run([[entryOf('three')]])
+  expect(sequencesOf(readerOf(folder), 'instance-1')).toEqual([1, 2, 3])
+})
+
+it('sends the units of one turn together, and those that come meanwhile in the next batch', async () => {
+  const engine = await openEngine(temporaryFolder())
+  const sizes: number[] = []
+  const group = createGroupCommit({
+    run(units) {
+      sizes.push(units.length)
+      return engine.run(units)
+    },
+    limits: { units: 100, bytes: 1_000_000 },
+  })
+  const post = (unit: Unit) =>
+    new Promise<UnitOutcome>((resolve, reject) => {
+      const delivery: Delivery = { done: resolve, failed: reject }
+      group.post(unit, delivery)
+    })
+  const first = Promise.all([post([remember('a')]), post([remember('b')]), post([remember('c')])])
+  await new Promise(setImmediate)
+  const second = Promise.all([post([remember('d')]), post([remember('e')])])
+  await Promise.all([first, second])
+  expect(sizes).toEqual([3, 2])
+  expect(group.idle()).toBe(true)
+})
+
+it.each([
+  ['units', { units: 3, bytes: 1_000_000 }],
+  ['bytes', { units: 1_000_000, bytes: 600 }],
+])('is full when too many %s wait, and empty again when they are written', async (_, limits) => {
+  const engine = await openEngine(temporaryFolder())
+  const group = createGroupCommit({ run: engine.run, limits })
+  const posted = ['a', 'b', 'c'].map(
+    (key) => new Promise((resolve, reject) => group.post([remember(key)], { done: resolve, failed: reject })),
+  )
+  expect(group.full()).toBe(true)
+  await Promise.all(posted)
+  expect(group.full()).toBe(false)
+})
+
+it('offers no open transactions, because they would hold up every other call', async () => {
+  const engine = await openEngine(temporaryFolder())
+  const commit = async (unit: Unit) => (await engine.run([unit]))[0] ?? { kind: 'done', changes: 0, rows: [] }
+  const database = createSqliteDatabase({ query: engine.query, commit })
+  const transaction = database.transaction().execute((inside) => inside.selectFrom('calls').selectAll().execute())
+  await expect(transaction).rejects.toThrow('one unit')
+})
+
+it('returns rows from statements that change and return them', async () => {
+  const engine = await openEngine(temporaryFolder())
+  const commit = async (unit: Unit) => (await engine.run([unit]))[0] ?? { kind: 'done', changes: 0, rows: [] }
+  const database = createSqliteDatabase({ query: engine.query, commit })
+  await database.insertInto('memory').values({ key: 'a', value: 'x', updated_at: 1 }).execute()
+  const changed = await database.updateTable('memory').set({ value: 'y' }).returning(['key', 'value']).execute()
+  expect(changed).toEqual([{ key: 'a', value: 'y' }])
+  const deleted = await database.deleteFrom('memory').executeTakeFirst()
+  expect(deleted.numDeletedRows).toBe(1n)
+})
