@@ -1,4 +1,5 @@
 import type { Config } from '../contract/config.ts'
+import { findFormat } from './parse.ts'
 import type { ConfigProblem } from './problems.ts'
 import { isPlainObject, isSame, type PlainObject } from './values.ts'
 
@@ -21,8 +22,12 @@ function listEntries(key: string, before: PlainObject, after: PlainObject): stri
   return [...names].filter((name) => !isSame(at(before, name), at(after, name))).map((name) => `${key}.${name}`)
 }
 
-/** A writer may be in the middle of it: no line break at the end, or merely the beginning of what is in force. */
-export function isUnfinished(text: string, inForce: string): boolean {
+/**
+ * A writer may be in the middle of it: no line break at the end, or merely the beginning of what is in force.
+ * JSON tells by itself where it ends.
+ */
+export function isUnfinished(file: string, text: string, inForce: string): boolean {
+  if (findFormat(file) === 'json') return false
   return text !== inForce && (!text.endsWith('\n') || inForce.startsWith(text))
 }
 

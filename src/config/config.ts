@@ -106,7 +106,7 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
 
   async function notice(): Promise<void> {
     const seen = await look(file)
-    if (typeof seen === 'string' && !isUnfinished(seen, inForce.text)) return load()
+    if (typeof seen === 'string' && !isUnfinished(file, seen, inForce.text)) return load()
     cancelWait()
     cancelWait = clock.after(patience, () => later(load))
   }

@@ -1,4 +1,4 @@
-import { type Document, isMap, visit } from 'yaml'
+import { type Document, isMap, isScalar, visit } from 'yaml'
 import type { Step } from './edit.ts'
 import { readYaml } from './parse-yaml.ts'
 import type { Path } from './values.ts'
@@ -22,6 +22,9 @@ export function editYaml(text: string, steps: readonly Step[]): string {
 function setValue(document: Document, path: Path, value: unknown): void {
   openEmptyMaps(document, path)
   if (typeof value !== 'object' || value === null) {
+    const before: unknown = document.getIn(path, true)
+    // The form of the old text is kept, but a block of lines cannot hold every short text.
+    if (isScalar(before) && before.type?.startsWith('BLOCK')) before.type = 'QUOTE_DOUBLE'
     document.setIn(path, value)
     return
   }

@@ -20,8 +20,8 @@ export function findConfigFile({ explicit, environment, cwd, dataFolder }: Confi
   return candidates.map((candidate) => resolve(cwd, candidate)).find((candidate) => existsSync(candidate))
 }
 
-/** What a first start writes. `demo` is the path of the demo server's program. */
-export function starterConfig({ demo }: { readonly demo: string }): string {
+/** What a first start writes. `demo` is the path of the demo server's program, where there is one. */
+export function starterConfig({ demo }: { readonly demo?: string }): string {
   return `# The configuration of this Sallyport gateway. A change is applied as soon as the file is saved;
 # a mistake changes nothing and is reported with its line.
 # Every setting: docs/reference/configuration.md. Check it with: npx sallyport config check
@@ -33,14 +33,7 @@ listen:
 # Environment variables that \${NAME} may read in command, args, env, url and headers.
 environment: []
 
-servers:
-  # A small server to try things out. Remove it when you have your own.
-  demo:
-    transport: stdio
-    command: node
-    args: [${JSON.stringify(demo)}]
-    description: A demo server with a few harmless tools
-
+servers:${demo === undefined ? ' {}' : toDemoEntry(demo)}
   # A server on the network, with a token from the environment:
   # github:
   #   transport: http
@@ -51,5 +44,16 @@ servers:
 rules: []
 # - { tools: "github_*", risk: write, action: allow }
 # - { tools: "*_delete_*", action: deny }
+`
+}
+
+function toDemoEntry(demo: string): string {
+  return `
+  # A small server to try things out. Remove it when you have your own.
+  demo:
+    transport: stdio
+    command: node
+    args: [${JSON.stringify(demo)}]
+    description: A demo server with a few harmless tools
 `
 }

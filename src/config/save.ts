@@ -40,12 +40,18 @@ async function writeDurably(temporary: string, target: string, text: string): Pr
   const handle = await open(temporary, 'wx', 0o600)
   try {
     await handle.writeFile(text)
-    if (process.getuid?.() === 0) await handle.chown(uid, gid)
+    const made = await handle.stat()
+    if (made.uid !== uid || made.gid !== gid) await handle.chown(uid, gid).catch(unlessRoot)
     await handle.chmod(mode & 0o777)
     await handle.sync()
   } finally {
     await handle.close()
   }
+}
+
+/** Who may write the folder may replace the file, but only root gives files away. */
+function unlessRoot(error: unknown): void {
+  if (process.getuid?.() === 0) throw error
 }
 
 /** Makes the rename itself durable, where the system can. Windows opens no folders. */

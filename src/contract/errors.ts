@@ -119,7 +119,7 @@ export const errorTable = {
     http: 403,
     rpc: -32007,
     exit: 6,
-    hint: 'Allow it with a rule in the configuration: rules: [{ tools: "NAME", action: allow }].',
+    hint: 'Nothing was sent. Repeat the call when it is allowed.',
   },
   'call-denied': { http: 403, rpc: -32003, exit: 6, hint: 'A rule denies this call; `sallyport audit show` names it.' },
   'call-timeout': {

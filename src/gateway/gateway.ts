@@ -1,6 +1,6 @@
 import { createCalls } from '../calls/calls.ts'
 import { createCatalog } from '../catalog/catalog.ts'
-import { type ConfigStore, createConfig } from '../config/config.ts'
+import { createConfig } from '../config/config.ts'
 import { toGatewayError } from '../contract/errors.ts'
 import type { EventTable } from '../contract/events.ts'
 import { createIdentity } from '../identity/identity.ts'
@@ -82,10 +82,18 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     if (server) events.emit('server-changed', { server })
   }
 
-  const stopWatching = events.on('config-changed', () => apply(config))
-  function apply(current: ConfigStore): void {
+  const stopWatching = events.on('config-changed', ({ changed }) => {
     catalog.invalidate()
-    servers.reconcile(current.connections())
+    servers.reconcile(config.connections())
+    if (!desk.changing() && changed.length > 0) recordEdit(changed)
+  })
+  /** Somebody edited the file: the system does not tell who. */
+  function recordEdit(changed: readonly string[]): void {
+    storage.audit
+      .append({ principal: 'file', subject: 'config', body: { file: config.file, changed } })
+      .catch((error) => {
+        log.error({ code: toGatewayError(error).code }, 'a change of the configuration could not be recorded')
+      })
   }
   servers.reconcile(config.connections())
 

@@ -1,9 +1,9 @@
 import type { Catalog, ViewSelector } from '../catalog/catalog.ts'
 import { toTool } from '../catalog/catalog.ts'
-import type { ConfigStore, EffectiveServer } from '../config/config.ts'
+import type { ConfigEdit, ConfigStore, EffectiveServer } from '../config/config.ts'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
-import { type Scope, type ScopeKey, scopeKinds } from '../contract/scope.ts'
+import { type ScopeKey, toScope } from '../contract/scope.ts'
 import type { Server, ServerDefinition, ServerDetail, Validation } from '../contract/server.ts'
 import type { Tool } from '../contract/tool.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -21,6 +21,8 @@ export type ServerDeskParts = {
 }
 
 export type ServerDesk = {
+  /** Whether a change of the configuration under way was asked for here, and is recorded here. */
+  changing(): boolean
   list(): Server[]
   listTools(principal: Principal, selector: ViewSelector): Tool[]
   readonly surface: Pick<
@@ -42,8 +44,10 @@ const settleMs = 150_000
 /** What people do with servers: look, add, change, remove, try. Changes go the one road, through the configuration. */
 export function createServerDesk(parts: ServerDeskParts): ServerDesk {
   const { config, servers, catalog, storage, clock } = parts
+  let changing = 0
 
   return {
+    changing: () => changing > 0,
     list,
     listTools: (principal, selector) => [...catalog.view(principal, selector).tools.values()].map(toTool),
     surface: {
@@ -60,6 +64,15 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
       serverLogs: (name, scope) => servers.logs(getStatus(name, scope).id),
       validateServer,
     },
+  }
+
+  async function change(edit: ConfigEdit): Promise<void> {
+    changing++
+    try {
+      await config.change(edit)
+    } finally {
+      changing--
+    }
   }
 
   function list(): Server[] {
@@ -107,20 +120,17 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
     return spec && { ...spec, connection: spec.id, origins: {} }
   }
 
-  async function save(principal: Principal, change: ServerChange, verb: string): Promise<ServerDetail> {
-    const { name, definition } = change
-    const scope = toScope(change.scope)
-    const exists = servers.list().some((status) => status.name === name && status.scope === (change.scope ?? 'global'))
-    if (verb === 'added' && exists) throw new GatewayError('server-exists', `A server named ${name} is there already`)
-    await config.change({ kind: 'set-server', name, definition, ...(scope && { scope }) })
-    await record(principal, name, { change: verb, transport: definition.transport, scope: change.scope ?? 'global' })
-    return settledDetail(name, change.scope)
+  async function save(principal: Principal, wanted: ServerChange, verb: 'added' | 'changed'): Promise<ServerDetail> {
+    const { name, definition } = wanted
+    const kind = verb === 'added' ? 'add-server' : 'set-server'
+    await change({ kind, name, definition, scope: toScope(wanted.scope ?? 'global') })
+    await record(principal, name, { change: verb, transport: definition.transport, scope: wanted.scope ?? 'global' })
+    return settledDetail(name, wanted.scope)
   }
 
   async function removeServer(principal: Principal, name: string, scope?: ScopeKey): Promise<void> {
     getStatus(name, scope)
-    const where = toScope(scope)
-    await config.change({ kind: 'remove-server', name, ...(where && { scope: where }) })
+    await change({ kind: 'remove-server', name, scope: toScope(scope ?? 'global') })
     await record(principal, name, { change: 'removed', scope: scope ?? 'global' })
   }
 
@@ -131,8 +141,7 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
     scope?: ScopeKey,
   ): Promise<ServerDetail> {
     getStatus(name, scope)
-    const where = toScope(scope)
-    await config.change({ kind: 'enable-server', name, enabled, ...(where && { scope: where }) })
+    await change({ kind: 'enable-server', name, enabled, scope: toScope(scope ?? 'global') })
     await record(principal, name, { change: enabled ? 'enabled' : 'disabled', scope: scope ?? 'global' })
     return settledDetail(name, scope)
   }
@@ -176,13 +185,4 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
 function ownerOf(scope: string): Principal {
   const agent = /^agent:(.+)$/.exec(scope)?.[1]
   return agent === undefined ? { kind: 'user', name: 'admin-token' } : { kind: 'agent', name: agent }
-}
-
-/** `agent:reviewer` as the scope it names. */
-export function toScope(key: ScopeKey | undefined): Scope | undefined {
-  if (key === undefined || key === 'global') return undefined
-  const colon = key.indexOf(':')
-  const kind = scopeKinds.find((known) => known === key.slice(0, colon))
-  if (!kind || kind === 'global') throw new GatewayError('request-invalid', `${key} is not a scope`)
-  return { kind, name: key.slice(colon + 1) }
 }

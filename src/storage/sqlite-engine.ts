@@ -69,7 +69,10 @@ export function openSqliteEngine(settings: SqliteSettings): Promise<Engine> {
     if (end) return fail(end)
     waiting.set(request.id, {
       fail,
-      answer: (reply) => (reply.kind === 'failed' ? fail(unavailable(reply.message)) : answer(reply)),
+      answer(reply) {
+        if (reply.kind !== 'failed') return answer(reply)
+        fail(unavailable(`The store cannot be ${request.kind === 'run' ? 'written' : 'read'}: ${reply.message}`))
+      },
     })
     worker.postMessage(request)
   }

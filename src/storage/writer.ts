@@ -1,4 +1,4 @@
-import { GatewayError } from '../contract/errors.ts'
+import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { createGroupCommit } from './group-commit.ts'
@@ -56,16 +56,16 @@ export function createWriter({ engine: first, reopen, probe, clock, log }: Write
       done: resolve,
       failed(error) {
         breakDown(error)
-        reject(unavailable(error))
+        reject(error)
       },
     })
     return promise
   }
 
   function assertWritable(): void {
-    if (closing) throw new GatewayError('storage-unavailable', 'The store is closed')
-    if (broken) throw unavailable(broken)
-    if (group.full()) throw new GatewayError('storage-unavailable', 'Too much is waiting to be written')
+    if (closing) throw unavailable('The store is closed')
+    if (broken) throw unavailable(broken.message, broken)
+    if (group.full()) throw unavailable('Too much is waiting to be written')
   }
 
   async function commit(unit: Unit): Promise<UnitOutcome> {
@@ -92,9 +92,10 @@ export function createWriter({ engine: first, reopen, probe, clock, log }: Write
       if (lost === 1) log.error({ kept: kept.length }, 'Outcomes are lost: too many wait for the store')
       return
     }
+    // The queue is full while the store is well: nothing else would come back for what waits here.
+    if (!broken && kept.length === 0) scheduleProbe()
     kept.push(unit)
     keptBytes += bytes
-    if (!broken) scheduleProbe() // the queue was full, and nothing else would come back for it
   }
 
   function attempt(unit: Unit): void {
@@ -136,7 +137,8 @@ export function createWriter({ engine: first, reopen, probe, clock, log }: Write
     try {
       if (engineEnded) watch(await reopen())
       await post(probe())
-    } catch {
+    } catch (error) {
+      if (broken) broken = toGatewayError(error) // what people are told is the newest reason
       return false
     }
     if (broken) log.info({ kept: kept.length, lost }, 'The store can write again')
@@ -165,7 +167,7 @@ export function createWriter({ engine: first, reopen, probe, clock, log }: Write
     await settled()
     if (broken || kept.length > 0) await heal()
     await settled()
-    if (broken) throw unavailable(broken)
+    if (broken) throw unavailable(broken.message, broken)
   }
 
   return {
@@ -180,7 +182,7 @@ export function createWriter({ engine: first, reopen, probe, clock, log }: Write
     async close(lastUnit) {
       closing = true
       cancelProbe()
-      if (broken) await heal()
+      await flush().catch(() => {})
       keep(lastUnit)
       await settled()
       if (kept.length > 0) log.error({ kept: kept.length }, 'Closed with outcomes that could not be written')
@@ -189,6 +191,6 @@ export function createWriter({ engine: first, reopen, probe, clock, log }: Write
   }
 }
 
-function unavailable(cause: GatewayError): GatewayError {
-  return new GatewayError('storage-unavailable', `The store cannot write: ${cause.message}`, {}, { cause })
+function unavailable(message: string, cause?: GatewayError): GatewayError {
+  return new GatewayError('storage-unavailable', message, {}, { cause })
 }

@@ -1,7 +1,15 @@
 import { mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { findConfigFile, formatProblem, readConfig, starterConfig, toConfigError } from '../../src/config/config.ts'
+import {
+  findConfigFile,
+  formatProblem,
+  parseConfig,
+  readConfig,
+  starterConfig,
+  toConfigError,
+} from '../../src/config/config.ts'
 import { configOf, createFolder, problemsOf } from './support.ts'
 
 /** The example of the design: names that people and outside tests rely on. */
@@ -181,6 +189,46 @@ describe('reading', () => {
     expect(problemsOf(file, file.endsWith('toml') ? `a = ${closed}` : closed).length).toBeGreaterThan(0)
   })
 
+  it.each(['x.yaml', 'x.json', 'x.toml'])('answers any text in %s with a configuration or with problems', (file) => {
+    const bits = fc.constantFrom(
+      'listen',
+      'servers',
+      'a',
+      ': ',
+      '\n',
+      '  ',
+      '- ',
+      '{',
+      '}',
+      '[',
+      ']',
+      '"',
+      "'",
+      '=',
+      '.',
+      '#',
+      '*a',
+      '&a ',
+      '1',
+      ',',
+      '"""',
+      '\\',
+    )
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.array(bits, { maxLength: 30 }).map((parts) => parts.join('')),
+        ),
+        (text) => {
+          const reading = parseConfig(file, text)
+          if (!reading.ok) expect(reading.problems[0]).toMatchObject({ file, line: expect.any(Number) })
+        },
+      ),
+      { numRuns: 500 },
+    )
+  })
+
   it('never repeats a value, because a secret may stand in the wrong place', () => {
     const secret = 'hunter2hunter2'
     const texts: [string, string][] = [
@@ -326,6 +374,10 @@ describe('finding the file', () => {
 })
 
 describe('the file of a first start', () => {
+  it('is valid without a demo server too', () => {
+    expect(configOf(starterConfig({})).servers).toEqual({})
+  })
+
   it('is valid and starts the demo server, whatever its path holds', () => {
     for (const demo of ['/opt/sallyport/server.mjs', 'C:\\Program Files\\"x"\\server.mjs', "/o'x/#y: {z}"]) {
       const config = configOf(starterConfig({ demo }))

@@ -62,6 +62,34 @@ it('closes in time although the database is full', async () => {
   await storage.close()
 })
 
+it('refuses more calls than it can hold, and loses none of those that it let through', async () => {
+  const folder = temporaryFolder()
+  const storage = await open(folder)
+  const permitted: string[] = []
+  const refused: unknown[] = []
+  // Without a pause: the thread cannot keep up with a caller that never waits.
+  for (let count = 0; count < 25_000; count++) {
+    const call = callOf('read')
+    await storage.claim(call).then(
+      (permit) => {
+        storage.finish(permit, endOf('ok'))
+        permitted.push(call.id)
+      },
+      (error) => refused.push(error.code),
+    )
+  }
+  expect(refused.length).toBeGreaterThan(0)
+  expect(new Set(refused)).toEqual(new Set(['storage-unavailable']))
+  await vi.waitFor(async () => await storage.claim(callOf('write')), patiently)
+  await storage.close()
+  const written = new Set(
+    readerOf(folder)
+      .all("select id from calls where state = 'ok'")
+      .map(({ id }) => id),
+  )
+  expect(permitted.filter((id) => !written.has(id))).toEqual([])
+})
+
 async function openWithWorker(folder: string): Promise<{ storage: Storage; worker: Worker }> {
   const started = Promise.withResolvers<Worker>()
   process.once('worker', started.resolve)
