@@ -16,7 +16,10 @@ else fail('Sallyport is not built yet: run npm start or npm run build.')
 
 async function run() {
   // Started by the lines below: whatever ends them without a word, such as SIGKILL, ends this process the same way.
-  if (process.env.SALLYPORT_OWN_NODE) process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
+  if (process.channel && process.env.SALLYPORT_OWN_NODE) {
+    process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
+    process.channel.unref()
+  }
   const { main } = await import('../dist/cli.js')
   process.exitCode = await main(process.argv.slice(2))
 }

@@ -32,6 +32,7 @@ async function build() {
       'sqlite-worker': 'src/storage/sqlite-worker.ts',
     },
     platform: 'node',
+    resolve: { mainFields: ['module', 'main'] }, // one part ships a form that cannot be bundled beside one that can
     // Native code cannot be bundled, and what loads files of its own does not want to be.
     external: [/^node:/, 'better-sqlite3', 'pino', 'chokidar'],
     checks: { ineffectiveDynamicImport: false },

@@ -1,10 +1,10 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import writeFileAtomic from 'write-file-atomic'
 import { findConfigFile, starterConfig } from '../config/config.ts'
 import { createGateway, type Gateway, type GatewayOptions } from '../gateway/gateway.ts'
 import { systemClock } from '../lib/clock.ts'
+import { replaceFile } from '../lib/durable-file.ts'
 import { createIds } from '../lib/ids.ts'
 import { silentLog } from '../lib/log.ts'
 import { startListener } from './listener.ts'
@@ -38,7 +38,7 @@ export async function startGateway(options: ServeOptions): Promise<RunningGatewa
     const port = options.port ?? listen.port
     const listener = await startListener({ gateway, listen: { ...listen, port }, clock, ids, log })
     const facts = { url: listener.url, pid: process.pid, instance: gateway.instance }
-    await writeFileAtomic(note, JSON.stringify(facts), { mode: 0o600 })
+    await replaceFile(note, JSON.stringify(facts))
     return {
       url: listener.url,
       mcpUrl: `${listen.publicUrl?.replace(/\/$/, '') ?? listener.url}/mcp`,

@@ -1,5 +1,6 @@
-import { chmod, link, open, readFile, rename, rm } from 'node:fs/promises'
+import { chmod, link, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { writeNewFile } from '../lib/durable-file.ts'
 import type { Ids } from '../lib/ids.ts'
 import { createTokenText, findTokenId, toDigest } from './token-text.ts'
 
@@ -26,7 +27,7 @@ async function writeToken(path: string, ids: Ids): Promise<AdminToken> {
   const { id, text, digest } = createTokenText(ids)
   const draft = `${path}.${id}`
   try {
-    await writeDurably(draft, `${text}\n`)
+    await writeNewFile(draft, `${text}\n`)
     // A link fails where a rename would overwrite: of two that start at once, both use the first one's token.
     await link(draft, path)
     return { id, digest }
@@ -38,16 +39,6 @@ async function writeToken(path: string, ids: Ids): Promise<AdminToken> {
     return { id, digest }
   } finally {
     await rm(draft, { force: true })
-  }
-}
-
-async function writeDurably(path: string, text: string): Promise<void> {
-  const file = await open(path, 'wx', 0o600)
-  try {
-    await file.writeFile(text)
-    await file.sync()
-  } finally {
-    await file.close()
   }
 }
 
