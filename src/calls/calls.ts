@@ -6,6 +6,7 @@ import type { EventTable } from '../contract/events.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { CallEnd, Permit, ResolvedCall, Surface } from '../contract/permit.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
+import type { ScopeKey } from '../contract/scope.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Ids } from '../lib/ids.ts'
@@ -61,22 +62,37 @@ export function createCalls(parts: CallsParts): Calls {
   const running = new Set<Promise<unknown>>()
   let closing = false
 
-  return { advance, running: () => running.size, close }
+  return { advance: begin, running: () => running.size, close }
+
+  /** From its first line to its last entry a call is under way, and whoever closes waits for it. */
+  async function begin(request: CallRequest, options: CallOptions): Promise<CallOutcome> {
+    if (closing) throw new GatewayError('shutting-down', 'The gateway is stopping and takes no new calls')
+    const call = advance(request, options)
+    running.add(call)
+    return call.finally(() => running.delete(call))
+  }
 
   /** Every governed call passes these lines, in this order. */
   async function advance(request: CallRequest, options: CallOptions): Promise<CallOutcome> {
-    if (closing) throw new GatewayError('shutting-down', 'The gateway is stopping and takes no new calls')
-    const target = catalog.resolve(request.principal, request.selector, request.name)
-    if (!target) return refuse(toUnknown(request), 'denied', notFound(request.name))
+    const target = findTarget(request)
+    if (target instanceof GatewayError) return refuse(toUnknown(request), 'denied', target)
     const decision = decideOn(request, target)
     const call = toCall(request, target, decision)
     if (decision.action === 'deny') return refuse(call, 'denied', denied(call))
-    if (decision.action === 'ask') return refuse(call, 'denied', approvalRequired(call))
+    if (decision.action === 'ask') return refuse(call, 'denied', approvalRequired(call, decision))
     const permit = await storage.claim(call) // durable before anything is sent, or nothing is sent
     emit('call-started', { call: toRecord(call, { state: 'running' }) })
-    const sending = send(permit, options)
-    running.add(sending)
-    return sending.finally(() => running.delete(sending))
+    return send(permit, options)
+  }
+
+  /** The tool behind the name, or why there is none: also an address that leads nowhere was tried by somebody. */
+  function findTarget({ principal, selector, name }: CallRequest): ToolRef | GatewayError {
+    try {
+      return catalog.resolve(principal, selector, name) ?? notFound(name)
+    } catch (error) {
+      if (error instanceof GatewayError) return error
+      throw error
+    }
   }
 
   async function send(permit: Permit, options: CallOptions): Promise<CallOutcome> {
@@ -90,21 +106,23 @@ export function createCalls(parts: CallsParts): Calls {
           resent = true
         },
       })
-      return answered(permit, finishResult(answer, config.current().limits.result), resent)
+      return answered(permit, { answer, finished: finishResult(answer, config.current().limits.result), resent })
     } catch (error) {
       const { state, error: told } = toEnd(permit, toGatewayError(error), stopping.signal.aborted)
       return { kind: 'refused', call: end(permit, { state, error: told, resent }), error: told }
     }
   }
 
-  function answered(permit: Permit, answer: Answer, resent: boolean): CallOutcome {
-    const resultBytes = answer.bytes.length
+  /** How it went is what the server said; what the caller gets may be less. */
+  function answered(permit: Permit, given: { answer: Answer; finished: Answer; resent: boolean }): CallOutcome {
+    const { answer, finished, resent } = given
+    const how = { resent, resultBytes: answer.bytes.length }
     if (answer.kind === 'error') {
       const error = new GatewayError('server-refused', 'The server answered with an error')
-      return { kind: 'answered', call: end(permit, { state: 'failed', error, resent, resultBytes }), answer }
+      return { kind: 'answered', call: end(permit, { ...how, state: 'failed', error }), answer: finished }
     }
     const state = isToolError(answer) ? 'tool-error' : 'ok'
-    return { kind: 'answered', call: end(permit, { state, resent, resultBytes }), answer }
+    return { kind: 'answered', call: end(permit, { ...how, state }), answer: finished }
   }
 
   function end(call: ResolvedCall, how: HowItEnded): Call {
@@ -231,10 +249,18 @@ function denied(call: ResolvedCall): GatewayError {
   return new GatewayError('call-denied', `${call.tool} was denied: ${call.decision}`)
 }
 
-function approvalRequired(call: ResolvedCall): GatewayError {
-  const rule = `rules: [{ tools: "${call.tool}", action: allow }]`
+/** Says the rule that would allow it, and where: a rule in another scope, or before the one that asks, changes nothing. */
+function approvalRequired(call: ResolvedCall, { rule }: Decision): GatewayError {
+  const place = toRulesKey(rule?.scope ?? 'global')
   return new GatewayError(
     'approval-required',
-    `${call.tool} is a ${call.risk} tool and needs approval: ${call.decision}. An administrator can allow it with a rule in the configuration: ${rule}`,
+    `${call.tool} is a ${call.risk} tool and needs approval: ${call.decision}. An administrator can allow it with a rule at the end of \`${place}\` in the configuration: { tools: "${call.tool}", action: allow }`,
   )
+}
+
+/** `agent:reviewer` as the key under which its rules stand. */
+function toRulesKey(scope: ScopeKey): string {
+  if (scope === 'global') return 'rules'
+  const colon = scope.indexOf(':')
+  return `${scope.slice(0, colon)}s.${scope.slice(colon + 1)}.rules`
 }

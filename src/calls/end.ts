@@ -16,13 +16,12 @@ export function toEnd(
   return { state: 'failed', error }
 }
 
-/** A refusal before the work is proof that nothing was done; silence is not. */
+/** A refusal before the work is proof that nothing was done; silence is not, nor an answer that makes no sense. */
 function mayHaveHappened(error: GatewayError): boolean {
   const { sent, rejected, status } = error.details
   if (sent === false || rejected === true) return false
   if (error.code === 'server-auth' || error.code === 'session-lost') return false
-  if (typeof status === 'number' && status < 500) return false
-  return sent === true || error.code === 'server-broken'
+  return !(typeof status === 'number' && status >= 400 && status < 500)
 }
 
 function unknown(error: GatewayError): GatewayError {

@@ -5,7 +5,7 @@ import type { ServerDefinition } from '../contract/server.ts'
 import type { SetAside, Tool } from '../contract/tool.ts'
 import type { RawList, Servers } from '../servers/servers.ts'
 import { type JudgedList, judgeTools } from './judge.ts'
-import { buildView, offeredTools, type ToolRef, toTool, type View, type ViewSelector } from './view.ts'
+import { buildView, findToolset, offeredTools, type ToolRef, toTool, type View, type ViewSelector } from './view.ts'
 
 export { type ToolRef, toTool, type View, type ViewSelector } from './view.ts'
 
@@ -59,7 +59,7 @@ export function createCatalog(parts: { config: ConfigStore; servers: Pick<Server
   }
 
   function checkSelector(effective: EffectiveConfig, selector: ViewSelector): void {
-    if (selector.kind === 'toolset' && !parts.config.current().toolsets[selector.name]) {
+    if (selector.kind === 'toolset' && !findToolset(parts.config.current(), selector.name)) {
       throw new GatewayError('toolset-not-found', `No toolset is named ${selector.name}`)
     }
     if (selector.kind === 'server' && !effective.servers.get(selector.name)?.definition.enabled) {

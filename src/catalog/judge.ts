@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { z } from 'zod'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { type SetAside, ToolAnnotations } from '../contract/tool.ts'
 import { isObject, JsonError, parseJson } from '../lib/json.ts'
@@ -65,18 +66,40 @@ function judgeTool(item: Buffer): JudgedTool | SetAside {
   const output = outputSchema === undefined ? undefined : judgeSchema(outputSchema)
   const usableOutput = output?.kind === 'usable' && output.mended === undefined ? output.schema : undefined
   const mended = [input.mended, output && !usableOutput ? 'output schema left out' : undefined].filter(Boolean)
-  const known = ToolAnnotations.safeParse(annotations)
   return {
     name,
     title: typeof title === 'string' ? title : undefined,
     description: typeof description === 'string' ? description : '',
     inputSchema: input.schema,
     outputSchema: usableOutput,
-    annotations: known.success ? known.data : undefined,
-    rest,
+    annotations: toAnnotations(annotations),
+    rest: toRest(rest),
     mended: mended.length > 0 ? mended.join('; ') : undefined,
     hash: createHash('sha256').update(item).digest('hex'),
   }
+}
+
+/** Hint by hint: one that is not worth reading must not hide another that says `destructive`. */
+function toAnnotations(value: JsonValue | undefined): ToolAnnotations | undefined {
+  if (!isObject(value)) return undefined
+  const usable = Object.entries(value).filter(([key, hint]) => ToolAnnotations.safeParse({ [key]: hint }).success)
+  return ToolAnnotations.parse(Object.fromEntries(usable))
+}
+
+const Icon = z.looseObject({
+  src: z.string(),
+  mimeType: z.string().optional(),
+  sizes: z.array(z.string()).optional(),
+  theme: z.enum(['light', 'dark']).optional(),
+})
+
+/**
+ * What clients check is passed on only in its proper form: one slip would make them refuse the whole list. How a call
+ * is executed is agreed between neighbours, and the agent's neighbour is the gateway.
+ */
+function toRest({ execution, _meta, icons, ...others }: JsonObject): JsonObject {
+  const iconsFit = Array.isArray(icons) && icons.every((icon) => Icon.safeParse(icon).success)
+  return { ...others, ...(isObject(_meta) && { _meta }), ...(iconsFit && { icons }) }
 }
 
 function nameProblem(name: JsonValue | undefined): string | undefined {
@@ -88,7 +111,7 @@ function nameProblem(name: JsonValue | undefined): string | undefined {
 
 function shown(name: JsonValue | undefined): string {
   if (typeof name !== 'string') return '(none)'
-  return toVisible(name).slice(0, 120) || '(empty)'
+  return toVisible(name).replaceAll('\n', '\\n').replaceAll('\t', '\\t').slice(0, 120) || '(empty)'
 }
 
 /** The name of a definition that is not worth reading, if it is easy to see. */

@@ -4,9 +4,10 @@ const maxLength = 64
 const clean = /^[A-Za-z0-9_-]+$/
 /** A server's name without `_` leaves the first `_` of the public name as the one separator. */
 const cleanServer = /^[A-Za-z0-9-]+$/
-const suffixLength = 8
+/** Sixty bits: two names that meet cannot be looked for, neither by a server among its own nor for another's. */
+const suffixLength = 12
 /** Hardly any tool is called like this by itself, so that ordinary names stay as they are. */
-const looksSuffixed = /_0[0-9a-v]{8}$/
+const looksSuffixed = /_0[0-9a-v]{12}$/
 
 /**
  * The public name of a tool: a pure function of its server and its own name, so that it is the same after a restart

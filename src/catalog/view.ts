@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { EffectiveConfig } from '../config/config.ts'
-import type { Config } from '../contract/config.ts'
+import type { Config, Toolset } from '../contract/config.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Risk } from '../contract/risk.ts'
 import type { ScopeKey } from '../contract/scope.ts'
@@ -89,13 +89,17 @@ export function offeredTools(
 ): { tools: ToolRef[]; setAside: SetAside[] } {
   const { definition } = server
   const { include, exclude, override } = definition.tools
-  const tools = new Map<string, ToolRef>()
+  const changeOf = (tool: JudgedTool) => (Object.hasOwn(override, tool.name) ? override[tool.name] : undefined)
+  const toName = (tool: JudgedTool) => toPublicName(patterns.naming, server.name, changeOf(tool)?.name ?? tool.name)
+  const chosen = judged.filter(({ name }) => matchesAny(include, name) && !matchesAny(exclude, name))
+  const owners = new Map<string, JudgedTool>()
+  for (const tool of chosen.toSorted(byClaim)) if (!owners.has(toName(tool))) owners.set(toName(tool), tool)
+  const tools: ToolRef[] = []
   const setAside: SetAside[] = []
-  for (const tool of judged) {
-    if (!matchesAny(include, tool.name) || matchesAny(exclude, tool.name)) continue
-    const change = Object.hasOwn(override, tool.name) ? override[tool.name] : undefined
-    const name = toPublicName(patterns.naming, server.name, change?.name ?? tool.name)
-    if (tools.has(name)) {
+  for (const tool of chosen) {
+    const change = changeOf(tool)
+    const name = toName(tool)
+    if (owners.get(name) !== tool) {
       setAside.push({ name: tool.name, reason: `another tool of this server is already called ${name}` })
       continue
     }
@@ -107,7 +111,7 @@ export function offeredTools(
       trust: definition.trust,
     })
     const facts = { server: server.name, tool: tool.name, description: change?.description ?? tool.description }
-    tools.set(name, {
+    tools.push({
       name,
       publicName: name,
       description: toPublicDescription(patterns.describe, facts),
@@ -119,17 +123,28 @@ export function offeredTools(
       definition: tool,
     })
   }
-  return { tools: [...tools.values()], setAside }
+  return { tools, setAside }
+
+  /** A name that the operator gave comes first; the order in which a server lists its tools decides nothing. */
+  function byClaim(a: JudgedTool, b: JudgedTool): number {
+    const given = Number(changeOf(b)?.name !== undefined) - Number(changeOf(a)?.name !== undefined)
+    return given || (a.name < b.name ? -1 : 1)
+  }
 }
 
 function includesServer(selector: ViewSelector, server: string, config: Config): boolean {
   if (selector.kind === 'all') return true
   if (selector.kind === 'server') return selector.name === server
-  return matchesAny(config.toolsets[selector.name]?.servers ?? [], server)
+  return matchesAny(findToolset(config, selector.name)?.servers ?? [], server)
 }
 
 function includesTool(selector: ViewSelector, name: string, config: Config): boolean {
-  return selector.kind !== 'toolset' || matchesAny(config.toolsets[selector.name]?.tools ?? [], name)
+  return selector.kind !== 'toolset' || matchesAny(findToolset(config, selector.name)?.tools ?? [], name)
+}
+
+/** `constructor` is a name like any other. */
+export function findToolset({ toolsets }: Config, name: string): Toolset | undefined {
+  return Object.hasOwn(toolsets, name) ? toolsets[name] : undefined
 }
 
 function toPages(tools: readonly ToolRef[]): Buffer[] {
@@ -141,7 +156,7 @@ function toPages(tools: readonly ToolRef[]): Buffer[] {
 }
 
 /** The definition as clients get it: the server's own words where nobody changed them. */
-function toWire(tool: ToolRef): JsonObject {
+export function toWire(tool: ToolRef): JsonObject {
   const { definition } = tool
   const { title, annotations, outputSchema } = definition
   return {

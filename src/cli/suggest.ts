@@ -1,13 +1,13 @@
 import { GatewayError } from '../contract/errors.ts'
 import { nearest } from '../lib/text.ts'
 import type { Client } from './client.ts'
-import { toClientError } from './client.ts'
 
 /** Runs `work` and, where a name is not known, adds the one that was probably meant. */
 export async function suggesting<Result>(client: Client, name: string, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
   } catch (error) {
+    const { toClientError } = await import('./client.ts')
     const failure = toClientError(error, 'The gateway')
     if (failure.details.suggestion !== undefined) throw failure // the gateway has said it
     const known = await listNames(client, failure).catch(() => [])

@@ -51,8 +51,12 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     await config.close()
     throw error
   })
-  await clearUp(storage, clock, log)
-  const identity = await createIdentity({ storage, folder: options.dataFolder, clock, ids })
+  const identity = await clearUp(storage, clock, log)
+    .then(() => createIdentity({ storage, folder: options.dataFolder, clock, ids }))
+    .catch(async (error: unknown) => {
+      await Promise.allSettled([storage.close(), config.close()])
+      throw error
+    })
   const { limits } = config.current()
 
   const servers = createServers({
@@ -85,8 +89,13 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const stopWatching = events.on('config-changed', ({ changed }) => {
     catalog.invalidate()
     servers.reconcile(config.connections())
+    if (changed.includes('environment')) retryMissing()
     if (!desk.changing() && changed.length > 0) recordEdit(changed)
   })
+  /** Time does not mend a missing variable, but listing it does. */
+  function retryMissing(): void {
+    for (const { id, error } of servers.list()) if (error?.code === 'variable-missing') servers.reconnect(id)
+  }
   /** Somebody edited the file: the system does not tell who. */
   function recordEdit(changed: readonly string[]): void {
     storage.audit

@@ -2,7 +2,7 @@ import type { CallRequest } from '../calls/calls.ts'
 import type { CallAnswer } from '../contract/api.ts'
 import type { Call } from '../contract/call.ts'
 import { GatewayError } from '../contract/errors.ts'
-import type { Gateway } from '../gateway/types.ts'
+import type { Gateway } from '../gateway/gateway.ts'
 import { toVisible } from '../lib/text.ts'
 
 /** A result is an answer, a tool's own failure included; everything else is an error that names the call. */

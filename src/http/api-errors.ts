@@ -37,6 +37,6 @@ function toField(path: ValidationError['issues'][number]['path'] = []): string {
 /** Seconds to wait, if the error knows; never less than one. */
 export function toRetryAfter(error: GatewayError): string | undefined {
   if (errorTable[error.code].http !== 429) return undefined
-  const { retryAfterMs } = error.details
-  return String(typeof retryAfterMs === 'number' ? Math.max(1, Math.ceil(retryAfterMs / 1000)) : 1)
+  const { retryAfter } = error.details
+  return String(typeof retryAfter === 'number' ? Math.max(1, Math.ceil(retryAfter)) : 1)
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { OpenAPIHandler } from '@orpc/openapi/node'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { Principal } from '../contract/principal.ts'
-import type { Gateway } from '../gateway/types.ts'
+import type { Gateway } from '../gateway/gateway.ts'
 import { type Log, silentLog } from '../lib/log.ts'
 import { authorise } from './api-access.ts'
 import { readBody } from './api-body.ts'
@@ -63,6 +63,7 @@ export function createApi(gateway: Gateway, url: () => string, log: Log = silent
     async handle(request, response, principal) {
       const path = pathOf(request)
       if (path !== prefix && !path.startsWith(`${prefix}/`)) return false
+      response.setHeader('cache-control', 'no-store')
       try {
         await answer(request, response, principal)
       } catch (error) {
@@ -92,7 +93,7 @@ function sendError(response: ServerResponse, error: GatewayError): void {
 }
 
 function sendJson(response: ServerResponse, status: number, body: unknown): void {
-  response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' })
+  response.writeHead(status, { 'content-type': 'application/json' })
   response.end(JSON.stringify(body))
 }
 

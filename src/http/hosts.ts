@@ -10,36 +10,45 @@ const plainHost = /^(?:[a-z0-9](?:[a-z0-9.-]{0,253})|\[[0-9a-f:.]+\])(?::\d{1,5}
 /** Web pages must not reach the gateway by renaming an address: only known hosts are answered, and known origins. */
 export function createHostCheck(listen: Listen, port: () => number): HostCheck {
   const publicHost = listen.publicUrl === undefined ? [] : [new URL(listen.publicUrl).host]
-  const named = [...publicHost, ...listen.allowedHosts].map((host) => host.toLowerCase())
+  const named = new Set([...publicHost, ...listen.allowedHosts].map((host) => host.toLowerCase()))
+  const own = new Set(['127.0.0.1', 'localhost', '[::1]', bracketed(listen.host).toLowerCase()])
 
-  function allowed(): Set<string> {
-    const own = ['127.0.0.1', 'localhost', '[::1]', bracketed(listen.host)].map((host) => `${host}:${port()}`)
-    return new Set([...own, ...named])
+  function isKnown(host: string, usualPort: number): boolean {
+    if (!plainHost.test(host)) return false
+    const name = host.replace(/:\d+$/, '')
+    const from = name === host ? usualPort : Number(host.slice(name.length + 1))
+    // An allowed host without a port stands for it with any.
+    return (own.has(name) && from === port()) || named.has(name) || named.has(`${name}:${from}`)
   }
 
-  function isKnown(host: string): boolean {
-    if (!plainHost.test(host)) return false
-    const known = allowed()
-    // An allowed host without a port stands for it with any.
-    return known.has(host) || known.has(host.replace(/:\d+$/, ''))
+  function isTrustedOrigin(origin: string): boolean {
+    if (!URL.canParse(origin)) return false
+    const { protocol, host } = new URL(origin)
+    const usualPort = usualPorts.get(protocol)
+    return usualPort !== undefined && isKnown(host.toLowerCase(), usualPort)
   }
 
   return (request) => {
     const host = hostOf(request, listen.trustedProxies).toLowerCase()
-    if (!isKnown(host))
+    if (!isKnown(host, listen.tls ? 443 : 80))
       throw new GatewayError('host-not-allowed', `This gateway does not answer to the host ${shown(host)}`)
     const { origin } = request.headers
-    if (origin === undefined) return
-    const from = URL.canParse(origin) ? new URL(origin) : undefined
-    const trusted =
-      from && (from.protocol === 'http:' || from.protocol === 'https:') && isKnown(from.host.toLowerCase())
-    if (!trusted) throw new GatewayError('origin-not-allowed', `Pages of ${shown(origin)} may not call this gateway`)
+    if (origin === undefined || isTrustedOrigin(origin)) return
+    throw new GatewayError('origin-not-allowed', `Pages of ${shown(origin)} may not call this gateway`)
   }
 }
 
+/** The port that a client leaves out. */
+const usualPorts: ReadonlyMap<string, number> = new Map([
+  ['http:', 80],
+  ['https:', 443],
+])
+
 /** Behind a trusted proxy the host is the one that the proxy was asked for. */
 function hostOf(request: IncomingMessage, trustedProxies: readonly string[]): string {
-  const { host = '' } = request.headers
+  // Two would let a proxy go by one and us by the other.
+  const [host = '', ...others] = request.headersDistinct.host ?? []
+  if (others.length > 0) throw new GatewayError('request-invalid', 'The request names several hosts')
   const forwarded = request.headers['x-forwarded-host']
   if (typeof forwarded !== 'string' || !isTrusted(request.socket.remoteAddress, trustedProxies)) return host
   return forwarded.split(',')[0]?.trim() ?? host

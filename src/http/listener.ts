@@ -135,7 +135,7 @@ function toPath(target: string | undefined): string {
 
 function toSelector(path: string): ViewSelector | undefined {
   if (path === '/mcp') return { kind: 'all' }
-  const [, kind, name] = /^\/mcp\/([ts])\/([A-Za-z0-9._-]{1,64})$/.exec(path) ?? []
+  const [, kind, name] = /^\/mcp\/([ts])\/([A-Za-z0-9][A-Za-z0-9._-]{0,63})$/.exec(path) ?? []
   if (name === undefined) return undefined
   return { kind: kind === 't' ? 'toolset' : 'server', name }
 }

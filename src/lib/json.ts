@@ -177,18 +177,40 @@ function skipString(bytes: Buffer, from: number, to: number): number {
   let at = from + 1
   const near = Math.min(to, from + 48)
   while (at < near) {
-    const byte = bytes[at]
+    const byte = bytes[at] ?? 0
     if (byte === quote) return at + 1
-    at += byte === backslash ? 2 : 1
+    if (byte < 0x20) throw invalid(at)
+    at = byte === backslash ? skipEscape(bytes, at) : at + 1
   }
+  const far = at
   while (true) {
     const end = bytes.indexOf(quote, at)
     if (end === -1 || end >= to) throw invalid(from)
     let slashes = 0
     while (end - 1 - slashes >= at && bytes[end - 1 - slashes] === backslash) slashes++
-    if (slashes % 2 === 0) return end + 1
+    if (slashes % 2 === 0) return checkText(bytes, far, end) + 1
     at = end + 1
   }
+}
+
+/** What is passed on unparsed must be JSON for whoever parses it: no bare control character, no made-up escape. */
+function checkText(bytes: Buffer, from: number, to: number): number {
+  const text = bytes.toString('latin1', from, to)
+  if (control.test(text)) throw invalid(from)
+  let at = text.indexOf('\\')
+  while (at !== -1) at = text.indexOf('\\', skipEscape(bytes, from + at) - from)
+  return to
+}
+
+const control = /[\x00-\x1f]/
+const escapes: ReadonlySet<number | undefined> = new Set(Buffer.from('"\\/bfnrt'))
+const hexadecimal = /^[0-9a-fA-F]{4}$/
+
+function skipEscape(bytes: Buffer, at: number): number {
+  const escaped = bytes[at + 1]
+  if (escapes.has(escaped)) return at + 2
+  if (escaped !== 0x75 || !hexadecimal.test(bytes.toString('latin1', at + 2, at + 6))) throw invalid(at)
+  return at + 6
 }
 
 function skipScalar(bytes: Buffer, from: number, to: number): number {

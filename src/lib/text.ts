@@ -1,3 +1,10 @@
+import { stripVTControlCharacters } from 'node:util'
+
+/** What a program printed, for people: without colours, and with nothing left that a terminal would obey. */
+export function toPlainLine(line: string): string {
+  return toVisible(stripVTControlCharacters(line).replace(/\r$/, ''))
+}
+
 /** Control, bidirectional, zero-width and other invisible characters, and escape sequences, made visible for people. */
 export function toVisible(text: string): string {
   return text.replace(invisible, (character) => {

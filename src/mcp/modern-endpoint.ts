@@ -10,7 +10,7 @@ import { toMessage } from '../wire/splice.ts'
 import { sseKeepAlive, toSseEvent } from '../wire/sse.ts'
 import { capabilities } from './capabilities.ts'
 import type { ListChanges } from './list-changes.ts'
-import { keepAliveMs, startStream } from './reply.ts'
+import { keepAliveMs } from './reply.ts'
 import type { McpRequest } from './request.ts'
 import { toErrorMessage } from './rpc-error.ts'
 import { callTool, listTools, readToolCall } from './tools.ts'
@@ -70,13 +70,14 @@ export function createModernEndpoint(parts: { gateway: Gateway; changes: ListCha
   }
 
   /** A long answer that tells changes until one side ends it. */
-  function listen({ principal, selector, params, response }: McpRequest, id: string): void {
+  function listen({ principal, selector, params, reply }: McpRequest, id: string): void {
+    gateway.catalog.view(principal, selector) // an address that leads nowhere has nothing to tell
     if (subscriptions.size >= maxSubscriptions)
       throw new GatewayError('limit-exceeded', 'Too many subscriptions are open')
     const wanted = isObject(params.notifications) ? params.notifications : {}
     const honoured: JsonObject = wanted.toolsListChanged === true ? { toolsListChanged: true } : {}
     const meta = `"_meta":{"${subscriptionKey}":${id}}`
-    startStream(response)
+    const response = reply.stream()
     const acknowledged = `{"notifications":${JSON.stringify(honoured)},${meta}}`
     response.write(toSseEvent(toNotification('notifications/subscriptions/acknowledged', acknowledged)))
     const stopWatching = honoured.toolsListChanged ? changes.watch(principal, selector, tell) : () => {}

@@ -8,6 +8,8 @@ export type Reply = {
   /** Said before the answer; lost on a client that takes only JSON, or that does not read. */
   notify(method: string, params: JsonObject): void
   answer(message: Buffer, status?: number): void
+  /** The answer is a stream that lasts, and whoever asked for it writes and ends it. */
+  stream(): ServerResponse
   /** Nothing to say: the request was a notification, or its caller took it back. */
   nothing(): void
 }
@@ -47,6 +49,11 @@ export function createReply(request: IncomingMessage, response: ServerResponse, 
       response.writeHead(status, { 'content-type': 'application/json', 'content-length': message.length })
       response.end(message)
     },
+    stream() {
+      cancel()
+      startStream(response)
+      return response
+    },
     nothing() {
       cancel()
       if (response.destroyed || response.writableEnded) return
@@ -64,8 +71,17 @@ export function startStream(response: ServerResponse): void {
   })
 }
 
-/** A line feed in a server's JSON would end the event early, and what follows would pass for another one. */
+/**
+ * A line feed in a server's JSON would end the event early, and what follows would pass for another one.
+ * In JSON it only ever stands between values, so that a blank says the same, and ids and numbers keep their digits.
+ */
 function toOneLine(message: Buffer): Buffer {
-  if (!message.includes(0x0a) && !message.includes(0x0d)) return message
-  return Buffer.from(JSON.stringify(JSON.parse(message.toString('utf8'))))
+  if (!lineEnds.some((end) => message.includes(end))) return message
+  const line = Buffer.from(message)
+  for (const end of lineEnds) {
+    for (let at = line.indexOf(end); at !== -1; at = line.indexOf(end, at + 1)) line[at] = 0x20
+  }
+  return line
 }
+
+const lineEnds = [0x0a, 0x0d]

@@ -75,7 +75,7 @@ export async function callTool(
 function toAnswer(outcome: CallOutcome): Answer {
   if (outcome.kind === 'answered') return outcome.answer
   const { error, call } = outcome
-  if (error.code === 'tool-not-found' || error.code === 'call-cancelled') throw error
+  if (isNoResult(error)) throw error
   const retryAfter = error.details.retryAfter
   return toResultAnswer({
     content: [{ type: 'text', text: `${error.code}: ${error.message}\n${error.entry.hint}` }],
@@ -84,4 +84,14 @@ function toAnswer(outcome: CallOutcome): Answer {
       'sallyport/error': { code: error.code, call: call.id, ...(typeof retryAfter === 'number' && { retryAfter }) },
     },
   })
+}
+
+/** A name or an address that leads nowhere is the caller's mistake, and who took a call back wants no answer. */
+function isNoResult({ code }: GatewayError): boolean {
+  return (
+    code === 'tool-not-found' ||
+    code === 'toolset-not-found' ||
+    code === 'server-not-found' ||
+    code === 'call-cancelled'
+  )
 }

@@ -20,8 +20,8 @@ export function riskOf(facts: RiskFacts): JudgedRisk {
   const claimed = claimOf(facts.annotations)
   const lowers = riskOrder[claimed] < riskOrder[fallback.risk]
   if (lowers && facts.trust === 'none') return fallback
-  if (claimed === 'read' && contradicts(facts.name)) return { risk: atLeastWrite(fallback.risk), from: 'name' }
-  return { risk: claimed, from: 'annotations' }
+  const believed = contradicts(facts.name, claimed) ? atLeastWrite(lowers ? fallback.risk : claimed) : claimed
+  return { risk: believed, from: believed === claimed ? 'annotations' : 'name' }
 }
 
 /** A title is no hint: only hints tell a tool that declares itself from one that says nothing. */
@@ -50,12 +50,15 @@ const changing = new Set(
   ),
 )
 
-/** Whether a tool that claims to read is called like one that does not. */
-function contradicts(name: string): boolean {
+/** Whether a tool is called like one that does more than it claims. */
+function contradicts(name: string, claimed: Risk): boolean {
+  if (claimed === 'danger') return false
   const words = name
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .replace(/([A-Z])([A-Z][a-z])/g, '$1 $2')
     .toLowerCase()
     .split(/[^a-z0-9]+/)
     .filter(Boolean)
-  return words.some((word) => destroying.has(word)) || changing.has(words[0] ?? '')
+  if (words.some((word) => destroying.has(word))) return true
+  return claimed === 'read' && changing.has(words[0] ?? '')
 }

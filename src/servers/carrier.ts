@@ -8,6 +8,8 @@ export type CarrierParts = {
   onMessage(message: Buffer, origin: number | undefined): void
   /** The answer to a request, by its raw id, was too long to keep. */
   onTooLong(id: string, error: GatewayError): void
+  /** The standing stream was interrupted and is back: what was said meanwhile is lost. */
+  onGap(): void
   /** The way is gone for good. */
   onClose(error: GatewayError): void
 }

@@ -115,9 +115,11 @@ export function createConnection(definition: ServerDefinition, parts: Connection
 
   function set(change: Partial<ConnectionStatus>): void {
     const since = change.state !== undefined && change.state !== status.state ? clock.now() : status.since
+    const offered = offeredList(status)
     status = { ...status, ...change, since }
     if (status.state !== 'connecting') wake()
     parts.onChange()
+    if (offeredList(status) !== offered) parts.onTools()
   }
 
   function wake(): void {
@@ -149,19 +151,16 @@ export function createConnection(definition: ServerDefinition, parts: Connection
   async function attempt(signal: AbortSignal): Promise<GatewayError> {
     const lost = Promise.withResolvers<GatewayError>()
     lose = lost.resolve
-    const again =
-      status.state === 'disconnected' ? 'connecting' : status.state === 'failed' ? 'connecting' : status.state
-    set({ state: again, attempt: status.attempt + 1, nextAttemptAt: undefined })
+    set({ state: 'connecting', attempt: status.attempt + 1, nextAttemptAt: undefined })
     let link: Link | undefined
     const stopProgress = showProgress()
     try {
       link = await open(signal, lost.resolve)
-      const tools = await readTools(link, parts.limits, { signal, timeoutMs: definition.timeout.connect })
+      const tools = await readTools(link, parts.limits, { signal, clock, timeoutMs: definition.timeout.connect })
       parts.remember(link.way)
       stopProgress()
       const now = clock.now()
       set({ state: 'connected', link, tools, failure: undefined, lastSuccessAt: now, attempt: 0, progress: undefined })
-      parts.onTools()
       return await live(link, lost.promise, signal)
     } catch (error) {
       return toGatewayError(error)
@@ -227,10 +226,8 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     refreshing = 'yes'
     const { link } = status
     const read = link
-      ? readTools(link, parts.limits, { signal, timeoutMs: definition.timeout.connect }).then((tools) => {
-          if (status.link !== link) return
-          set({ tools })
-          parts.onTools()
+      ? readTools(link, parts.limits, { signal, clock, timeoutMs: definition.timeout.connect }).then((tools) => {
+          if (status.link === link) set({ tools })
         })
       : Promise.resolve()
     read
@@ -318,6 +315,13 @@ export function createConnection(definition: ServerDefinition, parts: Connection
 }
 
 const offline = { link: undefined, nextAttemptAt: undefined, progress: undefined } as const
+
+/** A short interruption leaves the tools in place; a server that is given up takes them along. */
+export function offeredList(status: ConnectionStatus): RawList | undefined {
+  if (status.state === 'disabled' || status.state === 'auth-required') return undefined
+  if (status.state === 'failed' && status.nextAttemptAt === undefined) return undefined
+  return status.tools
+}
 
 /** Waiting does not mend these: only a person does. */
 function isFinal(lost: GatewayError): boolean {

@@ -17,18 +17,20 @@ const metadataAddresses: ReadonlySet<string> = new Set(['168.63.129.16'])
 
 /**
  * The one connector towards servers. The literal address and every resolved one are checked, and the connection is
- * made to the checked address itself, so that a second look-up cannot lead elsewhere.
+ * made to the checked addresses themselves, so that a second look-up cannot lead elsewhere.
  */
 export function createGuardedConnector(rules: EgressRules, connectTimeoutMs: number): buildConnector.connector {
   return (options, callback) => {
-    pickAddress(options.hostname, rules).then(
-      (address) => {
+    pickAddresses(options.hostname, rules).then(
+      ([first, ...others]) => {
         const pinned = buildConnector({
           timeout: connectTimeoutMs,
           lookup: (_host, lookupOptions, done) => {
-            const family = isIP(address)
-            if (lookupOptions.all) return done(null, [{ address, family }])
-            done(null, address, family)
+            if (!lookupOptions.all) return done(null, first, isIP(first))
+            done(
+              null,
+              [first, ...others].map((address) => ({ address, family: isIP(address) })),
+            )
           },
         })
         pinned(options, callback)
@@ -38,16 +40,17 @@ export function createGuardedConnector(rules: EgressRules, connectTimeoutMs: num
   }
 }
 
-async function pickAddress(hostname: string, rules: EgressRules): Promise<string> {
+/** All of them: a name such as `localhost` often has one address that answers and one that does not. */
+async function pickAddresses(hostname: string, rules: EgressRules): Promise<readonly [string, ...string[]]> {
   const host = hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
   const literal = toAddress(host)
   const found = literal === undefined ? await resolve(host) : [literal]
-  const [first] = found
+  const [first, ...others] = found
   if (first === undefined) throw new GatewayError('connect-failed', `The host ${host} has no address`, { sent: false })
   if (rules.privateAllowed || rules.allow.some((entry) => !entry.includes('/') && matchesGlob(entry, host)))
-    return first
+    return [first, ...others]
   const denied = found.find((address) => !isAllowed(address, rules.allow))
-  if (denied === undefined) return first
+  if (denied === undefined) return [first, ...others]
   throw new GatewayError('egress-denied', `The host ${host} leads to the private address ${denied}`, { sent: false })
 }
 

@@ -69,7 +69,10 @@ export async function openLink(
   const closing = new AbortController()
   let peer: Peer | undefined
   let heardAt = parts.clock.monotonic()
+  let established = false
+  let sessions = 0
   let renewing: Promise<void> | undefined
+  let missed = false
 
   const carrierParts: CarrierParts = {
     maxMessageBytes: parts.maxMessageBytes,
@@ -78,12 +81,14 @@ export async function openLink(
       peer?.receive(message, origin)
     },
     onTooLong: (id, error) => peer?.failRaw(id, error),
+    onGap: () => parts.onToolsChanged(),
     onClose(error) {
       peer?.close(error)
-      if (!closing.signal.aborted) parts.onClose(error)
+      // Before that it is this attempt's failure: another way may still be tried.
+      if (established && !closing.signal.aborted) parts.onClose(error)
     },
   }
-  const carrier = await openCarrier(way, parts, carrierParts, options.signal)
+  const carrier = await openCarrier(way, parts, carrierParts, options)
   peer = createPeer({
     carrier,
     codec,
@@ -91,6 +96,7 @@ export async function openLink(
     cancelsByClosing: overHttp && codec.cancelsByClosing,
     onNotification(method) {
       if (method === 'notifications/tools/list_changed') parts.onToolsChanged()
+      if (method === 'notifications/subscriptions/acknowledged') onListening()
     },
     onRequest: (method) => (method === 'ping' ? {} : undefined),
   })
@@ -104,28 +110,19 @@ export async function openLink(
     await carrier.close()
     throw error
   }
+  established = true
   if (codec.era === 'legacy') carrier.listen?.(codec.headers(undefined, {}))
   if (codec.era === 'modern') subscribe(1)
 
   return {
     way: way === 'probe' ? facts.era : way,
     facts,
-    async request(method, params, requestOptions) {
-      try {
-        return await open.request(method, params, requestOptions)
-      } catch (error) {
-        if (!(error instanceof GatewayError) || error.code !== 'session-lost') throw error
-      }
-      // The refusal proves that nothing was done: it may be sent once more, writing calls too.
-      await renew(requestOptions)
-      requestOptions.onResent?.()
-      return open.request(method, params, requestOptions)
-    },
+    request,
     async prove(signal) {
       const proof = { signal, timeoutMs: parts.proofTimeoutMs }
-      const answer = await open.request(codec.liveness, {}, proof)
+      const answer = await request(codec.liveness, {}, proof)
       const unknownPing = answer.kind === 'error' && codec.liveness === 'ping'
-      if (unknownPing) await open.request('tools/list', {}, proof)
+      if (unknownPing) await request('tools/list', {}, proof)
     },
     lastHeardAt: () => heardAt,
     inFlight: () => open.inFlight(),
@@ -138,15 +135,45 @@ export async function openLink(
     },
   }
 
+  async function request(method: string, params: JsonObject, requestOptions: LinkRequestOptions): Promise<Answer> {
+    if (renewing) await renewing
+    const session = sessions
+    try {
+      return await open.request(method, params, requestOptions)
+    } catch (error) {
+      if (!(error instanceof GatewayError) || error.code !== 'session-lost') throw error
+    }
+    // The refusal proves that nothing was done: it may be sent once more, writing calls too.
+    if (session === sessions) await renew(requestOptions)
+    requestOptions.onResent?.()
+    return open.request(method, params, requestOptions)
+  }
+
   /** Many calls may find out at the same time: one renews, the others wait for it. */
   function renew(requestOptions: RequestOptions): Promise<void> {
     renewing ??= codec
       .open(open, { signal: closing.signal, timeoutMs: requestOptions.timeoutMs })
-      .then(() => carrier.listen?.(codec.headers(undefined, {})))
+      .then(
+        () => {
+          sessions++
+          carrier.listen?.(codec.headers(undefined, {}))
+        },
+        (error: unknown) => {
+          const failure = toRenewError(error, closing.signal.aborted)
+          if (!closing.signal.aborted) parts.onClose(failure)
+          throw failure
+        },
+      )
       .finally(() => {
         renewing = undefined
       })
     return renewing
+  }
+
+  /** What changed while nobody listened was told to nobody. */
+  function onListening(): void {
+    if (missed) parts.onToolsChanged()
+    missed = false
   }
 
   /** The newer era tells changes only to those who listen. A server without subscriptions refuses, and is left alone. */
@@ -155,14 +182,22 @@ export async function openLink(
     const params = { notifications: { toolsListChanged: true } }
     open.request('subscriptions/listen', params, { signal: closing.signal, timeoutMs: listenForeverMs }).then(
       (answer) => {
+        missed = true
         if (answer.kind === 'result') parts.clock.after(backoffDelay(1, listenRetry), () => subscribe(1))
       },
-      (error: unknown) => {
-        if (toGatewayError(error).details.sent === false && closing.signal.aborted) return
+      () => {
+        missed = true
         parts.clock.after(backoffDelay(attempt, listenRetry), () => subscribe(attempt + 1))
       },
     )
   }
+}
+
+/** Whoever waited for the new session has not been sent. */
+function toRenewError(error: unknown, closing: boolean): GatewayError {
+  if (closing) return new GatewayError('server-unavailable', 'The connection was closed', { sent: false })
+  const { code, message, details } = toGatewayError(error)
+  return new GatewayError(code, message, { ...details, sent: false }, { cause: error })
 }
 
 function createCodec(way: WayToTry, parts: LinkParts): ServerCodec {
@@ -176,7 +211,7 @@ async function openCarrier(
   way: WayToTry,
   parts: LinkParts,
   carrierParts: CarrierParts,
-  signal: AbortSignal,
+  options: { signal: AbortSignal; timeoutMs: number },
 ): Promise<ServerCarrier> {
   const { definition } = parts
   if (definition.transport === 'stdio') {
@@ -184,5 +219,5 @@ async function openCarrier(
     return openStdio({ ...carrierParts, definition, instance, clock, logs, children }, parts.connection)
   }
   const httpParts = { ...carrierParts, definition, egress: parts.egress, clock: parts.clock }
-  return way === 'sse' ? openSse(httpParts, signal) : openHttp(httpParts)
+  return way === 'sse' ? openSse(httpParts, options) : openHttp(httpParts)
 }

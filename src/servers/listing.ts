@@ -1,4 +1,6 @@
 import { GatewayError } from '../contract/errors.ts'
+import type { JsonValue } from '../contract/json.ts'
+import type { Clock } from '../lib/clock.ts'
 import { JsonError, scanArray } from '../lib/json.ts'
 import { type Answer, memberText } from '../wire/answer.ts'
 import { errorFacts } from '../wire/legacy.ts'
@@ -9,33 +11,39 @@ export type RawList = { readonly items: readonly Buffer[]; readonly incomplete: 
 
 export type ListLimits = { readonly pages: number; readonly items: number; readonly bytes: number }
 
+/** Milliseconds for each page, and for all of them: who is late with the last one is cut there. */
+export type ListOptions = { readonly signal: AbortSignal; readonly timeoutMs: number; readonly clock: Clock }
+
 /** Reads a list page by page. A server that never ends it is cut, and the cut is told. */
-export async function readTools(
-  link: Link,
-  limits: ListLimits,
-  options: { signal: AbortSignal; timeoutMs: number },
-): Promise<RawList> {
+export async function readTools(link: Link, limits: ListLimits, { clock, ...options }: ListOptions): Promise<RawList> {
   if (link.facts.capabilities.tools === undefined) return { items: [], incomplete: undefined }
   const items: Buffer[] = []
+  const cut = (incomplete: string): RawList => ({ items, incomplete })
   const seen = new Set<string>()
+  const started = clock.monotonic()
   let cursor: string | undefined
   let bytes = 0
   for (let page = 1; page <= limits.pages; page++) {
+    if (clock.monotonic() - started > options.timeoutMs) return cut(`more than ${options.timeoutMs} ms can list`)
     const answer = await link.request('tools/list', cursor === undefined ? {} : { cursor }, { ...options, deep: true })
     if (answer.kind === 'error')
       throw new GatewayError('server-refused', 'The server refused to list its tools', errorFacts(answer))
     bytes += answer.bytes.length
-    items.push(...toItems(answer).slice(0, limits.items - items.length))
+    const found = toItems(answer)
+    const room = limits.items - items.length
+    for (const item of found.slice(0, room)) items.push(item)
+    if (found.length > room) return cut(`more than ${limits.items} tools`)
     // An empty cursor is a cursor: only a missing one ends the list.
-    const nextCursor = toCursor(answer)
-    if (nextCursor === undefined) return { items, incomplete: undefined }
-    if (items.length >= limits.items) return { items, incomplete: `more than ${limits.items} tools` }
-    if (bytes >= limits.bytes) return { items, incomplete: `more than ${limits.bytes} bytes` }
-    if (seen.has(nextCursor)) return { items, incomplete: 'the same page again and again' }
-    seen.add(nextCursor)
-    cursor = nextCursor
+    const next = nextCursor(answer)
+    if (next === undefined || next === null) return { items, incomplete: undefined }
+    if (typeof next !== 'string') return cut('a next page that nobody can ask for')
+    if (found.length === room) return cut(`more than ${limits.items} tools`)
+    if (bytes >= limits.bytes) return cut(`more than ${limits.bytes} bytes`)
+    if (seen.has(next)) return cut('the same page again and again')
+    seen.add(next)
+    cursor = next
   }
-  return { items, incomplete: `more than ${limits.pages} pages` }
+  return cut(`more than ${limits.pages} pages`)
 }
 
 /** One item at a time: a single one that is nested too deep must not take the list with it. */
@@ -50,8 +58,7 @@ function toItems(answer: Answer): Buffer[] {
   }
 }
 
-function toCursor(answer: Answer): string | undefined {
+function nextCursor(answer: Answer): JsonValue | undefined {
   const text = memberText(answer, 'nextCursor')
-  const value: unknown = text === undefined ? undefined : JSON.parse(text)
-  return typeof value === 'string' ? value : undefined
+  return text === undefined ? undefined : JSON.parse(text)
 }

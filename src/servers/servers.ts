@@ -5,10 +5,17 @@ import type { Server, ServerDefinition } from '../contract/server.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { createRingBuffer } from '../lib/ring-buffer.ts'
+import { toPlainLine } from '../lib/text.ts'
 import type { Answer } from '../wire/answer.ts'
 import { gatewayName, type ServerFacts } from '../wire/codec.ts'
 import type { Progress } from '../wire/peer.ts'
-import { type Connection, createConnection, defaultSupervision, type SupervisionSettings } from './connection.ts'
+import {
+  type Connection,
+  createConnection,
+  defaultSupervision,
+  offeredList,
+  type SupervisionSettings,
+} from './connection.ts'
 import type { Way } from './link.ts'
 import { type RawList, readTools } from './listing.ts'
 import { negotiate } from './negotiate.ts'
@@ -130,17 +137,14 @@ export function createServers(parts: ServersParts): Servers {
     return entry && toStatus(entry)
   }
 
-  /** A short interruption leaves the tools in place; a server that is given up takes them along. */
   function tools(id: string): RawList | undefined {
     const status = entries.get(id)?.connection.status()
-    if (!status || status.state === 'disabled' || status.state === 'auth-required') return undefined
-    if (status.state === 'failed' && status.nextAttemptAt === undefined) return undefined
-    return status.tools
+    return status && offeredList(status)
   }
 
   function logs(id: string): { lines: string[]; dropped: number } {
     const { connection } = get(id)
-    return { lines: connection.logs.lines(), dropped: connection.logs.dropped() }
+    return { lines: connection.logs.lines().map(toPlainLine), dropped: connection.logs.dropped() }
   }
 
   async function send(permit: Permit, options: SendOptions): Promise<Answer> {
@@ -155,7 +159,7 @@ export function createServers(parts: ServersParts): Servers {
       )
     } catch (error) {
       const failure = toGatewayError(error)
-      if (failure.code === 'connect-failed' || failure.code === 'server-auth') connection.suspect(link, failure)
+      if (isGone(failure)) connection.suspect(link, failure)
       throw failure
     }
   }
@@ -191,7 +195,7 @@ export function createServers(parts: ServersParts): Servers {
     lost.promise.catch(() => {})
     const link = await negotiate(linkParts, { signal, timeoutMs, remembered: undefined })
     try {
-      const limits = { signal, timeoutMs: definition.timeout.connect }
+      const limits = { signal, clock, timeoutMs: definition.timeout.connect }
       const tools = await Promise.race([readTools(link, listLimits, limits), lost.promise])
       return { facts: link.facts, tools }
     } finally {
@@ -216,6 +220,12 @@ export function createServers(parts: ServersParts): Servers {
 export async function endOrphans(orphans: readonly Orphan[], clock: Clock): Promise<number> {
   const ended = await Promise.all(orphans.map((orphan) => endOrphan(orphan, clock)))
   return ended.filter(Boolean).length
+}
+
+/** Nobody answers there, or not to us any more. Any other refusal is one call's failure: the others go on. */
+function isGone({ code, details }: GatewayError): boolean {
+  if (code === 'server-auth') return details.status === 401
+  return code === 'connect-failed' && details.status === undefined
 }
 
 function isSameLink(a: ConnectionSpec, b: ConnectionSpec): boolean {

@@ -1,10 +1,15 @@
-import type { Dispatcher } from 'undici'
 import { GatewayError } from '../contract/errors.ts'
 import type { ServerCarrier } from './carrier.ts'
-import { acceptBoth, createPool, type HttpParts, openStream, toLinkError, toStatusError } from './http.ts'
+import { openStream } from './event-stream.ts'
+import { createExchange } from './exchange.ts'
+import { acceptBoth, createPool, type HttpParts } from './http.ts'
+import { toLinkError } from './http-errors.ts'
 
 /** The oldest way: one standing stream brings every message, requests are posted to the address it names first. */
-export async function openSse(parts: HttpParts, signal: AbortSignal): Promise<ServerCarrier> {
+export async function openSse(
+  parts: HttpParts,
+  { signal, timeoutMs }: { signal: AbortSignal; timeoutMs: number },
+): Promise<ServerCarrier> {
   const url = new URL(parts.definition.url)
   const pool = createPool(parts, url.origin)
   const closing = new AbortController()
@@ -15,6 +20,9 @@ export async function openSse(parts: HttpParts, signal: AbortSignal): Promise<Se
   }
   const onAbort = () => endpoint.reject(signal.reason)
   signal.addEventListener('abort', onAbort, { once: true })
+  const cancelTimer = parts.clock.after(timeoutMs, () => {
+    endpoint.reject(new GatewayError('call-timeout', `The server did not say where to post within ${timeoutMs} ms`))
+  })
 
   openStream(
     pool,
@@ -36,20 +44,36 @@ export async function openSse(parts: HttpParts, signal: AbortSignal): Promise<Se
     },
   )
 
-  const path = await endpoint.promise.catch(async (error: unknown) => {
-    await close()
-    throw error
-  })
-  signal.removeEventListener('abort', onAbort)
+  const path = await endpoint.promise
+    .catch(async (error: unknown) => {
+      await close()
+      throw error
+    })
+    .finally(() => {
+      cancelTimer()
+      signal.removeEventListener('abort', onAbort)
+    })
   return {
     send(message) {
       const { promise, resolve, reject } = Promise.withResolvers<void>()
-      const headers = { ...parts.definition.headers, ...message.headers, accept: acceptBoth }
-      const handler = createPost({ sent: message.sent, resolve, reject, closing: closing.signal })
-      pool.dispatch(
-        { path, method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: message.body },
-        handler,
-      )
+      const exchange = createExchange(message, {
+        maxBytes: parts.maxMessageBytes,
+        clock: parts.clock,
+        closing: closing.signal,
+        answers: 'elsewhere',
+        lost: false,
+        onHeaders() {},
+        onMessage: (body) => parts.onMessage(body, message.id),
+        resolve,
+        reject,
+      })
+      const own = { ...parts.definition.headers, ...message.headers }
+      const headers = { ...own, accept: acceptBoth, 'content-type': 'application/json' }
+      try {
+        pool.dispatch({ path, method: 'POST', headers, body: message.body }, exchange)
+      } catch (error) {
+        reject(toLinkError(error, closing.signal.aborted))
+      }
       return promise
     },
     listen: undefined,
@@ -63,19 +87,4 @@ function takeEndpoint(text: string, base: URL, endpoint: PromiseWithResolvers<st
   const target = URL.canParse(text, base.href) ? new URL(text, base) : undefined
   if (target?.origin === base.origin) return endpoint.resolve(`${target.pathname}${target.search}`)
   endpoint.reject(new GatewayError('egress-denied', 'The server names an address of another origin to post to'))
-}
-
-type PostParts = { sent(): void; resolve(): void; reject(error: unknown): void; closing: AbortSignal }
-
-function createPost(parts: PostParts): Dispatcher.DispatchHandler {
-  let refused: GatewayError | undefined
-  return {
-    onRequestStart: () => parts.sent(),
-    onResponseStart(_controller, status, headers) {
-      if (status >= 300) refused = toStatusError(status, headers, false)
-    },
-    onResponseData() {},
-    onResponseEnd: () => (refused ? parts.reject(refused) : parts.resolve()),
-    onResponseError: (_controller, error) => parts.reject(toLinkError(error, parts.closing.aborted)),
-  }
 }

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { stripVTControlCharacters } from 'node:util'
 import { GatewayError } from '../contract/errors.ts'
 import type { StdioServer } from '../contract/server.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
@@ -33,14 +32,7 @@ const askedEndMs = 2000
 /** A child process that speaks in lines. Its whole process group ends with it. */
 export async function openStdio(parts: StdioParts, connection: string): Promise<ServerCarrier> {
   const { definition, clock } = parts
-  const child = spawn(definition.command, definition.args, {
-    cwd: definition.cwd,
-    env: childEnvironment(definition.env, parts.instance),
-    stdio: ['pipe', 'pipe', 'pipe'],
-    detached: true,
-    shell: false,
-    windowsHide: true,
-  })
+  const child = start(definition, parts.instance)
   const group = await started(child, definition)
   const exited = once(child, 'exit')
   const recorded = record(parts, group, connection)
@@ -77,12 +69,32 @@ export async function openStdio(parts: StdioParts, connection: string): Promise<
   return { send: queue.send, close, listen: undefined, endSession: async () => {}, pid: group }
 }
 
+function start(definition: StdioServer, instance: string): ChildProcess {
+  try {
+    return spawn(definition.command, definition.args, {
+      cwd: definition.cwd,
+      env: childEnvironment(definition.env, instance),
+      stdio: ['pipe', 'pipe', 'pipe'],
+      detached: true,
+      shell: false,
+      windowsHide: true,
+    })
+  } catch (error) {
+    throw toSpawnError(error, definition) // some failures are thrown, others are told by an event
+  }
+}
+
 async function started(child: ChildProcess, definition: StdioServer): Promise<number> {
   child.stdin?.on('error', () => {}) // a child that closes its input is noticed by its exit or by a deadline
   if (child.pid !== undefined) return child.pid
   const [error]: unknown[] = await once(child, 'error').catch((thrown: unknown) => [thrown])
+  throw toSpawnError(error, definition)
+}
+
+function toSpawnError(error: unknown, { command, cwd }: StdioServer): GatewayError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-  throw new GatewayError('spawn-failed', `${definition.command} could not be started (${code})`, { errno: code })
+  const where = cwd === undefined ? '' : ` in ${cwd}`
+  return new GatewayError('spawn-failed', `${command} could not be started${where} (${code})`, { errno: code })
 }
 
 async function record(parts: StdioParts, pid: number, connection: string): Promise<void> {
@@ -117,14 +129,9 @@ function readStdout(child: ChildProcess, parts: StdioParts): void {
 
 /** Keeps the last words of a program. One that floods is read in measured portions and waits for the rest. */
 function readStderr(child: ChildProcess, parts: StdioParts): void {
-  const reader = createLineReader({
-    maxBytes: 16 * 1024,
-    onLine: (line) => parts.logs.push(stripVTControlCharacters(line.toString('utf8'))),
-    onLongLine: (line) => parts.logs.push(stripVTControlCharacters(`${line.head.toString('utf8')}…`)),
-  })
   let windowBytes = 0
   child.stderr?.on('data', (chunk: Buffer) => {
-    reader.push(chunk)
+    parts.logs.push(chunk)
     windowBytes += chunk.length
     if (windowBytes < stderrPerWindow) return
     child.stderr?.pause()
@@ -162,9 +169,14 @@ function createWriteQueue(child: ChildProcess): WriteQueue {
     blocked = false
     flush()
   })
+  const forgetAbandoned = () => {
+    waiting = waiting.filter((message) => !message.signal?.aborted)
+    bytes = waiting.reduce((sum, message) => sum + message.body.length, 0)
+  }
   return {
     async send(message) {
       if (!open) throw new GatewayError('server-unavailable', 'The program is ending', { sent: false })
+      if (bytes + message.body.length > maxQueuedBytes) forgetAbandoned()
       if (bytes + message.body.length > maxQueuedBytes) {
         throw new GatewayError('server-broken', 'The program has stopped reading its input', { sent: false })
       }

@@ -13,6 +13,7 @@ export type Envelope =
 /** Throws a `JsonError` on anything that is not exactly one JSON-RPC message. */
 export function readEnvelope(bytes: Buffer, depth?: Depth): Envelope {
   const found = byKey(scanObject(bytes, depth))
+  if (!found.jsonrpc || !isVersion(bytes, found.jsonrpc)) throw new JsonError('invalid', 'Not JSON-RPC 2.0')
   const id = found.id && bytes.toString('utf8', found.id.start, found.id.end)
   if (found.method) return toCall(bytes, found.method, id, found.params)
   if (id === undefined) throw new JsonError('invalid', 'Neither a method nor an id')
@@ -21,8 +22,8 @@ export function readEnvelope(bytes: Buffer, depth?: Depth): Envelope {
   throw new JsonError('invalid', 'An answer needs either a result or an error')
 }
 
-type Known = 'id' | 'method' | 'params' | 'result' | 'error'
-const known: ReadonlySet<string> = new Set<Known>(['id', 'method', 'params', 'result', 'error'])
+type Known = 'jsonrpc' | 'id' | 'method' | 'params' | 'result' | 'error'
+const known: ReadonlySet<string> = new Set<Known>(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])
 
 function isKnown(key: string): key is Known {
   return known.has(key)
@@ -37,6 +38,10 @@ function byKey(members: readonly Member[]): Partial<Record<Known, Member>> {
     found[member.key] = member
   }
   return found
+}
+
+function isVersion(bytes: Buffer, { start, end }: Span): boolean {
+  return bytes.toString('latin1', start, end) === '"2.0"'
 }
 
 function toCall(bytes: Buffer, method: Span, id: string | undefined, params: Span | undefined): Envelope {

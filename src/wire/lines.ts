@@ -56,7 +56,8 @@ export function createLineReader(parts: {
 
 /** The id of an answer that was too long to keep, read from where JSON writers put it. */
 export function idOfLongLine(line: LongLine): string | undefined {
-  const head = /^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+|"[^"\\]*")\s*,/.exec(line.head.toString('latin1'))
+  const start = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+|"[^"\\]*")\s*,/
+  const head = start.exec(line.head.toString('latin1'))
   if (head) return head[1]
   return /,\s*"id"\s*:\s*(\d+|"[^"\\]*")\s*\}\s*$/.exec(line.tail.toString('latin1'))?.[1]
 }

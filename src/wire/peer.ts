@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -99,7 +100,8 @@ export function createPeer(parts: PeerParts): Peer {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     const controller = new AbortController()
     const started = clock.monotonic()
-    let cancelTimer = clock.after(options.timeoutMs, onTimeout)
+    const maximumMs = options.maximumMs ?? options.timeoutMs
+    let cancelTimer = clock.after(Math.min(options.timeoutMs, maximumMs), onTimeout)
 
     const entry: Pending = {
       options,
@@ -113,7 +115,7 @@ export function createPeer(parts: PeerParts): Peer {
         if (!(outcome instanceof GatewayError)) resolve(outcome)
       },
       touch() {
-        const left = (options.maximumMs ?? options.timeoutMs) - (clock.monotonic() - started)
+        const left = maximumMs - (clock.monotonic() - started)
         cancelTimer()
         cancelTimer = clock.after(Math.max(0, Math.min(options.timeoutMs, left)), onTimeout)
       },
@@ -163,7 +165,9 @@ export function createPeer(parts: PeerParts): Peer {
     sendQuietly(Buffer.from(JSON.stringify({ jsonrpc: '2.0', method, params: shaped })), codec.headers(method, params))
   }
 
-  function receive(message: Buffer, origin?: number): void {
+  function receive(bytes: Buffer, origin?: number): void {
+    // A character cut in half is an accident of the server; the next reader must not stumble over it.
+    const message = isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8'))
     const depth: Depth = { deepest: 0 }
     let envelope: Envelope
     try {
@@ -182,9 +186,9 @@ export function createPeer(parts: PeerParts): Peer {
     if (depth.deepest > maxDepth && !entry.options.deep) {
       return entry.settle(new GatewayError('server-broken', 'The answer is nested too deep', { sent: true }))
     }
-    const bytes = message.subarray(envelope.span.start, envelope.span.end)
-    if (bytes[0] !== 0x7b) return entry.settle(brokenError())
-    entry.settle(createAnswer(envelope.kind, bytes))
+    const body = message.subarray(envelope.span.start, envelope.span.end)
+    if (body[0] !== 0x7b) return entry.settle(brokenError())
+    entry.settle(createAnswer(envelope.kind, body))
   }
 
   function onUnmatched(id: number | undefined): void {
@@ -283,8 +287,8 @@ function cancelledError(sent: boolean): GatewayError {
 }
 
 function timeoutError(options: RequestOptions, sent: boolean): GatewayError {
-  const limit = options.maximumMs ?? options.timeoutMs
-  const message = `No answer within ${options.timeoutMs} ms (${limit} ms in all)`
+  const { timeoutMs, maximumMs = timeoutMs } = options
+  const message = `No answer within ${Math.min(timeoutMs, maximumMs)} ms (${maximumMs} ms in all)`
   return new GatewayError('call-timeout', message, { sent })
 }
 

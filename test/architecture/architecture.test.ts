@@ -50,7 +50,7 @@ function importsOf(file: string, pattern = everyImport): Import[] {
 
 const everyImport = /(?:from|import)\s*\(?\s*'(\.[^']+)'/g
 /** Types are gone when the program runs: only what is left can run in a circle. */
-const runningImport = /^(?:import|export)\s+(?!type\b)(?!\{(?:\s*type\s+\w+,?)+\s*\})[^;]*?from\s*'(\.[^']+)'/gm
+const runningImport = /^(?:import|export)\s+(?!type\b)(?!\{(?:\s*type\s+\w+,?)+\s*\})[^';]*?from\s*'(\.[^']+)'/gm
 
 async function allImports(): Promise<Import[]> {
   return (await files()).flatMap((file) => importsOf(file))

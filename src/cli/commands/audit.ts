@@ -83,7 +83,7 @@ function toId(entry: AuditEntry): string {
 
 /** The few fields that people look for first; the rest is in `audit show`. */
 function toSummary({ body }: AuditEntry): string {
-  const facts = [body.action, body.risk, body.decision, body.state, body.durationMs].filter(
+  const facts = [body.action, body.change, body.risk, body.decision, body.state, body.durationMs].filter(
     (fact) => typeof fact === 'string' || typeof fact === 'number',
   )
   return facts.join(', ')

@@ -1,7 +1,5 @@
 import type { Command } from 'commander'
-import { stringify } from 'yaml'
 import { z } from 'zod'
-import { configSchema, findConfigFile, formatProblem, readConfig } from '../../config/config.ts'
 import { GatewayError } from '../../contract/errors.ts'
 import { toVisible } from '../../lib/text.ts'
 import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from '../command.ts'
@@ -19,6 +17,7 @@ export function addConfig(program: Command, run: Run): void {
     examples: ['sallyport config check', 'sallyport config check staging.toml --json'],
     input: z.object({ file: z.string().optional(), config: z.string().optional() }),
     async run({ terminal, settings }, { file: named, config: option }) {
+      const { findConfigFile, formatProblem, readConfig } = await import('../../config/config.ts')
       const file = findConfigFile({
         explicit: named ?? option,
         environment: process.env,
@@ -42,6 +41,7 @@ export function addConfig(program: Command, run: Run): void {
     examples: ['sallyport config show', 'sallyport config show --agent reviewer --json'],
     input: z.object({ agent: z.string().optional() }),
     async run({ terminal, request }, { agent }) {
+      const { stringify } = await import('yaml')
       if (agent !== undefined) {
         const effective = await request('Asking the gateway', (client) => client.config.effective({ agent }))
         terminal.answer(effective, () => toVisible(stringify(effective).trimEnd()))
@@ -61,6 +61,7 @@ export function addConfig(program: Command, run: Run): void {
     examples: ['sallyport config schema > sallyport.schema.json', 'sallyport config schema --json'],
     input: noInput,
     async run({ terminal }) {
+      const { configSchema } = await import('../../config/config.ts')
       const schema = configSchema()
       terminal.answer(schema, () => JSON.stringify(schema, null, 2))
       return exit.done

@@ -1,19 +1,14 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { toVisible } from '../../lib/text.ts'
-import { addCommand, type Context, type Run } from '../command.ts'
-import { checkConfiguration } from '../doctor/configuration.ts'
+import { addCommand, type Run } from '../command.ts'
 import type { Finding } from '../doctor/finding.ts'
-import { askGateway, checkGateway, checkStates, listConnected } from '../doctor/gateway.ts'
-import { checkDataFolder, checkNode, checkPort } from '../doctor/machine.ts'
-import { checkServers } from '../doctor/servers.ts'
 import { exit } from '../exit.ts'
-import { findGatewayFile } from '../settings.ts'
 import type { Terminal } from '../terminal.ts'
 
 const Input = z.object({
   config: z.string().optional(),
-  port: z.coerce.number().int().min(0).max(65_535).optional(),
+  port: z.coerce.number('must be a number').int().min(0).max(65_535).optional(),
 })
 
 export function addDoctor(program: Command, run: Run): void {
@@ -27,35 +22,13 @@ export function addDoctor(program: Command, run: Run): void {
     examples: ['sallyport doctor', 'sallyport doctor --config sallyport.yaml --json'],
     input: Input,
     async run(context, input) {
+      const { examine } = await import('../doctor/doctor.ts')
       const findings = await examine(context, input)
       const healthy = findings.every((finding) => finding.status !== 'problem')
       context.terminal.answer({ healthy, findings }, () => renderFindings(context.terminal, findings))
       return healthy ? exit.done : exit.failed
     },
   })
-}
-
-/** One after the other from the ground up: each check can rely on what the ones before have found. */
-async function examine(
-  { settings, request }: Context,
-  { config: explicit, port }: z.infer<typeof Input>,
-): Promise<Finding[]> {
-  const local = findGatewayFile(settings.dataFolder)
-  const expected = settings.url !== undefined || local !== undefined
-  const running = await askGateway(expected, () => request('Asking the gateway', (client) => client.status()))
-  const used = running.kind === 'answers' ? running.status.config.file : undefined
-  const configuration = await checkConfiguration(explicit ?? used, settings.dataFolder)
-  const findings = [checkNode(), ...configuration.findings, ...checkDataFolder(settings.dataFolder, local)]
-  const { config, file } = configuration
-  const listen = { host: config?.listen.host ?? '127.0.0.1', port: port ?? config?.listen.port ?? 4777 }
-  const ours = running.kind === 'answers' && running.status.instance === local?.instance ? local.url : undefined
-  findings.push(await checkPort(listen, ours))
-  findings.push(checkGateway(running))
-  if (config && file !== undefined) {
-    findings.push(...(await checkServers({ config, file, environment: process.env }, listConnected(running))))
-  }
-  const explained = new Set(findings.filter((finding) => finding.status === 'problem').map((finding) => finding.check))
-  return [...findings, ...checkStates(running, explained)]
 }
 
 function renderFindings(terminal: Terminal, findings: readonly Finding[]): string {

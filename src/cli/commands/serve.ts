@@ -1,27 +1,13 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { formatProblem } from '../../config/config.ts'
-import { toGatewayError } from '../../contract/errors.ts'
-import type { Server } from '../../contract/server.ts'
-import type { Gateway } from '../../gateway/types.ts'
-import { toVisible } from '../../lib/text.ts'
-import { addCommand, type Context, type Run } from '../command.ts'
-import { toConnectLine, toTokenLine } from '../connect-line.ts'
-import { exit } from '../exit.ts'
-import { printFailure } from '../failure.ts'
-import { createLog } from '../log.ts'
-import { waitForStop } from '../stop.ts'
-import type { Terminal } from '../terminal.ts'
-import { describeFailure } from '../words.ts'
+import { addCommand, type Run } from '../command.ts'
 
-const Input = z.object({
+export const ServeInput = z.object({
   config: z.string().optional(),
   port: z.coerce.number('must be a number').int().min(0).max(65_535).optional(),
   demo: z.boolean().default(false),
 })
-
-/** Longest that closing may take; whoever waits for the process gives it 30 seconds. */
-const closeLimit = 28_000
+export type ServeInput = z.infer<typeof ServeInput>
 
 export function addServe(program: Command, run: Run): void {
   addCommand(program, run, {
@@ -37,96 +23,8 @@ export function addServe(program: Command, run: Run): void {
       'sallyport serve --config team.yaml --data /var/lib/sallyport',
       'sallyport serve --port 0',
     ],
-    input: Input,
-    run: serve,
-  })
-}
-
-async function serve({ terminal, settings }: Context, input: z.infer<typeof Input>): Promise<number> {
-  const stop = waitForStop()
-  const log = createLog()
-  // Loaded here: no other command needs the gateway itself.
-  const { startGateway } = await import('../../http/serve.ts')
-  const started = await startGateway({
-    configFile: input.config,
-    dataFolder: settings.dataFolder,
-    port: input.port,
-    demo: input.demo,
-    log,
-  }).catch((error: unknown) => ({ failed: toGatewayError(error) }))
-  if ('failed' in started) return explainStart(terminal, started.failed)
-
-  const { url, mcpUrl, gateway, firstStart, close } = started
-  terminal.answer({ url, mcpUrl, instance: gateway.instance }, () => `sallyport ready ${url}`)
-  terminal.talk(`MCP address: ${mcpUrl}`)
-  terminal.talk(
-    await toConnecting({ gateway, mcpUrl, dataFolder: settings.dataFolder, greet: firstStart && input.demo }),
-  )
-  tellStates(terminal, gateway)
-  tellRejections(terminal, gateway)
-
-  await stop
-  terminal.talk('Stopping: calls under way may finish first. Again ends at once.')
-  // Nothing may keep a process that was told to end: neither a close that hangs nor a handle that somebody forgot.
-  setTimeout(() => process.exit(exit.failed), closeLimit).unref()
-  await close()
-  setTimeout(() => process.exit(exit.done), 500).unref()
-  return exit.done
-}
-
-function explainStart(terminal: Terminal, error: ReturnType<typeof toGatewayError>): number {
-  const problems = Problems.safeParse(error.details.problems).data ?? []
-  for (const problem of terminal.json ? [] : problems) terminal.talk(formatProblem(problem))
-  printFailure(terminal, error)
-  return error.entry.exit
-}
-
-const Problems = z.array(
-  z.object({
-    file: z.string(),
-    line: z.number(),
-    key: z.string(),
-    message: z.string(),
-    suggestion: z.string().optional(),
-  }),
-)
-
-type Connecting = { gateway: Gateway; mcpUrl: string; dataFolder: string; greet: boolean }
-
-/** The first demo gets a whole line that works; a token is never made twice by itself. */
-async function toConnecting({ gateway, mcpUrl, dataFolder, greet }: Connecting): Promise<string> {
-  if (!greet) return `Connect an agent: make a token with\n  ${toTokenLine(dataFolder)}`
-  const { token } = await gateway.identity.createToken({ agent: 'my-agent' })
-  return `Connect an agent, for example Claude Code:\n  ${toConnectLine(mcpUrl, token)}`
-}
-
-/** One line per server and change; what connected before anybody listened comes first. */
-function tellStates(terminal: Terminal, gateway: Gateway): void {
-  const told = new Map<string, string>()
-  for (const server of gateway.listServers()) tell(server)
-  gateway.events.on('server-changed', ({ server }) => tell(server))
-
-  function tell(server: Server): void {
-    const line = toStateLine(terminal, server)
-    if (line === undefined || told.get(server.id) === line) return
-    told.set(server.id, line)
-    terminal.talk(line)
-  }
-}
-
-function toStateLine(terminal: Terminal, server: Server): string | undefined {
-  const { green, red, dim } = terminal.talkColours
-  const name = toVisible(server.scope === 'global' ? server.name : `${server.name} (${server.scope})`)
-  if (server.state === 'connecting') return server.progress && dim(`${name}: ${toVisible(server.progress)}`)
-  if (server.state === 'connected') return `${green('connected')} ${name}, ${server.tools} tools`
-  if (server.state === 'disabled') return dim(`disabled ${name}`)
-  return `${red(server.state)} ${name}${server.error ? `, ${describeFailure(server.error)}` : ''}`
-}
-
-function tellRejections(terminal: Terminal, gateway: Gateway): void {
-  gateway.events.on('config-rejected', ({ problems }) => {
-    const { red } = terminal.talkColours
-    terminal.talk(red('The changed configuration is not used:'))
-    for (const problem of problems) terminal.talk(`  ${toVisible(problem)}`)
+    input: ServeInput,
+    // Loaded when it is needed: no other command wants the gateway itself.
+    run: async (context, input) => (await import('../serve.ts')).serve(context, input),
   })
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { GatewayError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
-import { nearest } from '../../lib/text.ts'
+import { nearest, toVisible } from '../../lib/text.ts'
 import { toArguments, toArgumentsObject } from '../arguments.ts'
 import type { Client } from '../client.ts'
 import { addCommand, addExamples, addGlobalOptions, type OptionSpec, patience, type Run } from '../command.ts'
@@ -86,7 +86,7 @@ export function addTools(program: Command, run: Run): void {
         throw new GatewayError('request-invalid', 'Give --arg or --args, not both')
       const whole = args === undefined ? undefined : toArgumentsObject(args === '-' ? await readInput() : args)
       const answer = await request(
-        `Calling ${name}`,
+        `Calling ${toVisible(name)}`,
         (client) =>
           suggesting(client, name, async () =>
             client.tools.call({

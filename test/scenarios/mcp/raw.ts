@@ -113,7 +113,7 @@ export async function modernRequest(
   params: Fields = {},
   { agent = 'agent', id = 1, headers = {}, meta }: Asking = {},
 ): Promise<{ headers: Record<string, string>; body: string }> {
-  const name = typeof params.name === 'string' ? { 'mcp-name': params.name } : {}
+  const name: Record<string, string> = typeof params.name === 'string' ? { 'mcp-name': params.name } : {}
   const usual = await headersOf(gateway, agent, {
     'mcp-protocol-version': modernVersion,
     'mcp-method': method,

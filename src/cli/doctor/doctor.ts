@@ -1,0 +1,33 @@
+import type { Context } from '../command.ts'
+import { findGatewayFile } from '../settings.ts'
+import { checkConfiguration } from './configuration.ts'
+import type { Finding } from './finding.ts'
+import { askGateway, checkGateway, checkStates, listConnected } from './gateway.ts'
+import { checkDataFolder, checkNode, checkPort, isAlive } from './machine.ts'
+import { checkServers } from './servers.ts'
+
+/** What `serve` would be given. */
+type Chosen = { readonly config?: string | undefined; readonly port?: number | undefined }
+
+/** One after the other from the ground up: each check can rely on what the ones before have found. */
+export async function examine({ settings, request }: Context, { config: explicit, port }: Chosen): Promise<Finding[]> {
+  const local = findGatewayFile(settings.dataFolder)
+  const expected = settings.url !== undefined || (local !== undefined && isAlive(local.pid))
+  const running = await askGateway(expected, () => request('Asking the gateway', (client) => client.status()))
+  const used = running.kind === 'answers' ? running.status.config.file : undefined
+  const configuration = await checkConfiguration(explicit ?? used, settings.dataFolder)
+  const findings = [checkNode(), ...configuration.findings, ...checkDataFolder(settings.dataFolder, local)]
+  const { config, file } = configuration
+  const listen = { host: config?.listen.host ?? '127.0.0.1', port: port ?? config?.listen.port ?? 4777 }
+  const ours = running.kind === 'answers' && running.status.instance === local?.instance ? local.url : undefined
+  findings.push(await checkPort(listen, ours))
+  findings.push(checkGateway(running))
+  if (config && file !== undefined) {
+    findings.push(...(await checkServers({ config, file, environment: process.env }, listConnected(running))))
+  }
+  const explained = new Set(findings.filter((finding) => finding.status === 'problem').map((finding) => finding.check))
+  const states = checkStates(running, explained)
+  // What the gateway sees of a server says more than that its command is there.
+  const better = new Set(states.map((finding) => finding.check))
+  return [...findings.filter((finding) => finding.status !== 'ok' || !better.has(finding.check)), ...states]
+}

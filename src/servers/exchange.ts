@@ -1,0 +1,141 @@
+import type { Dispatcher } from 'undici'
+import { GatewayError } from '../contract/errors.ts'
+import type { Clock } from '../lib/clock.ts'
+import { readEnvelope } from '../wire/envelope.ts'
+import type { Outgoing } from '../wire/peer.ts'
+import { createSseReader } from '../wire/sse.ts'
+import { type ResponseHeaders, toLinkError, toStatusError } from './http-errors.ts'
+
+/** A server should end the stream of an answered request itself; one that does not is helped. */
+const lingerMs = 5000
+const maxIdleBody = 64 * 1024
+
+type ExchangeParts = {
+  readonly maxBytes: number
+  readonly clock: Clock
+  readonly closing: AbortSignal
+  /** Whether the answer comes in the response, or on a stream of its own. */
+  readonly answers: 'here' | 'elsewhere'
+  /** The request went out under a session, so that a 404 means that the session is lost. */
+  readonly lost: boolean
+  onHeaders(status: number, headers: ResponseHeaders): void
+  onMessage(message: Buffer): void
+  resolve(): void
+  reject(error: unknown): void
+}
+
+type BodyKind = 'json' | 'events' | 'refusal' | 'nothing'
+
+/** One POST: hands on what comes back, whatever form it has, and never keeps more than it may. */
+export function createExchange(message: Outgoing, parts: ExchangeParts): Dispatcher.DispatchHandler {
+  let status = 0
+  let kind: BodyKind = 'nothing'
+  let headers: ResponseHeaders = {}
+  let chunks: Buffer[] = []
+  let bytes = 0
+  let reader: ReturnType<typeof createSseReader> | undefined
+  let controller: Dispatcher.DispatchController | undefined
+  let cancelLinger: (() => void) | undefined
+
+  const onAbort = () => controller?.abort(new Error('Nobody waits for this answer'))
+  const done = () => {
+    cancelLinger?.()
+    message.signal?.removeEventListener('abort', onAbort)
+    parts.closing.removeEventListener('abort', onAbort)
+  }
+  const fail = (error: unknown) => {
+    done()
+    parts.reject(error)
+    controller?.abort(error instanceof Error ? error : new Error('Ended'))
+  }
+  const tooLarge = () =>
+    fail(new GatewayError('result-too-large', `The answer has more than ${parts.maxBytes} bytes`, { sent: true }))
+  return {
+    onRequestStart(started) {
+      controller = started
+      if (message.signal?.aborted || parts.closing.aborted) return onAbort()
+      message.signal?.addEventListener('abort', onAbort, { once: true })
+      parts.closing.addEventListener('abort', onAbort, { once: true })
+      message.sent()
+    },
+    onResponseStart(_controller, code, received) {
+      status = code
+      headers = received
+      parts.onHeaders(code, received)
+      kind = bodyKind(code, received, parts.answers === 'here' && message.id !== undefined)
+      if (kind !== 'events') return
+      reader = createSseReader({
+        maxBytes: parts.maxBytes,
+        onTooLong: tooLarge,
+        onEvent: (event) => {
+          if (event.event !== 'message' || event.data.length === 0) return
+          parts.onMessage(event.data)
+          if (message.id !== undefined && !message.waiting()) cancelLinger ??= parts.clock.after(lingerMs, onAbort)
+        },
+      })
+    },
+    onResponseData(_controller, chunk) {
+      if (reader) return reader.push(chunk)
+      bytes += chunk.length
+      if (kind === 'json' && bytes > parts.maxBytes) return tooLarge()
+      if (kind !== 'json' && bytes > maxIdleBody) return cutShort()
+      if (kind !== 'nothing') chunks.push(chunk)
+    },
+    onResponseEnd() {
+      done()
+      const body = Buffer.concat(chunks)
+      chunks = []
+      if (kind === 'refusal') return refuse(body)
+      if (kind === 'json' && body.length > 0) parts.onMessage(body)
+      if (parts.answers === 'here' && message.waiting()) return parts.reject(silentError())
+      parts.resolve()
+    },
+    onResponseError(_controller, error) {
+      done()
+      if (!message.waiting()) return parts.resolve()
+      parts.reject(toLinkError(error, parts.closing.aborted))
+    },
+  }
+
+  /** Nobody reads on what says nothing: neither a page about an error nor the rest of an acceptance. */
+  function cutShort(): void {
+    if (kind === 'refusal') return fail(toStatusError(status, headers, parts.lost))
+    done()
+    parts.resolve()
+    onAbort()
+  }
+
+  /** Newer servers put a JSON-RPC error into the body of a refusal: that is an answer like any other. */
+  function refuse(body: Buffer): void {
+    const error = toStatusError(status, headers, parts.lost)
+    if (error.code !== 'connect-failed' || !isErrorAnswer(body, message.id)) return parts.reject(error)
+    parts.onMessage(body)
+    parts.resolve()
+  }
+}
+
+function isErrorAnswer(body: Buffer, id: number | undefined): boolean {
+  try {
+    const envelope = readEnvelope(body)
+    return envelope.kind === 'error' && envelope.id === String(id)
+  } catch {
+    return false
+  }
+}
+
+function bodyKind(status: number, headers: ResponseHeaders, answered: boolean): BodyKind {
+  const type = String(headers['content-type'] ?? '')
+    .split(';')[0]
+    ?.trim()
+    .toLowerCase()
+  const encoding = headers['content-encoding']
+  if (status >= 300 || status < 200) return 'refusal'
+  if (encoding !== undefined && encoding !== 'identity') return 'refusal' // we asked for none: a bomb, or a broken server
+  if (!answered || status === 202) return 'nothing'
+  if (type === 'text/event-stream') return 'events'
+  return type === 'application/json' ? 'json' : 'refusal'
+}
+
+function silentError(): GatewayError {
+  return new GatewayError('server-broken', 'The server ended its answer without a result', { sent: true })
+}

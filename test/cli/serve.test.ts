@@ -1,0 +1,119 @@
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { describe, expect, it } from 'vitest'
+import { collect, createFolder, recording, runCli, serve, startCli, takePort, until } from './support.ts'
+
+describe('serve', () => {
+  it('prints one line on standard output when it serves, and tells of its servers on standard error', async () => {
+    await using gateway = await serve({
+      servers: { good: recording(), bad: { transport: 'stdio', command: 'no-such' } },
+    })
+    await until(() => (/connected good, \d+ tools/.test(gateway.stderr()) ? true : undefined))
+    await until(() => (/failed bad, spawn: /.test(gateway.stderr()) ? true : undefined))
+    expect(gateway.stdout()).toBe(`sallyport ready ${gateway.url}\n`)
+    expect(gateway.stderr()).toContain(`MCP address: ${gateway.url}/mcp`)
+    expect(gateway.stderr()).toContain(`tokens create --agent my-agent --data ${gateway.data}`)
+  })
+
+  it.each(['SIGTERM', 'SIGINT'] as const)('ends with 0 on %s', async (signal) => {
+    await using gateway = await serve({ servers: { good: recording() } })
+    expect(await gateway.stop(signal)).toBe(0)
+    expect((await gateway.run('status')).code).toBe(4)
+  })
+
+  it('ends at once with 130 on the second signal', async () => {
+    await using gateway = await serve({ servers: { good: recording() }, rules: [{ action: 'allow' }] })
+    const call = gateway.run('tools', 'call', 'good_echo', '--arg', 'text=slow', '--arg', 'delayMs=20000')
+    await until(async () => {
+      const { items } = (await gateway.run('calls', 'list', '--state', 'running', '--json')).json()
+      return Array.isArray(items) && items.length > 0 ? true : undefined
+    })
+    gateway.child.kill('SIGTERM')
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    expect(await gateway.stop('SIGINT')).toBe(130)
+    expect((await call).code).not.toBe(0)
+  })
+
+  it('ends with 2 and names every problem of the file by line and key', async () => {
+    await using folder = await createFolder()
+    const file = join(folder.path, 'broken.yaml')
+    await writeFile(file, 'listen:\n  port: many\nservres: {}\n')
+    const args = ['serve', '--config', file, '--data', join(folder.path, 'data'), '--port', '0']
+    const ended = await runCli(args)
+    expect(ended).toMatchObject({ code: 2, stdout: '' })
+    expect(ended.stderr).toMatch(/broken\.yaml:2: listen\.port: /)
+    expect(ended.stderr).toMatch(/broken\.yaml:3: servres: .*did you mean `servers`/)
+    const document = await runCli([...args, '--json'])
+    expect(document.code).toBe(2)
+    expect(document.json()).toMatchObject({ error: { code: 'config-invalid' } })
+  })
+
+  it('ends with 2 when the named file is not there', async () => {
+    await using folder = await createFolder()
+    const ended = await runCli([
+      'serve',
+      '--config',
+      join(folder.path, 'none.yaml'),
+      '--data',
+      join(folder.path, 'data'),
+    ])
+    expect(ended.code).toBe(2)
+    expect(ended.stderr).toContain('none.yaml')
+  })
+
+  it('ends with 1 when the port is taken, and says what to do', async () => {
+    await using folder = await createFolder()
+    await using taken = await takePort()
+    const ended = await runCli(['serve', '--port', String(taken.port)], { cwd: folder.path })
+    expect(ended.code).toBe(1)
+    expect(ended.stderr).toMatch(new RegExp(`Port ${taken.port}.*taken[\\s\\S]*--port`))
+  })
+
+  it('refuses the data folder of another gateway', async () => {
+    await using gateway = await serve({})
+    const ended = await runCli(['serve', '--port', '0', '--data', gateway.data], { cwd: gateway.folder })
+    expect(ended.code).toBe(1)
+    expect(ended.stderr).toContain('--data')
+    expect((await gateway.run('status')).code).toBe(0)
+  })
+
+  it('prints a line on its first demo that connects an agent, and no second token later', async () => {
+    await using folder = await createFolder()
+    const args = ['serve', '--demo', '--port', '0']
+    const first = await startDemo(args, folder.path)
+    const [, url = '', token = ''] = await until(
+      () =>
+        /claude mcp add --transport http sallyport (\S+) --header "Authorization: Bearer (\S+)"/.exec(first.stderr()) ??
+        undefined,
+    )
+    const client = new Client({ name: 'test', version: '1' })
+    await client.connect(
+      new StreamableHTTPClientTransport(new URL(url), {
+        requestInit: { headers: { authorization: `Bearer ${token}` } },
+      }),
+    )
+    await until(async () => ((await client.listTools()).tools.length > 0 ? true : undefined))
+    await client.close()
+    await first.stop()
+
+    const second = await startDemo(args, folder.path)
+    await until(() => (second.stderr().includes('tokens create --agent my-agent') ? true : undefined))
+    expect(second.stderr()).not.toContain('Bearer')
+    await second.stop()
+  })
+})
+
+async function startDemo(args: string[], cwd: string) {
+  const child = startCli(args, { cwd })
+  const [stdout, stderr] = [collect(child, 'stdout'), collect(child, 'stderr')]
+  await until(() => (stdout().includes('sallyport ready') ? true : undefined))
+  return {
+    stderr,
+    async stop() {
+      child.kill('SIGTERM')
+      await once(child, 'exit')
+    },
+  }
+}

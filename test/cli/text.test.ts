@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest'
+import { cut, displayWidth, renderTable } from '../../src/cli/table.ts'
+import { toDuration, toMoment, toRelative } from '../../src/cli/time.ts'
+
+type Row = { name: string; note: string }
+const columns = [
+  { title: 'name', value: (row: Row) => row.name },
+  { title: 'note', value: (row: Row) => row.note, shrinks: true },
+]
+
+describe('tables for people', () => {
+  it('aligns columns and leaves no space at the end of a line', () => {
+    const text = renderTable(
+      [
+        { name: 'a', note: 'first' },
+        { name: 'longer', note: '' },
+      ],
+      columns,
+    )
+    expect(text).toBe('NAME    NOTE\na       first\nlonger')
+  })
+
+  it('is cut to the width of the terminal, visibly', () => {
+    const text = renderTable([{ name: 'files', note: 'a note that is much longer than the terminal' }], columns, 24)
+    const lines = text.split('\n')
+    expect(lines.every((line) => displayWidth(line) <= 24)).toBe(true)
+    expect(lines[1]).toMatch(/…$/)
+  })
+
+  it('is not cut where there is no terminal', () => {
+    const note = 'x'.repeat(500)
+    expect(renderTable([{ name: 'a', note }], columns)).toContain(note)
+  })
+
+  it('shows what would move the cursor or turn the writing instead of doing it', () => {
+    const text = renderTable([{ name: 'evil\x1b[2J', note: 'a\u202eb\nc' }], columns)
+    expect(text).not.toContain('\x1b')
+    expect(text).not.toContain('\u202e')
+    expect(text).toContain('evil\\u{1b}[2J')
+    expect(text.split('\n')).toHaveLength(2)
+  })
+
+  it('counts wide characters as two columns', () => {
+    expect(displayWidth('日本')).toBe(4)
+    expect(cut('日本語', 5)).toBe('日本…')
+  })
+})
+
+describe('times for people', () => {
+  const now = Date.parse('2026-06-01T12:00:00Z')
+
+  it.each([
+    ['2026-06-01T11:59:58Z', 'just now'],
+    ['2026-06-01T11:59:20Z', '40 s ago'],
+    ['2026-06-01T11:57:00Z', '3 min ago'],
+    ['2026-06-01T02:00:00Z', '10 h ago'],
+    ['2026-05-20T12:00:00Z', '12 d ago'],
+    ['2026-06-01T14:00:00Z', 'in 2 h'],
+    ['not a time', 'not a time'],
+  ])('says %s as "%s"', (iso, said) => {
+    expect(toRelative(iso, now)).toBe(said)
+  })
+
+  it.each([
+    [12, '12 ms'],
+    [1234, '1.2 s'],
+    [180_000, '3 min'],
+  ])('says %d milliseconds as "%s"', (milliseconds, said) => {
+    expect(toDuration(milliseconds)).toBe(said)
+  })
+
+  it('understands when a token should expire', () => {
+    expect(toMoment('30d', now)).toBe('2026-07-01T12:00:00.000Z')
+    expect(toMoment('12h', now)).toBe('2026-06-02T00:00:00.000Z')
+    expect(toMoment('2027-01-31', now)).toBe('2027-01-31T00:00:00.000Z')
+    expect(toMoment('soon', now)).toBeUndefined()
+  })
+})

@@ -1,0 +1,90 @@
+import type { Command } from 'commander'
+import { describe, expect, it } from 'vitest'
+import { createProgram } from '../../src/cli/program.ts'
+import { createFolder, findFreePort, runCli } from './support.ts'
+
+function listCommands(command: Command, path: string[] = []): string[][] {
+  return [path, ...command.commands.flatMap((each) => listCommands(each, [...path, each.name()]))]
+}
+
+describe('help', () => {
+  it('stands on standard output, with an example, for every command', async () => {
+    const paths = listCommands(createProgram({ code: 0, trailing: [] }))
+    expect(paths.length).toBeGreaterThan(30)
+    const ended = await Promise.all(paths.map((path) => runCli([...path, '--help'])))
+    const without = paths.filter((_, index) => {
+      const { code, stdout } = ended[index] ?? { code: null, stdout: '' }
+      return code !== 0 || !/Examples:\n {2}\$ .*sallyport/.test(stdout) || !stdout.includes('--json')
+    })
+    expect(without).toEqual([])
+  })
+
+  it('takes the place of a command that is missing, as wrong usage', async () => {
+    const ended = await runCli(['servers'])
+    expect(ended).toMatchObject({ code: 2, stdout: '' })
+    expect(ended.stderr).toContain('Usage: sallyport servers')
+  })
+})
+
+describe('wrong usage ends with 2 and says what was meant', () => {
+  it.each([
+    [['statsu'], /unknown command 'statsu'.*Did you mean status\?/],
+    [['servers', 'lst'], /unknown command 'lst'.*Did you mean list\?/],
+    [['status', '--jsno'], /unknown option '--jsno'.*Did you mean --json\?/],
+    [['servers', 'get'], /missing required argument 'name'/],
+    [['tools', 'list', 'everything'], /too many arguments/],
+    [['audit', 'list', '--limit', 'many'], /--limit: /],
+    [['audit', 'list', '--kind', 'thought'], /--kind: /],
+    [['servers', 'get', 'files', '--scope', 'moon'], /--scope: must be global or KIND:NAME/],
+    [['tokens', 'create'], /--agent: give the name of the agent/],
+    [['tokens', 'create', '--agent', 'a', '--expires', 'soon'], /--expires: must be a time/],
+    [['serve', '--port', '99999'], /--port: /],
+    [['tools', 'list', '--', 'ls'], /Nothing may stand after --/],
+    [['servers', 'add', 'files'], /one way/],
+    [['servers', 'add', 'files', 'npx', 'x'], /too many arguments[\s\S]*Put -- before the command/],
+    [['tools', 'call', 'x', '--args', '{'], /--args is not JSON/],
+    [['tools', 'call', 'x', '--args', '{}', '--arg', 'a=b'], /not both/],
+  ])('%j', async (args, said) => {
+    const ended = await runCli(args)
+    expect(ended.stderr).toMatch(said)
+    expect(ended).toMatchObject({ code: 2, stdout: '' })
+  })
+
+  it('is one JSON document on standard output with --json', async () => {
+    for (const args of [
+      ['statsu', '--json'],
+      ['--json', 'servers'],
+      ['servers', 'get', '--json'],
+      ['tokens', 'create', '--json'],
+    ]) {
+      const ended = await runCli(args)
+      expect(ended.code).toBe(2)
+      expect(ended.json()).toMatchObject({
+        error: { code: 'request-invalid', hint: expect.stringContaining('sallyport') },
+      })
+    }
+  })
+})
+
+describe('a gateway that is not there', () => {
+  it('ends with 4 and says how to start one', async () => {
+    await using folder = await createFolder()
+    const ended = await runCli(['status'], { cwd: folder.path })
+    expect(ended).toMatchObject({ code: 4, stdout: '' })
+    expect(ended.stderr).toMatch(/No gateway runs with the data folder .*\.sallyport[\s\S]*sallyport serve/)
+  })
+
+  it('ends with 4 where nobody listens', async () => {
+    const url = `http://127.0.0.1:${await findFreePort()}`
+    const ended = await runCli(['--json', 'status', '--url', url, '--token', 'x'])
+    expect(ended.code).toBe(4)
+    expect(ended.json()).toMatchObject({ error: { code: 'unreachable' } })
+  })
+
+  it('ends with 3 where there is no token', async () => {
+    await using folder = await createFolder()
+    const ended = await runCli(['status', '--json', '--url', 'http://127.0.0.1:9'], { cwd: folder.path })
+    expect(ended.code).toBe(3)
+    expect(ended.json()).toMatchObject({ error: { code: 'token-missing' } })
+  })
+})
