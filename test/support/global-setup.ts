@@ -1,39 +1,43 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { mkdtempSync } from 'node:fs'
+import { readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 
-const marker = 'SALLYPORT_TEST_RUN'
-
-/** Every process that a test starts inherits the marker; none may be alive when all tests are done. */
+/**
+ * Every process that a test starts, and every child of a gateway, inherits the folder for temporary files: by it they
+ * are known, and none may be alive when all tests are done.
+ */
 export default function setup(): () => Promise<void> {
-  const run = `${process.pid}-${Date.now()}`
-  process.env[marker] = run
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-run-'))
+  process.env.TMPDIR = folder
   return async () => {
-    const left = await waitForNone(run)
+    const left = await waitForNone(folder)
+    await rm(folder, { recursive: true, force: true })
     if (left.length > 0) throw new Error(`Processes of this test run are still alive:\n${left.join('\n')}`)
   }
 }
 
-async function waitForNone(run: string): Promise<string[]> {
+async function waitForNone(folder: string): Promise<string[]> {
   let left: string[] = []
   for (let attempt = 0; attempt < 50; attempt++) {
-    left = await fixturesAlive(run)
+    left = await alive(folder)
     if (left.length === 0) return []
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
   return left
 }
 
-/** Children of the gateway have a minimal environment of their own: they are found by their fixture's path instead. */
-async function fixturesAlive(run: string): Promise<string[]> {
+async function alive(folder: string): Promise<string[]> {
   const found: string[] = []
   for (const entry of await readdir('/proc').catch(() => [])) {
     if (!/^\d+$/.test(entry) || Number(entry) === process.pid) continue
-    const [command, environment, status] = await Promise.all(
-      ['cmdline', 'environ', 'stat'].map((file) => readFile(`/proc/${entry}/${file}`, 'utf8').catch(() => '')),
-    )
-    if (!command || status?.includes(') Z ')) continue
-    const isFixture = command.includes('test/fixtures/') || command.includes('examples/demo-server')
-    const isOurs = environment?.includes(`${marker}=${run}`) || environment?.includes('SALLYPORT_INSTANCE=')
-    if (isFixture && isOurs) found.push(`${entry} ${command.replaceAll('\0', ' ')}`)
+    const read = (file: string) => readFile(`/proc/${entry}/${file}`, 'utf8').catch(() => '')
+    const [command, environment, stat] = await Promise.all([read('cmdline'), read('environ'), read('stat')])
+    const isZombie = stat.includes(') Z ')
+    const isVitest = command.includes('vitest')
+    if (command !== '' && !isZombie && !isVitest && environment.includes(`TMPDIR=${folder}`)) {
+      found.push(`${entry} ${command.replaceAll('\0', ' ')}`)
+    }
   }
   return found
 }
