@@ -109,13 +109,19 @@ function nameProblem(name: JsonValue | undefined): string | undefined {
   return undefined
 }
 
+/** A letter of another alphabet would look like a name that is fine. */
+const lookalike = /[^\x20-\x7e]/gu
+
 function shown(name: JsonValue | undefined): string {
   if (typeof name !== 'string') return '(none)'
-  return toVisible(name).replaceAll('\n', '\\n').replaceAll('\t', '\\t').slice(0, 120) || '(empty)'
+  const oneLine = toVisible(name).replaceAll('\n', '\\n').replaceAll('\t', '\\t')
+  return (
+    oneLine.replace(lookalike, (letter) => `\\u{${letter.codePointAt(0)?.toString(16)}}`).slice(0, 120) || '(empty)'
+  )
 }
 
 /** The name of a definition that is not worth reading, if it is easy to see. */
 function nameHint(item: Buffer): string {
   const found = /"name"\s*:\s*"([^"\\]{1,120})"/.exec(item.toString('utf8', 0, 4096))
-  return found?.[1] === undefined ? '(unknown)' : toVisible(found[1])
+  return found?.[1] === undefined ? '(unknown)' : shown(found[1])
 }

@@ -87,13 +87,15 @@ export function createExchange(message: Outgoing, parts: ExchangeParts): Dispatc
       chunks = []
       if (kind === 'refusal') return refuse(body)
       if (kind === 'json' && body.length > 0) parts.onMessage(body)
-      if (parts.answers === 'here' && message.waiting()) return parts.reject(silentError())
+      if (parts.answers === 'here' && message.waiting()) return parts.reject(silentError(kind))
       parts.resolve()
     },
     onResponseError(_controller, error) {
       done()
       if (!message.waiting()) return parts.resolve()
-      parts.reject(toLinkError(error, parts.closing.aborted))
+      parts.reject(
+        kind === 'events' && !parts.closing.aborted ? silentError(kind) : toLinkError(error, parts.closing.aborted),
+      )
     },
   }
 
@@ -136,6 +138,8 @@ function bodyKind(status: number, headers: ResponseHeaders, answered: boolean): 
   return type === 'application/json' ? 'json' : 'refusal'
 }
 
-function silentError(): GatewayError {
-  return new GatewayError('server-broken', 'The server ended its answer without a result', { sent: true })
+/** A stream that breaks off tells of the way rather than of the tool: `dropped` lets who only reads ask again. */
+function silentError(kind: BodyKind): GatewayError {
+  const dropped = kind === 'events'
+  return new GatewayError('server-broken', 'The server ended its answer without a result', { sent: true, dropped })
 }

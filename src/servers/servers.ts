@@ -151,12 +151,18 @@ export function createServers(parts: ServersParts): Servers {
     const { spec, connection } = get(permit.connection)
     const link = connection.link()
     const { timeout } = spec.definition
-    try {
-      return await link.request(
+    const ask = () =>
+      link.request(
         permit.method,
         { name: permit.original, arguments: permit.arguments },
         { ...options, timeoutMs: timeout.call, maximumMs: timeout.maximum, meta: permit.meta },
       )
+    try {
+      return await ask().catch((error: unknown) => {
+        if (permit.risk !== 'read' || toGatewayError(error).details.dropped !== true) throw error
+        options.onResent?.() // once more, because it only reads
+        return ask()
+      })
     } catch (error) {
       const failure = toGatewayError(error)
       if (isGone(failure)) connection.suspect(link, failure)

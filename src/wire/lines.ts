@@ -10,7 +10,10 @@ const newline = 0x0a
 export function createLineReader(parts: {
   maxBytes: number
   onLine(line: Buffer): void
-  onLongLine(line: LongLine): void
+  /** At the end of a line that was too long. */
+  onLongLine?(line: LongLine): void
+  /** At the moment when a line becomes too long; it may never end. */
+  onOverflow?(): void
 }): LineReader {
   let chunks: Buffer[] = []
   let bytes = 0
@@ -27,6 +30,7 @@ export function createLineReader(parts: {
     const whole = Buffer.concat(chunks)
     long = { head: Buffer.from(whole.subarray(0, keep)), tail: Buffer.from(whole.subarray(-keep)) }
     chunks = []
+    parts.onOverflow?.()
   }
   const end = () => {
     const line = long ? undefined : joined(chunks)
@@ -34,7 +38,7 @@ export function createLineReader(parts: {
     chunks = []
     bytes = 0
     long = undefined
-    if (tooLong) parts.onLongLine(tooLong)
+    if (tooLong) parts.onLongLine?.(tooLong)
     if (line) parts.onLine(line)
   }
   return {

@@ -42,7 +42,7 @@ export function createSseReader(parts: {
       const name = (colon === -1 ? text : text.subarray(0, colon)).toString('latin1')
       onField(name, colon === -1 ? Buffer.alloc(0) : text.subarray(text[colon + 1] === 0x20 ? colon + 2 : colon + 1))
     },
-    onLongLine: () => parts.onTooLong(),
+    onOverflow: () => parts.onTooLong(),
   })
 }
 

@@ -136,7 +136,8 @@ const forbidden: readonly { readonly what: string; readonly pattern: RegExp; rea
   { what: 'a shell', pattern: /shell:\s*true|\bexecSync\b|import \{[^}]*\bexec\b[^}]*\} from 'node:child_process'/ },
   { what: 'an ignored check', pattern: /@ts-ignore|@ts-expect-error|biome-ignore/ },
   { what: 'a bare fetch', pattern: /(?<![.\w])fetch\(/, except: ['cli/client.ts'] },
-  { what: 'an expression made from input', pattern: /new RegExp\(/ },
+  // Compiled there to see whether clients can, and never run.
+  { what: 'an expression made from input', pattern: /new RegExp\(/, except: ['catalog/patterns.ts'] },
 ]
 
 it.each(forbidden)('contains nowhere $what', async ({ pattern, except = [] }) => {

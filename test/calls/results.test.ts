@@ -94,12 +94,12 @@ describe('text over the limit', () => {
   })
 
   it('is never more than the limit and the mark, never cuts a character in half, and never changes what is shown', () => {
-    const pieces = fc.array(fc.string({ unit: 'grapheme', minLength: 0, maxLength: 900 }), { maxLength: 6 })
+    const pieces = fc.array(fc.string({ unit: 'grapheme', maxLength: 900, size: 'max' }), { maxLength: 4 })
     fc.assert(
       fc.property(pieces, (parts) => {
         const shown = textsOf(finish(texts(...parts)))
         const total = parts.join('').length
-        if (total <= limit) return expect(shown).toEqual(parts)
+        if (total <= limit) return void expect(shown).toEqual(parts)
         expect(shown.at(-1)).toMatch(mark)
         const kept = shown.join('').replace(mark, '')
         expect(parts.join('').startsWith(kept)).toBe(true)
@@ -107,7 +107,7 @@ describe('text over the limit', () => {
         expect(kept.length).toBeLessThanOrEqual(limit)
         expect(kept.isWellFormed()).toBe(true)
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     )
   })
 

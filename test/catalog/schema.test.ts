@@ -188,6 +188,11 @@ describe('an expression', () => {
     'a'.repeat(1001),
   ])('such as %.30s, which can take for ever, is left out', (pattern) => expect(kept(pattern)).toBe(false))
 
+  it.each(['(?i)abc', '\\A[a-z]+\\z', '[[:alpha:]]', 'a{', '\\-', '(?P<name>x)', '\\p{Greek}'])(
+    'such as %s, which only other languages know, is left out',
+    (pattern) => expect(kept(pattern)).toBe(false),
+  )
+
   it.each([
     '^[a-z0-9-]+$',
     '^\\d{4}-\\d{2}-\\d{2}$',

@@ -52,7 +52,7 @@ export async function startTestGateway(config: ConfigInput, options: TestOptions
   const folder = given ?? (await mkdtemp(join(tmpdir(), 'sallyport-test-')))
   const configFile = join(folder, 'sallyport.json')
   const write = (wanted: ConfigInput) =>
-    writeFile(configFile, JSON.stringify({ listen: { port: 0 }, ...wanted }, null, 2))
+    writeFile(configFile, `${JSON.stringify({ listen: { port: 0 }, ...wanted }, null, 2)}\n`)
   await write(config)
   const running = await startGateway({
     supervision: quickSupervision,

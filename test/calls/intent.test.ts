@@ -1,0 +1,142 @@
+import { expect, it } from 'vitest'
+import type { CallsParts } from '../../src/calls/calls.ts'
+import { changeFile, numbersUpTo, type Reader } from '../storage/support.ts'
+import { poll } from '../support/gateway.ts'
+import { buildRoad, howItWent, inTurns, type Road } from './support.ts'
+
+/** One intent in five is refused by the database, and one in fifty takes its whole transaction along. */
+const failing = `create trigger failing before insert on audit when new.kind = 'intent' begin
+  select case when abs(random()) % 50 = 0 then raise(rollback, 'no room') when abs(random()) % 5 = 0 then raise(abort, 'no') end;
+end`
+
+/** Looks into the file by itself at the very moment at which a call is handed to its server. */
+function watchSending(onSend: (intents: number) => void) {
+  return (parts: CallsParts, reader: Reader): CallsParts => ({
+    ...parts,
+    servers: {
+      send(permit, options) {
+        onSend(reader.all("select call from audit where kind = 'intent' and call = ?", permit.id).length)
+        return parts.servers.send(permit, options)
+      },
+    },
+  })
+}
+
+/** What reached the server without an intent entry that is older. */
+async function findUnrecorded({ received, reader, storage }: Road): Promise<number[]> {
+  await poll(() => storage.healthy() || undefined)
+  await storage.flush()
+  const intents = new Map(
+    reader
+      .all("select at, json_extract(body, '$.arguments.n') as n from audit where kind = 'intent'")
+      .map(({ n, at }) => [Number(n), Number(at)]),
+  )
+  const lines = await received()
+  return lines.filter(({ n, at }) => !((intents.get(n) ?? Number.POSITIVE_INFINITY) <= at)).map(({ n }) => n)
+}
+
+it('sends nothing of a writing call before its intent entry is on disk, although the store fails at random', async () => {
+  const seen: number[] = []
+  const road = await buildRoad({ around: watchSending((intents) => seen.push(intents)) })
+  changeFile(road.folder, failing)
+  const ends: string[] = []
+  await inTurns(numbersUpTo(1000), 25, async (n) => {
+    ends.push(await howItWent(road.call('write_thing', { n })))
+    await poll(() => road.storage.healthy() || undefined)
+  })
+
+  const refused = ends.filter((end) => end !== 'ok')
+  expect(refused.length).toBeGreaterThan(100)
+  expect(new Set(refused)).toEqual(new Set(['internal', 'storage-unavailable']))
+  const received = await road.received()
+  expect(received.length).toBeGreaterThan(100)
+  expect(received).toHaveLength(ends.length - refused.length)
+  expect(await findUnrecorded(road)).toEqual([])
+  expect(seen).toEqual(received.map(() => 1))
+  const open = road.reader.all("select id from calls where state = 'running'")
+  expect(open).toEqual([])
+})
+
+it('would be caught by the same look if it sent before it claimed', async () => {
+  const seen: number[] = []
+  const road = await buildRoad({
+    around(parts, reader) {
+      const watched = watchSending((intents) => seen.push(intents))(parts, reader)
+      // Reading calls do not wait for their entry: so every call is claimed like one.
+      const claim: typeof parts.storage.claim = (call) => parts.storage.claim({ ...call, risk: 'read' })
+      return { ...watched, storage: { ...parts.storage, claim } }
+    },
+  })
+  changeFile(road.folder, failing)
+  await inTurns(numbersUpTo(200), 25, (n) => howItWent(road.call('write_thing', { n })))
+  expect(seen).toContain(0)
+  expect((await findUnrecorded(road)).length).toBeGreaterThan(0)
+})
+
+it('makes no call that it cannot record, and goes on by itself when it can again', async () => {
+  const road = await buildRoad({ maxPages: 400 })
+  const filler = { text: 'x'.repeat(50_000) }
+  while ((await howItWent(road.call('write_thing', filler))) === 'ok');
+  expect(road.storage.healthy()).toBe(false)
+  const before = (await road.received()).length
+
+  const denied = road.call('no_such_tool')
+  const ends = [road.call('write_thing'), road.call('destroy_thing'), road.call('read_thing'), denied].map(howItWent)
+  expect(await Promise.all(ends)).toEqual(ends.map(() => 'storage-unavailable'))
+  expect(await road.received()).toHaveLength(before)
+
+  changeFile(road.folder, 'delete from audit', 'delete from calls')
+  await poll(() => road.storage.healthy() || undefined)
+  expect(await howItWent(road.call('write_thing', { n: 1 }))).toBe('ok')
+  expect(await howItWent(road.call('read_thing', { n: 2 }))).toBe('ok')
+})
+
+it('makes no call once the store is closed', async () => {
+  const road = await buildRoad()
+  await road.storage.close()
+  const ends = ['write_thing', 'read_thing', 'no_such_tool'].map((tool) => howItWent(road.call(tool)))
+  expect(await Promise.all(ends)).toEqual(ends.map(() => 'storage-unavailable'))
+  expect(await road.received()).toEqual([])
+})
+
+it('lets nothing be lost of calls that were still being claimed when it closed', async () => {
+  const road = await buildRoad()
+  const going = numbersUpTo(50).map((n) => howItWent(road.call('write_thing', { n })))
+  await road.calls.close(0)
+  await road.storage.close()
+  const ends = await Promise.all(going)
+  const rows = road.reader.all('select id, state from calls')
+  const outcomes = road.reader.all("select call from audit where kind = 'outcome'")
+  expect(rows).toHaveLength(ends.length)
+  expect(rows.map(({ state }) => state)).not.toContain('running')
+  expect(outcomes).toHaveLength(rows.length)
+  expect(await howItWent(road.call('write_thing'))).toBe('shutting-down')
+})
+
+it('is closed only when the last call that was being claimed has its end', async () => {
+  const gate = Promise.withResolvers<void>()
+  const order: string[] = []
+  const road = await buildRoad({
+    around(parts) {
+      const claim: typeof parts.storage.claim = async (call) => {
+        const permit = await parts.storage.claim(call)
+        await gate.promise
+        return permit
+      }
+      const finish: typeof parts.storage.finish = (call, end) => {
+        order.push(end.state)
+        parts.storage.finish(call, end)
+      }
+      return { ...parts, storage: { ...parts.storage, claim, finish } }
+    },
+  })
+  const going = howItWent(road.call('write_thing'))
+  await poll(() => road.reader.all("select id from calls where state = 'running'")[0])
+  const closed = road.calls.close(0).then(() => order.push('closed'))
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  gate.resolve()
+  await closed
+  expect(order).toEqual(['cancelled', 'closed'])
+  expect(await going).toBe('shutting-down')
+  expect(await road.received()).toEqual([])
+})
