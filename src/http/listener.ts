@@ -14,7 +14,13 @@ import { createMcp } from '../mcp/mcp.ts'
 import { createApi } from './api.ts'
 import { createHostCheck } from './hosts.ts'
 
-export type Listener = { readonly url: string; close(): Promise<void> }
+export type Listener = {
+  readonly url: string
+  /** Takes nothing new and ends what would last; requests under way still get their answers. */
+  stop(): void
+  /** Gives the last answers a moment to leave, then closes what is still open. */
+  close(): Promise<void>
+}
 
 export type ListenerParts = {
   readonly gateway: Gateway
@@ -33,11 +39,18 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
   const { gateway, listen, log } = parts
   let port = listen.port
   let closing = false
+  let underWay = 0
+  const closed = Promise.withResolvers<void>()
   const checkHost = createHostCheck(listen, () => port)
   const mcp = createMcp(parts)
   const api = createApi(gateway, () => url)
 
   const server = await createServer(listen, (request, response) => {
+    underWay += 1
+    response.on('close', () => {
+      underWay -= 1
+      closeWhenDone()
+    })
     serve(request, response).catch((error: unknown) => refuse(request, response, error))
   })
   server.headersTimeout = headersTimeoutMs
@@ -83,18 +96,29 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
     if (failure.entry.http === 401) response.setHeader('www-authenticate', 'Bearer realm="sallyport"')
     // What was not read would otherwise be taken for the next request on this connection.
     if (!request.complete) response.setHeader('connection', 'close')
-    sendJson(response, failure.entry.http, toErrorBody(failure))
+    sendJson(response, failure.entry.http, toErrorBody(failure.code === 'internal' ? defect() : failure))
+  }
+
+  /** Clients keep connections open for a next request, which there will not be. */
+  function closeWhenDone(): void {
+    if (closing && underWay === 0) server.closeAllConnections()
+  }
+
+  function stop(): void {
+    if (closing) return
+    closing = true
+    mcp.close()
+    server.close(() => closed.resolve())
+    closeWhenDone()
   }
 
   return {
     url,
+    stop,
     async close() {
-      closing = true
-      mcp.close()
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-      server.closeIdleConnections()
+      stop()
       const cancel = parts.clock.after(drainMs, () => server.closeAllConnections())
-      await closed
+      await closed.promise
       cancel()
     },
   }
@@ -147,6 +171,11 @@ function bearerOf(request: IncomingMessage): string | undefined {
     if (request.rawHeaders[index]?.toLowerCase() === 'authorization') values.push(request.rawHeaders[index + 1] ?? '')
   }
   return toBearer(values)
+}
+
+/** What is said of a defect; the log has the details. */
+function defect(): GatewayError {
+  return new GatewayError('internal', 'Something went wrong inside the gateway')
 }
 
 function sendJson(response: ServerResponse, status: number, body: object): void {

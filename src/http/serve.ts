@@ -7,7 +7,7 @@ import { systemClock } from '../lib/clock.ts'
 import { replaceFile } from '../lib/durable-file.ts'
 import { createIds } from '../lib/ids.ts'
 import { silentLog } from '../lib/log.ts'
-import { startListener } from './listener.ts'
+import { type Listener, startListener } from './listener.ts'
 
 export type ServeOptions = Omit<GatewayOptions, 'configFile'> & {
   readonly configFile?: string | undefined
@@ -33,10 +33,18 @@ export async function startGateway(options: ServeOptions): Promise<RunningGatewa
   const { file, isNew } = await configFileFor(options, dataFolder, environment)
   const gateway = await createGateway({ ...options, clock, ids, log, environment, configFile: file, dataFolder })
   const note = join(dataFolder, 'gateway.json')
+  let listener: Listener | undefined
+  /** In this order calls under way still finish, or end with an answer that says why. */
+  async function close(): Promise<void> {
+    listener?.stop()
+    await gateway.close()
+    await listener?.close()
+    await rm(note, { force: true })
+  }
   try {
     const { listen } = gateway.config.current()
     const port = options.port ?? listen.port
-    const listener = await startListener({ gateway, listen: { ...listen, port }, clock, ids, log })
+    listener = await startListener({ gateway, listen: { ...listen, port }, clock, ids, log })
     const facts = { url: listener.url, pid: process.pid, instance: gateway.instance }
     await replaceFile(note, JSON.stringify(facts))
     return {
@@ -44,14 +52,10 @@ export async function startGateway(options: ServeOptions): Promise<RunningGatewa
       mcpUrl: `${listen.publicUrl?.replace(/\/$/, '') ?? listener.url}/mcp`,
       gateway,
       firstStart: isNew,
-      async close() {
-        await listener.close()
-        await gateway.close()
-        await rm(note, { force: true })
-      },
+      close,
     }
   } catch (error) {
-    await gateway.close()
+    await close()
     throw error
   }
 }

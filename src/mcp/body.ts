@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { GatewayError } from '../contract/errors.ts'
 
-/** A bounded body. What is too large is not read to its end. */
+/** A bounded body. What is too large is not kept. */
 export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const type = request.headers['content-type'] ?? ''
-  if (!type.toLowerCase().startsWith('application/json')) {
+  if (!/^application\/json\s*(;|$)/i.test(type)) {
     throw new GatewayError('request-invalid', 'The body must be sent as `Content-Type: application/json`')
   }
   if (request.headers['content-encoding'] !== undefined) {

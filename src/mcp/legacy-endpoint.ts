@@ -1,4 +1,4 @@
-import { GatewayError, toGatewayError } from '../contract/errors.ts'
+import { GatewayError } from '../contract/errors.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { type Answer, toResultAnswer } from '../wire/answer.ts'
 import { negotiateLegacy, sessionHeader, toInitializeResult, toLegacyResult } from '../wire/legacy.ts'
@@ -42,10 +42,10 @@ export function createLegacyEndpoint(parts: { gateway: Gateway; sessions: McpSes
       const answered = await work(request, session, id, method)
       request.reply.answer(toMessage(id, answered.kind, toLegacyResult(answered)))
     } catch (error) {
-      const failure = toGatewayError(error)
+      if (!(error instanceof GatewayError)) throw error
       // Who took a request back does not want to hear of it again.
-      if (failure.code === 'call-cancelled') return request.reply.nothing()
-      request.reply.answer(toErrorMessage(id, failure))
+      if (error.code === 'call-cancelled') return request.reply.nothing()
+      request.reply.answer(toErrorMessage(id, error))
     }
   }
 
@@ -55,9 +55,11 @@ export function createLegacyEndpoint(parts: { gateway: Gateway; sessions: McpSes
     if (method === 'tools/list') return listTools(gateway.catalog.view(principal, selector), params)
     if (method !== 'tools/call')
       throw new GatewayError('method-not-found', `${method.slice(0, 100)} is not offered here`)
-    if (session.inFlight.has(id)) throw new GatewayError('request-invalid', 'A request with this id is still under way')
+    const key = toIdKey(JSON.parse(id))
+    if (session.inFlight.has(key))
+      throw new GatewayError('request-invalid', 'A request with this id is still under way')
     const controller = new AbortController()
-    session.inFlight.set(id, controller)
+    session.inFlight.set(key, controller)
     try {
       const { notify } = request.reply
       return await callTool(gateway, { principal, selector }, readToolCall(params), {
@@ -65,14 +67,19 @@ export function createLegacyEndpoint(parts: { gateway: Gateway; sessions: McpSes
         notify,
       })
     } finally {
-      session.inFlight.delete(id)
+      session.inFlight.delete(key)
     }
   }
 
   /** Some clients cancel what has long been answered: that is nobody's business any more. */
   function cancel({ params }: McpRequest, session: McpSession): void {
-    session.inFlight.get(JSON.stringify(params.requestId ?? null))?.abort()
+    session.inFlight.get(toIdKey(params.requestId))?.abort()
   }
 
   return { handle }
+}
+
+/** One id can be written in several ways, `"\\u0061"` and `"a"`, and a client may name its call in another one. */
+function toIdKey(id: unknown): string {
+  return JSON.stringify(id ?? null)
 }

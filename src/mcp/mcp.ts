@@ -7,6 +7,7 @@ import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import { isObject, JsonError, parseJson } from '../lib/json.ts'
+import type { Log } from '../lib/log.ts'
 import { type Envelope, readEnvelope } from '../wire/envelope.ts'
 import { legacyRevisions, sessionHeader, versionHeader } from '../wire/legacy.ts'
 import { isModernRequest } from '../wire/modern.ts'
@@ -19,7 +20,7 @@ import type { McpRequest } from './request.ts'
 import { toErrorMessage } from './rpc-error.ts'
 import { createMcpSessions } from './sessions.ts'
 
-export type McpParts = { readonly gateway: Gateway; readonly clock: Clock; readonly ids: Ids }
+export type McpParts = { readonly gateway: Gateway; readonly clock: Clock; readonly ids: Ids; readonly log: Log }
 
 /** MCP towards agents: `/mcp`, `/mcp/t/<toolset>`, `/mcp/s/<server>`. */
 export type Mcp = {
@@ -34,7 +35,7 @@ export type Mcp = {
 }
 
 export function createMcp(parts: McpParts): Mcp {
-  const { gateway, clock, ids } = parts
+  const { gateway, clock, ids, log } = parts
   const changes = createListChanges({ catalog: gateway.catalog, events: gateway.events, clock })
   const sessions = createMcpSessions({ instance: gateway.instance, clock, ids })
   const legacy = createLegacyEndpoint({ gateway, sessions, changes })
@@ -46,10 +47,10 @@ export function createMcp(parts: McpParts): Mcp {
     principal: Principal,
     selector: ViewSelector,
   ): Promise<void> {
+    const body = await readBody(http, gateway.config.current().limits.request)
     const reply = createReply(http, response, clock)
     let envelope: Envelope | undefined
     try {
-      const body = await readBody(http, gateway.config.current().limits.request)
       envelope = readMessage(body)
       const params = paramsOf(body, envelope)
       const request: McpRequest = { principal, selector, http, response, reply, envelope, params }
@@ -57,7 +58,7 @@ export function createMcp(parts: McpParts): Mcp {
       checkVersion(http)
       await legacy.handle(request)
     } catch (error) {
-      const failure = toGatewayError(error)
+      const failure = toFailure(error)
       const id = envelope?.kind === 'request' ? envelope.id : 'null'
       reply.answer(toErrorMessage(id, failure), failure.entry.http)
     }
@@ -65,14 +66,17 @@ export function createMcp(parts: McpParts): Mcp {
 
   return {
     async handle(http, response, principal, selector) {
-      if (http.method === 'POST') return post(http, response, principal, selector)
       try {
+        if (http.method === 'POST') return await post(http, response, principal, selector)
         if (http.method === 'GET') return openStream(http, response, principal, selector)
         if (http.method === 'DELETE') return endSession(http, response, principal, selector)
         response.setHeader('allow', 'POST, GET, DELETE')
         throw new GatewayError('request-invalid', 'Only POST, GET and DELETE are answered here')
       } catch (error) {
-        const failure = toGatewayError(error)
+        const failure = toFailure(error)
+        if (response.destroyed) return
+        // What was not read would otherwise be read to its end, however long it is.
+        if (!http.complete) response.setHeader('connection', 'close')
         const status = response.hasHeader('allow') ? 405 : failure.entry.http
         response.writeHead(status, { 'content-type': 'application/json' }).end(toErrorMessage('null', failure))
       }
@@ -96,6 +100,7 @@ export function createMcp(parts: McpParts): Mcp {
       response.setHeader('allow', 'POST')
       throw new GatewayError('request-invalid', 'A stream needs a session and `Accept: text/event-stream`')
     }
+    checkVersion(http)
     sessions.get(id, principal, selector).openStream(response)
   }
 
@@ -107,8 +112,15 @@ export function createMcp(parts: McpParts): Mcp {
   ): void {
     const id = http.headers[sessionHeader]
     if (typeof id !== 'string') throw new GatewayError('request-invalid', 'Which session? Mcp-Session-Id is missing')
+    checkVersion(http)
     sessions.end(sessions.get(id, principal, selector))
     response.writeHead(204).end()
+  }
+
+  function toFailure(error: unknown): GatewayError {
+    const failure = toGatewayError(error)
+    if (failure.code === 'internal') log.error({ error: failure.message, stack: failure.stack }, 'a request broke')
+    return failure
   }
 }
 
@@ -121,7 +133,16 @@ function readMessage(body: Buffer): Envelope {
     const message = batch
       ? 'Batches are not taken: send one message at a time'
       : `The body is not a JSON-RPC message: ${error.message}`
-    throw new GatewayError('request-invalid', message, batch ? {} : { parse: true })
+    throw new GatewayError('request-invalid', message, isJson(body) ? {} : { parse: true })
+  }
+}
+
+function isJson(body: Buffer): boolean {
+  try {
+    parseJson(body)
+    return true
+  } catch (error) {
+    return error instanceof JsonError && error.fault === 'too-deep'
   }
 }
 

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { GatewayError, toGatewayError } from '../contract/errors.ts'
+import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -33,9 +33,9 @@ export function createModernEndpoint(parts: { gateway: Gateway; changes: ListCha
     try {
       reply.answer(toMessage(envelope.id, ...(await work(request, envelope.method))))
     } catch (error) {
-      const failure = toGatewayError(error)
-      if (failure.code === 'call-cancelled') return reply.nothing()
-      reply.answer(toErrorMessage(envelope.id, failure), failure.code === 'method-not-found' ? 404 : 200)
+      if (!(error instanceof GatewayError)) throw error
+      if (error.code === 'call-cancelled') return reply.nothing()
+      reply.answer(toErrorMessage(envelope.id, error), error.code === 'method-not-found' ? 404 : 200)
     }
   }
 

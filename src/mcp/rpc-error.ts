@@ -3,12 +3,12 @@ import { toMessage } from '../wire/splice.ts'
 
 const parseError = -32700
 
-/** A JSON-RPC error with the code, the hint and the facts that belong to it. `id` is raw JSON. */
+/** A JSON-RPC error with its code, hint and facts; of a defect only the log tells more. `id` is raw JSON. */
 export function toErrorMessage(id: string, error: GatewayError): Buffer {
   const { sent: _sent, parse, ...facts } = error.details
   const body = {
     code: parse === true ? parseError : error.entry.rpc,
-    message: error.message,
+    message: error.code === 'internal' ? 'Something went wrong inside the gateway' : error.message,
     data: { code: error.code, hint: error.entry.hint, ...facts },
   }
   return toMessage(id, 'error', Buffer.from(JSON.stringify(body)))

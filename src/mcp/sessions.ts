@@ -13,7 +13,7 @@ export type McpSession = {
   readonly principal: Principal
   readonly selector: ViewSelector
   readonly revision: string
-  /** Calls under way, by the raw id that the client gave them. */
+  /** Calls under way, by the id that the client gave them, as JSON. */
   readonly inFlight: Map<string, AbortController>
   /** Sends on the standing stream, or keeps it until there is one. */
   notify(method: string): void
@@ -35,7 +35,12 @@ const maxPerPrincipal = 2000
 const idleMs = 3_600_000
 const maxUnread = 1024 * 1024
 
-type Held = McpSession & { readonly end: () => void; lastSeen(): number; readonly key: PrincipalKey }
+type Held = McpSession & {
+  readonly key: PrincipalKey
+  lastSeen(): number
+  /** Tells its client nothing more; its calls go on. */
+  hangUp(): void
+}
 
 export function createMcpSessions(parts: { instance: string; clock: Clock; ids: Ids }): McpSessions {
   const { clock } = parts
@@ -50,7 +55,9 @@ export function createMcpSessions(parts: { instance: string; clock: Clock; ids: 
   }
 
   function drop(session: Held): void {
-    if (sessions.delete(session.id)) session.end()
+    if (!sessions.delete(session.id)) return
+    session.hangUp()
+    for (const controller of session.inFlight.values()) controller.abort()
   }
 
   function makeRoom(key: PrincipalKey): void {
@@ -83,7 +90,9 @@ export function createMcpSessions(parts: { instance: string; clock: Clock; ids: 
     count: () => sessions.size,
     close() {
       cancelSweep()
-      for (const session of sessions.values()) drop(session)
+      // Calls under way are not taken back with their sessions: whoever stops the gateway lets them finish or ends them.
+      for (const session of sessions.values()) session.hangUp()
+      sessions.clear()
     },
   }
 }
@@ -142,10 +151,9 @@ function createSession(parts: SessionParts): Held {
       seen = clock.monotonic()
     },
     lastSeen: () => seen,
-    end() {
+    hangUp() {
       parts.onEnd()
       stream?.end()
-      for (const controller of inFlight.values()) controller.abort()
     },
   }
 }

@@ -72,7 +72,14 @@ async function resolve(host: string): Promise<string[]> {
 export function isAllowed(address: string, allow: readonly string[]): boolean {
   const parsed = ipaddr.process(address)
   if (allow.some((entry) => inNetwork(parsed, entry))) return true
-  return parsed.range() === 'unicast' && !metadataAddresses.has(parsed.toString())
+  return parsed.range() === 'unicast' && isGlobal(parsed) && !metadataAddresses.has(parsed.toString())
+}
+
+/** Of IPv6 only this part is given out to the world; outside of it, old forms still hold addresses of IPv4. */
+const globalNetwork = '2000::/3'
+
+function isGlobal(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+  return address.kind() === 'ipv4' || inNetwork(address, globalNetwork)
 }
 
 function inNetwork(address: ipaddr.IPv4 | ipaddr.IPv6, entry: string): boolean {

@@ -36,7 +36,7 @@ export type Link = {
 }
 
 export type LinkRequestOptions = RequestOptions & {
-  /** The request was refused with a lost session, and sent once more in a new one. */
+  /** The request is sent once more: its session was lost. */
   readonly onResent?: (() => void) | undefined
 }
 

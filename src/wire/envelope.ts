@@ -45,13 +45,23 @@ function isVersion(bytes: Buffer, { start, end }: Span): boolean {
 }
 
 function toCall(bytes: Buffer, method: Span, id: string | undefined, params: Span | undefined): Envelope {
-  const name: unknown = JSON.parse(bytes.toString('utf8', method.start, method.end))
+  const name = parsed(bytes.toString('utf8', method.start, method.end))
   if (typeof name !== 'string') throw new JsonError('invalid', 'The method must be text')
   if (id === undefined) return { kind: 'notification', method: name, params }
-  if (!isUsableId(id)) throw new JsonError('invalid', 'The id must be text or a number')
+  // It is written into the answer as it came: what only looks like text would break the answer.
+  if (!isUsableId(parsed(id))) throw new JsonError('invalid', 'The id must be text or a number')
   return { kind: 'request', id, method: name, params }
 }
 
-function isUsableId(id: string): boolean {
-  return id.startsWith('"') || /^-?\d/.test(id)
+function isUsableId(id: unknown): boolean {
+  return typeof id === 'string' || typeof id === 'number'
+}
+
+/** Undefined for what a scan lets pass and a parser does not, such as text with a bare line feed. */
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return undefined
+  }
 }

@@ -140,3 +140,17 @@ it('is closed only when the last call that was being claimed has its end', async
   expect(await going).toBe('shutting-down')
   expect(await road.received()).toEqual([])
 })
+
+it('denies every call while the rules cannot be asked, and sends nothing', async () => {
+  const road = await buildRoad({
+    around(parts) {
+      const effective: typeof parts.config.effective = () => {
+        throw new Error('The rules are gone')
+      }
+      return { ...parts, config: { ...parts.config, effective } }
+    },
+  })
+  const ends = ['read_thing', 'write_thing', 'destroy_thing'].map((tool) => howItWent(road.call(tool)))
+  expect(await Promise.all(ends)).toEqual(['call-denied', 'call-denied', 'call-denied'])
+  expect(await road.received()).toEqual([])
+})

@@ -4,7 +4,7 @@ import { howItWent } from '../../calls/support.ts'
 import { readRecord, stdioFixture } from '../../fixtures/fixtures.ts'
 import { numbersUpTo, readerOf, temporaryFolder } from '../../storage/support.ts'
 import { poll, startTestGateway, type TestGateway } from '../../support/gateway.ts'
-import { call, recordingServer } from './support.ts'
+import { call, recordingServer, textOf } from './support.ts'
 
 type Way = { ends: readonly string[]; ask(gateway: TestGateway, n: number): ReturnType<typeof call> }
 
@@ -137,4 +137,29 @@ it('says ok of a call that its server made, although the answer was too large to
   const outcome = await call(gateway, 'files_big', { given: { bytes: 100_000 } })
   expect(outcome).toMatchObject({ kind: 'answered', call: { state: 'ok' } })
   if (outcome.kind === 'answered') expect(outcome.answer.bytes.length).toBeLessThan(2000)
+})
+
+it('notes that a server answered a call which had been taken back', async () => {
+  const late = stdioFixture('hostile', ['answer-after-cancel'])
+  await using gateway = await startTestGateway({ servers: { late }, rules: [{ action: 'allow' }] })
+  const controller = new AbortController()
+  const asked = call(gateway, 'late_trigger_write', { signal: controller.signal })
+  await poll(async () => (await gateway.gateway.calls.list({ limit: 1, state: 'running' })).items[0])
+  controller.abort()
+  const { call: ended } = await asked
+  expect(ended).toMatchObject({ state: 'cancelled' })
+  expect(await poll(async () => (await gateway.gateway.findCall(ended.id))?.late)).toBe(true)
+  const { items } = await gateway.gateway.audit.list({ limit: 10, call: ended.id })
+  expect(items.map(({ kind }) => kind)).toEqual(['outcome', 'intent'])
+})
+
+it('hands on and records arguments as they are, also those called like parts of every object', async () => {
+  const { server } = recordingServer()
+  await using gateway = await startTestGateway({ servers: { files: server }, rules: [{ action: 'allow' }] })
+  const text = '{"__proto__":{"polluted":true},"constructor":{"prototype":1},"a":"\\u0000\\n漢字"}'
+  const outcome = await call(gateway, 'files_write_thing', { given: JSON.parse(text) })
+  expect(JSON.stringify(JSON.parse(textOf(outcome)))).toBe(JSON.stringify(JSON.parse(text)))
+  const found = await gateway.gateway.findCall(outcome.call.id)
+  expect(JSON.stringify(found?.arguments)).toBe(JSON.stringify(JSON.parse(text)))
+  expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false)
 })

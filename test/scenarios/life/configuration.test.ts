@@ -117,9 +117,9 @@ it('applies a changed rule to the very next call', async () => {
   const servers = { files: files.server }
   await using gateway = await startTestGateway({ servers, rules: [{ action: 'allow' }] })
   expect(await call(gateway, 'files_write_thing')).toMatchObject({ kind: 'answered' })
-  await gateway.writeConfig({ servers, rules: [{ action: 'deny' }] })
   const applied = Promise.withResolvers<void>()
   gateway.gateway.events.on('config-changed', () => applied.resolve())
+  await gateway.writeConfig({ servers, rules: [{ action: 'deny' }] })
   await applied.promise
   expect(await call(gateway, 'files_write_thing')).toMatchObject({ error: { code: 'call-denied' } })
   expect(await call(gateway, 'files_read_thing')).toMatchObject({ error: { code: 'call-denied' } })

@@ -53,7 +53,10 @@ describe('the three kinds of addresses', () => {
     const two = recordingAt(folder.path, 'two')
     await using gateway = await startTestGateway({
       servers: { one: one.server, two: two.server },
-      toolsets: { small: { servers: ['one'], tools: ['one_echo', 'one_fail', 'two_echo'] }, wide: { tools: ['*_echo'] } },
+      toolsets: {
+        small: { servers: ['one'], tools: ['one_echo', 'one_fail', 'two_echo'] },
+        wide: { tools: ['*_echo'] },
+      },
     })
     const list = async (path: string) => namesIn((await ask(gateway, 'tools/list', {}, { path })).result)
     expect(await list('/mcp')).toEqual(expect.arrayContaining(['one_echo', 'two_echo', 'two_fail']))
@@ -283,7 +286,9 @@ describe('a long list', () => {
     const v1 = await gateway.connectV1('agent')
     const first = await v1.listTools()
     const second = await v1.listTools({ cursor: first.nextCursor })
-    expect([...namesIn(first), ...namesIn(second)]).toEqual(everything.names.slice(0, first.tools.length + second.tools.length))
+    expect([...namesIn(first), ...namesIn(second)]).toEqual(
+      everything.names.slice(0, first.tools.length + second.tools.length),
+    )
   })
 
   it('is the same each time it is asked for', async () => {

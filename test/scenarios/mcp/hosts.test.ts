@@ -193,7 +193,13 @@ describe('behind another name', () => {
     })
     const status = async (headers: Record<string, string>) =>
       (await send(named.url, { method: 'GET', path: '/livez', headers })).status
-    for (const host of ['gate.example.com', 'gate.example.com:443', 'GATE.example.com', 'gate.internal:9', 'fixed.internal:8080'])
+    for (const host of [
+      'gate.example.com',
+      'gate.example.com:443',
+      'GATE.example.com',
+      'gate.internal:9',
+      'fixed.internal:8080',
+    ])
       expect(await status({ host }), host).toBe(200)
     for (const host of ['example.com', 'evil.gate.example.com', 'fixed.internal', 'fixed.internal:9'])
       expect(await status({ host }), host).toBe(403)

@@ -268,7 +268,9 @@ describe('the standing stream', () => {
   it('tells a change of the list, also one that came before the stream was opened', async () => {
     const session = await openSession(gateway)
     await changeList(session, 'early_bird')
-    await poll(async () => namesIn((await session.request('tools/list')).result).includes('rec_early_bird') || undefined)
+    await poll(
+      async () => namesIn((await session.request('tools/list')).result).includes('rec_early_bird') || undefined,
+    )
     const stream = await openStream(gateway, session.id)
     expect(stream.status).toBe(200)
     await poll(() => changes(stream) === 1 || undefined)
@@ -363,7 +365,9 @@ it('serves a hundred sessions of one agent and of many at once', async () => {
     Array.from({ length: 100 }, (_, index) => openSession(gateway, { agent: index % 2 === 0 ? 'many' : `m-${index}` })),
   )
   expect(new Set(sessions.map(({ id }) => id)).size).toBe(100)
-  const answers = await Promise.all(sessions.map((session, index) => session.call('rec_echo', { text: `s${index}` }, 1)))
+  const answers = await Promise.all(
+    sessions.map((session, index) => session.call('rec_echo', { text: `s${index}` }, 1)),
+  )
   expect(answers.map(({ result }) => textOf(result))).toEqual(sessions.map((_, index) => `s${index}`))
   expect((await Promise.all(sessions.map((session) => session.end()))).every(({ status }) => status === 204)).toBe(true)
 })

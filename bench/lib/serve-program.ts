@@ -1,0 +1,15 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+
+const neverMs = 3_600_000
+
+/** A program of the bench: listens on a free port, says so in one line, and ends with its parent. */
+export function serveProgram(handle: (request: IncomingMessage, response: ServerResponse) => void): void {
+  // A connection that is closed for idleness between two slices would be taken for a failure of whoever reuses it.
+  const server = createServer({ keepAliveTimeout: neverMs }, handle)
+  server.listen(0, '127.0.0.1', () => {
+    const address = server.address()
+    if (address === null || typeof address === 'string') throw new Error('No port')
+    process.stdout.write(`ready http://127.0.0.1:${address.port}\n`)
+  })
+  process.stdin.on('end', () => process.exit(0)).resume()
+}

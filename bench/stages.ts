@@ -1,0 +1,90 @@
+import { fileURLToPath } from 'node:url'
+import type { Cell } from './cells.ts'
+import { startMcpHub, startMcpProxy, startSupergateway } from './targets/peers.ts'
+import { startDirect, startRawHttp, startRawPipe, startRawUndici, startSdk } from './targets/plain.ts'
+import { startSallyport } from './targets/sallyport.ts'
+import type { EchoServer, Servers, StartTarget } from './targets/target.ts'
+
+/** One that takes part in a stage: something to start, in front of some servers. */
+export type Contestant = {
+  readonly name: string
+  readonly start: StartTarget
+  readonly servers: Servers
+  /** What all its servers list together. */
+  readonly tools: number
+  readonly entries?: number
+}
+
+export type Stage = {
+  readonly name: Cell['stage']
+  /** The plain proxy that all others are compared with. */
+  readonly yardstick: string
+  readonly contestants: readonly Contestant[]
+}
+
+export const toolsOfMany = 1000
+const stdioScript = fileURLToPath(new URL('servers/echo-stdio.ts', import.meta.url))
+
+/** Everybody stands in front of the same servers; `echo` is the address of those that speak HTTP. */
+export function toStages(echo: string): readonly Stage[] {
+  const json = server('json', `${echo}/json`)
+  const many = server('many', `${echo}/many`)
+  const stdio: EchoServer = { name: 'pipe', transport: 'stdio', command: process.execPath, args: [stdioScript] }
+  return [
+    { name: 'json', yardstick: 'raw-http', contestants: overHttp([json]) },
+    { name: 'sse', yardstick: 'raw-http', contestants: overHttp([server('sse', `${echo}/sse`)]) },
+    {
+      name: 'stdio',
+      yardstick: 'raw-pipe',
+      contestants: [
+        entrant('direct', startDirect, [stdio]),
+        entrant('raw-pipe', startRawPipe, [stdio]),
+        entrant('sdk', startSdk, [stdio]),
+        entrant('mcp-hub', startMcpHub, [stdio]),
+        entrant('mcp-proxy', startMcpProxy, [stdio]),
+        entrant('supergateway', startSupergateway, [stdio]),
+        entrant('sallyport', startSallyport, [stdio]),
+      ],
+    },
+    {
+      name: 'many',
+      yardstick: 'raw-http',
+      contestants: overHttp([many]).map((one) => ({ ...one, tools: toolsOfMany })),
+    },
+    {
+      name: 'flat',
+      yardstick: 'raw-http',
+      contestants: [
+        entrant('raw-http', startRawHttp, [json]),
+        entrant('sallyport', startSallyport, [json]),
+        entrant('sallyport-10-servers', startSallyport, [json, ...further(echo, 9)]),
+        entrant('sallyport-100-servers', startSallyport, [json, ...further(echo, 99)]),
+        { ...entrant('sallyport-1000-tools', startSallyport, [json, many]), tools: 2 + toolsOfMany },
+        { ...entrant('sallyport-1000000-entries', startSallyport, [json]), entries: 1_000_000 },
+      ],
+    },
+  ]
+}
+
+function overHttp(servers: Servers): Contestant[] {
+  return [
+    entrant('direct', startDirect, servers),
+    entrant('raw-http', startRawHttp, servers),
+    entrant('raw-undici', startRawUndici, servers),
+    entrant('sdk', startSdk, servers),
+    entrant('mcp-hub', startMcpHub, servers),
+    entrant('sallyport', startSallyport, servers),
+  ]
+}
+
+function entrant(name: string, start: StartTarget, servers: Servers): Contestant {
+  return { name, start, servers, tools: 2 * servers.length }
+}
+
+export function further(echo: string, count: number): EchoServer[] {
+  return Array.from({ length: count }, (_, index) => server(`json${index + 2}`, `${echo}/json/${index + 2}`))
+}
+
+function server(name: string, url: string): EchoServer {
+  return { name, transport: 'http', url }
+}

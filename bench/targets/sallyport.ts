@@ -1,0 +1,75 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { z } from 'zod'
+import { startProgram } from '../lib/program.ts'
+import { fillAudit } from './fill-audit.ts'
+import type { EchoServer, Setting, Target } from './target.ts'
+
+const bin = fileURLToPath(new URL('../../bin/sallyport.js', import.meta.url))
+const run = promisify(execFile)
+
+/** The gateway as people run it: the bundle, a token for every request, rules, and the record on disk. */
+export async function startSallyport(setting: Setting): Promise<Target> {
+  const { folder, servers, entries, profile } = setting
+  await mkdir(folder, { recursive: true })
+  const config = join(folder, 'sallyport.json')
+  const data = join(folder, 'data')
+  const tokenFile = join(folder, 'token')
+  await writeFile(config, JSON.stringify(toConfig(servers)))
+  const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`]
+  const start = () =>
+    startProgram({ args: [...profiling, bin, 'serve', '--config', config, '--data', data, '--port', '0'], cwd: folder })
+
+  let program = await start()
+  if (!existsSync(tokenFile)) await writeFile(tokenFile, await createToken(data), { mode: 0o600 })
+  const token = await readFile(tokenFile, 'utf8')
+  const url = (): string => `${program.url}/mcp`
+  if (entries !== undefined) {
+    await fillAudit({ way: toWay(url(), token), tool: `${servers[0].name}_echo`, stop: program.stop, data, entries })
+    program = await start()
+  }
+  return {
+    way: toWay(url(), token),
+    pid: program.pid,
+    toolName: (server, tool) => `${server}_${tool}`,
+    close: program.stop,
+  }
+}
+
+function toWay(url: string, token: string): Target['way'] {
+  return { kind: 'http', url, headers: { authorization: `Bearer ${token}` } }
+}
+
+function toConfig(servers: readonly EchoServer[]): object {
+  return {
+    listen: { port: 0 },
+    servers: Object.fromEntries(servers.map(({ name, ...server }) => [name, server])),
+    rules: [
+      { tools: '*_delete_*', action: 'deny' },
+      { tools: '*', risk: 'write', action: 'ask' },
+      { tools: '*_write', action: 'allow' },
+    ],
+    // Out of the way: a megabyte must pass whole, and nobody is to be slowed down on purpose.
+    limits: { result: 4_194_304, callsPerMinute: 1_000_000_000, concurrent: 100_000 },
+  }
+}
+
+const Made = z.object({ token: z.string() })
+
+async function createToken(data: string): Promise<string> {
+  const { stdout } = await run(process.execPath, [
+    bin,
+    'tokens',
+    'create',
+    '--agent',
+    'bench',
+    '--json',
+    '--data',
+    data,
+  ])
+  return Made.parse(JSON.parse(stdout)).token
+}

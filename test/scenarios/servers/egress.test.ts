@@ -1,0 +1,189 @@
+import { once } from 'node:events'
+import { createServer as createHttpServer } from 'node:http'
+import { createServer, type Server, type Socket } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { GatewayError } from '../../../src/contract/errors.ts'
+import { createGuardedConnector, isAllowed } from '../../../src/servers/egress.ts'
+import { startTestGateway } from '../../support/gateway.ts'
+
+/** Listens where the forbidden addresses lead, and counts who comes. */
+async function startCanary(): Promise<AsyncDisposable & { readonly port: number; visits(): number }> {
+  let visits = 0
+  const count = (socket: Socket) => {
+    visits += 1
+    socket.on('error', () => undefined)
+    socket.destroy()
+  }
+  const four = await listen(createServer(count), 0, '0.0.0.0')
+  const six = await listen(createServer(count), four.port, '::1')
+  return {
+    port: four.port,
+    visits: () => visits,
+    async [Symbol.asyncDispose]() {
+      four.server.close()
+      six.server.close()
+    },
+  }
+}
+
+async function listen(server: Server, port: number, host: string): Promise<{ server: Server; port: number }> {
+  server.listen(port, host)
+  await once(server, 'listening')
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('No port')
+  return { server, port: address.port }
+}
+
+/** Connects as a link would, and tells where to, or why not. */
+async function connectTo(hostname: string, port: number, allow: readonly string[] = []): Promise<string> {
+  const connect = createGuardedConnector({ privateAllowed: false, allow }, 2000)
+  const { promise, resolve } = Promise.withResolvers<string>()
+  connect({ hostname, host: hostname, protocol: 'http:', port: String(port) }, (error, socket) => {
+    if (error) return resolve(error instanceof GatewayError ? error.code : error.message)
+    resolve(socket.remoteAddress ?? 'nowhere')
+    socket.destroy()
+  })
+  return promise
+}
+
+const forbidden = [
+  '127.0.0.1',
+  '127.1',
+  '127.255.255.254',
+  '2130706433',
+  '0x7f000001',
+  '0x7f.1',
+  '0177.0.0.1',
+  '0',
+  '0.0.0.0',
+  '[::1]',
+  '::1',
+  '[::]',
+  '[::ffff:127.0.0.1]',
+  '[::ffff:7f00:1]',
+  '[::127.0.0.1]',
+  '[::7f00:1]',
+  '[64:ff9b::7f00:1]',
+  '[64:ff9b:1::7f00:1]',
+  '[2002:7f00:1::]',
+  '10.0.0.1',
+  '172.16.0.1',
+  '172.31.255.255',
+  '192.168.0.1',
+  '100.64.0.1',
+  '100.100.100.200',
+  '169.254.169.254',
+  '[::ffff:169.254.169.254]',
+  '2852039166',
+  '168.63.129.16',
+  '192.0.0.192',
+  '198.18.0.1',
+  '224.0.0.1',
+  '255.255.255.255',
+  'fe80::1',
+  '[fe80::1]',
+  '[fc00::1]',
+  '[fd00:ec2::254]',
+  '[ff02::1]',
+  'localhost',
+  'LOCALHOST',
+  'localhost.',
+]
+
+describe('an address that was not written by an administrator', () => {
+  it('never leads to a private place, in whatever form it is written', async () => {
+    await using canary = await startCanary()
+    for (const host of forbidden) expect([host, await connectTo(host, canary.port)]).toEqual([host, 'egress-denied'])
+    expect(canary.visits()).toBe(0)
+  })
+
+  it.each(forbidden.filter((host) => !host.includes(':') || host.startsWith('[')))(
+    'is no better when a URL has put %s in order',
+    async (host) => {
+      await using canary = await startCanary()
+      const { hostname } = new URL(`http://${host}/`)
+      expect(await connectTo(hostname, canary.port)).toBe('egress-denied')
+      expect(canary.visits()).toBe(0)
+    },
+  )
+
+  it.each(['8.8.8.8', '1.1.1.1', '168.63.129.17', '2606:4700::1111', '2a00:1450:4001::1'])('may be %s', (address) => {
+    expect(isAllowed(address, [])).toBe(true)
+  })
+
+  it('may be what `egress.allow` names: a network, an address, or a host', async () => {
+    await using canary = await startCanary()
+    const reached: [string, string[], string][] = [
+      ['127.0.0.1', ['127.0.0.0/8'], '127.0.0.1'],
+      ['2130706433', ['127.0.0.0/8'], '127.0.0.1'],
+      ['[::ffff:127.0.0.1]', ['127.0.0.0/8'], '127.0.0.1'],
+      ['[::1]', ['::1'], '::1'],
+      ['localhost', ['localhost'], '127.0.0.1'],
+      ['localhost.', ['local*'], '127.0.0.1'],
+    ]
+    for (const [host, allow, address] of reached) {
+      expect([host, await connectTo(host, canary.port, allow)]).toEqual([host, address])
+    }
+    const visits = canary.visits()
+    const refused: [string, string[]][] = [
+      ['127.0.0.1', ['10.0.0.0/8']],
+      ['127.0.0.1', ['localhost']],
+      ['[::1]', ['127.0.0.0/8', '127.0.0.1']],
+      ['localhost', ['example.com', '8.8.8.8', 'not/a/network']],
+    ]
+    for (const [host, allow] of refused) {
+      expect([host, await connectTo(host, canary.port, allow)]).toEqual([host, 'egress-denied'])
+    }
+    expect(canary.visits()).toBe(visits)
+  })
+
+  it('that leads nowhere is unreachable', async () => {
+    expect(await connectTo('no-such-host.invalid', 80)).toBe('connect-failed')
+  })
+})
+
+describe('an administrator’s own server', () => {
+  it('may stand in a private place', async () => {
+    await using canary = await startCanary()
+    const connect = createGuardedConnector({ privateAllowed: true, allow: [] }, 2000)
+    const { promise, resolve } = Promise.withResolvers<unknown>()
+    connect(
+      { hostname: 'localhost', host: 'localhost', protocol: 'http:', port: String(canary.port) },
+      (error, socket) => {
+        socket?.destroy()
+        resolve(error)
+      },
+    )
+    expect(await promise).toBeNull()
+    await expect.poll(canary.visits).toBe(1)
+  })
+
+  it.each([
+    'http://127.0.0.1:PORT/steal',
+    'http://localhost:PORT/steal',
+    '//127.0.0.1:PORT/steal',
+    'http://user:password@127.0.0.1:PORT/steal',
+    'https://127.0.0.1:PORT/steal',
+    'javascript:alert(1)',
+    'file:///etc/passwd',
+    'http://',
+  ])('cannot have its messages posted to %s, which is not its own address', async (endpoint) => {
+    await using canary = await startCanary()
+    const server = createHttpServer((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write(`event: endpoint\ndata: ${endpoint.replace('PORT', String(canary.port))}\n\n`)
+    })
+    const { port } = await listen(server, 0, '127.0.0.1')
+    try {
+      const definition = { transport: 'sse' as const, url: `http://127.0.0.1:${port}/sse`, headers: { secret: 'yes' } }
+      await using gateway = await startTestGateway({ servers: { old: definition } })
+      const { error, nextAttemptAt } = await gateway.reach('old', 'failed')
+      expect(error).toMatchObject({ code: 'egress-denied', class: 'config' })
+      expect(nextAttemptAt).toBeUndefined()
+      expect(canary.visits()).toBe(0)
+    } finally {
+      server.closeAllConnections()
+      server.close()
+    }
+  })
+})

@@ -1,0 +1,133 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { readRecord, startHttpFixture } from '../../fixtures/fixtures.ts'
+import { toFields, toIncoming } from '../../fixtures/lib/json-rpc.ts'
+import { poll, startTestGateway } from '../../support/gateway.ts'
+import { startRelay } from './relay.ts'
+import { call, recordOf, statesOf, temporaryFolder } from './support.ts'
+
+const rules = [{ tools: 'server_write_thing', action: 'allow' as const }]
+
+describe('a server that forgets the session', () => {
+  it('gets a new one, and the call it refused once more, noted in the record', async () => {
+    await using folder = await temporaryFolder()
+    const record = join(folder.path, 'record.jsonl')
+    await using fixture = await startHttpFixture('recording', [
+      '--http',
+      '--expire-sessions-after',
+      '2',
+      '--record',
+      record,
+    ])
+    await using relay = await startRelay(fixture.url)
+    await using gateway = await startTestGateway({ servers: { server: { transport: 'http', url: relay.url } }, rules })
+    const client = await gateway.connectV1('tester')
+    for (let nonce = 1; nonce <= 6; nonce += 1) {
+      expect((await call(client, 'server_write_thing', { nonce })).text).toBe(JSON.stringify({ nonce }))
+    }
+    const records = await recordOf(gateway.gateway, 'server_write_thing', 6)
+    expect(records.map(({ state }) => state)).toEqual(Array.from({ length: 6 }, () => 'ok'))
+    expect(records.map(({ resent = false }) => resent)).toEqual([false, false, true, false, true, false])
+    expect((await readRecord(record)).map((done) => toFields(done.arguments).nonce)).toEqual([1, 2, 3, 4, 5, 6])
+    expect(relay.requests().filter((method) => method === 'initialize')).toHaveLength(3)
+    expect(gateway.gateway.getServer('server').state).toBe('connected')
+  })
+
+  it('is asked for one new session however many calls find out, and does each of them once', async () => {
+    await using folder = await temporaryFolder()
+    const record = join(folder.path, 'record.jsonl')
+    await using fixture = await startHttpFixture('recording', [
+      '--http',
+      '--expire-sessions-after',
+      '10',
+      '--record',
+      record,
+    ])
+    await using relay = await startRelay(fixture.url)
+    await using gateway = await startTestGateway({ servers: { server: { transport: 'http', url: relay.url } }, rules })
+    const client = await gateway.connectV1('tester')
+    const nonces = Array.from({ length: 20 }, (_, index) => index)
+    const told = await Promise.all(nonces.map((nonce) => call(client, 'server_write_thing', { nonce })))
+    expect(told.map(({ text }) => text)).toEqual(nonces.map((nonce) => JSON.stringify({ nonce })))
+    expect(relay.requests().filter((method) => method === 'initialize')).toHaveLength(2)
+    const done = (await readRecord(record)).map((each) => toFields(each.arguments).nonce)
+    expect(done.toSorted((a, b) => Number(a) - Number(b))).toEqual(nonces)
+    const records = await recordOf(gateway.gateway, 'server_write_thing', 20)
+    expect(records.filter(({ resent }) => resent)).toHaveLength(10)
+  })
+
+  it('because it was started anew is met again without anybody noticing, and its changes are heard', async () => {
+    await using first = await startHttpFixture('recording', ['--http'])
+    await using second = await startHttpFixture('recording', ['--http'])
+    await using relay = await startRelay(first.url)
+    await using gateway = await startTestGateway({ servers: { server: { transport: 'http', url: relay.url } } })
+    const client = await gateway.connectV1('tester')
+    const { since } = gateway.gateway.getServer('server')
+    relay.leadTo(second.url)
+    relay.cut()
+    await poll(async () => ((await call(client, 'server_echo', { text: 'again' })).text === 'again' ? true : undefined))
+    expect(gateway.gateway.getServer('server')).toMatchObject({ state: 'connected', since })
+    await poll(async () => {
+      await call(client, 'server_change_list', { name: 'later' })
+      return (await call(client, 'server_later', { a: 1 })).text === '{"a":1}' ? true : undefined
+    })
+  })
+
+  it('and gives no new one fails the call, which was never done, and is connected anew', async () => {
+    await using server = await startForgetful()
+    await using gateway = await startTestGateway({ servers: { server: { transport: 'http', url: server.url } }, rules })
+    const client = await gateway.connectV1('tester')
+    server.forget()
+    const told = await call(client, 'server_write_thing')
+    expect(told).toMatchObject({ isError: true })
+    expect(told.code).not.toBe('call-unknown')
+    expect(await statesOf(gateway.gateway, 'server_write_thing')).toEqual(['failed'])
+    await poll(() => (gateway.gateway.getServer('server').state === 'connected' ? undefined : true))
+    expect(await call(client, 'server_write_thing')).toMatchObject({ code: 'server-unavailable' })
+    server.remember()
+    await gateway.reach('server', 'connected')
+    expect(await call(client, 'server_write_thing')).toMatchObject({ text: 'done' })
+  })
+})
+
+/** A server that, while it forgets, knows no session and makes none. */
+async function startForgetful(): Promise<AsyncDisposable & { readonly url: string; forget(): void; remember(): void }> {
+  let forgetful = false
+  const tool = { name: 'write_thing', inputSchema: { type: 'object' } }
+  const results: Record<string, unknown> = {
+    initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } },
+    'tools/list': { tools: [tool] },
+    'tools/call': { content: [{ type: 'text', text: 'done' }] },
+  }
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    const message = toIncoming(body)
+    if (message?.kind === 'notification') return response.writeHead(202).end()
+    if (message?.kind !== 'request') return response.writeHead(405).end()
+    if (forgetful) return response.writeHead(message.method === 'initialize' ? 500 : 404).end()
+    const result = results[message.method]
+    if (result === undefined) return response.writeHead(400).end()
+    response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'session' })
+    response.end(JSON.stringify({ jsonrpc: '2.0', id: message.id, result }))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  const port = typeof address === 'object' ? address?.port : 0
+  return {
+    url: `http://127.0.0.1:${port}/mcp`,
+    forget() {
+      forgetful = true
+    },
+    remember() {
+      forgetful = false
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}

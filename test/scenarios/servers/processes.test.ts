@@ -1,0 +1,188 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { childEnvironment, endOrphan, readBootId, readProcessStat } from '../../../src/servers/process.ts'
+import { fixturePath, stdioFixture } from '../../fixtures/fixtures.ts'
+import { toFields } from '../../fixtures/lib/json-rpc.ts'
+import { readLines } from '../../fixtures/lib/stdio.ts'
+import { poll, startTestGateway } from '../../support/gateway.ts'
+import { call, expectGone, inlineServer, isAlive, operator, temporaryFolder } from './support.ts'
+
+const inherited = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'LC_CTYPE', 'TZ', 'TMPDIR', 'TERM']
+
+describe('a program started for a server', () => {
+  it('gets a minimal environment, what its server names, and the mark of its gateway', async () => {
+    process.env.GATEWAY_CANARY = 'must not be seen'
+    process.env.SALLYPORT_CANARY = 'must not be seen'
+    try {
+      await using folder = await temporaryFolder()
+      const own = { ...stdioFixture('recording'), cwd: folder.path, env: { OWN: 'yes', LANG: 'own' } }
+      await using gateway = await startTestGateway({ servers: { own } })
+      const client = await gateway.connectV1('tester')
+      const told = toFields(JSON.parse((await call(client, 'own_environment')).text))
+      const environment = toFields(told.env)
+      const strangers = Object.keys(environment).filter(
+        (name) => ![...inherited, 'OWN', 'SALLYPORT_INSTANCE'].includes(name),
+      )
+      expect(strangers).toEqual([])
+      expect(environment).toMatchObject({ OWN: 'yes', LANG: 'own', SALLYPORT_INSTANCE: gateway.gateway.instance })
+      expect(JSON.stringify(told)).not.toContain('must not be seen')
+      expect(told.cwd).toBe(folder.path)
+    } finally {
+      delete process.env.GATEWAY_CANARY
+      delete process.env.SALLYPORT_CANARY
+    }
+  })
+
+  it('cannot be given the mark of another gateway', () => {
+    const environment = childEnvironment({ SALLYPORT_INSTANCE: 'forged' }, 'mine', { PATH: '/bin', SECRET: 'x' })
+    expect(environment).toEqual({ PATH: '/bin', SALLYPORT_INSTANCE: 'mine' })
+  })
+
+  it('inherits none of the gateway’s open files', async () => {
+    const files = inlineServer(`
+      const { readdirSync, readlinkSync } = require('node:fs')
+      const look = (fd) => { try { return readlinkSync('/proc/self/fd/' + fd) } catch { return 'gone' } }
+      function handle({ id, method }) {
+        if (method === 'initialize') say({ id, result: greeting })
+        else if (method === 'tools/list') say({ id, result: { tools: [tool('files')] } })
+        else if (id) say({ id, result: text(JSON.stringify(readdirSync('/proc/self/fd').map(look))) })
+      }
+    `)
+    await using gateway = await startTestGateway({ servers: { files } })
+    const client = await gateway.connectV1('tester')
+    const open: string[] = JSON.parse((await call(client, 'files_files')).text)
+    expect(open.length).toBeGreaterThan(2)
+    expect(open.filter((target) => target.includes(gateway.folder) || target.includes('.sqlite'))).toEqual([])
+  })
+
+  it('leads a process group of its own, which ends with the gateway', async () => {
+    const gateway = await startTestGateway({
+      servers: { one: stdioFixture('recording'), two: stdioFixture('recording') },
+    })
+    const pids = await markedWith(gateway.gateway.instance)
+    expect(pids).toHaveLength(2)
+    for (const pid of pids) expect((await readProcessStat(pid))?.group).toBe(pid)
+    await gateway.close()
+    await expectGone(...pids)
+  })
+
+  it('ends when its server is removed or replaced, and no other does', async () => {
+    await using gateway = await startTestGateway({
+      servers: { first: stdioFixture('recording'), second: stdioFixture('recording') },
+    })
+    const before = await markedWith(gateway.gateway.instance)
+    await gateway.gateway.removeServer(operator, 'first')
+    const [kept = 0, ...others] = await poll(async () => {
+      const left = await markedWith(gateway.gateway.instance)
+      return left.length === 1 ? left : undefined
+    })
+    expect(others).toEqual([])
+    expect(before).toContain(kept)
+    await gateway.writeConfig({ servers: { second: { ...stdioFixture('recording'), env: { CHANGED: 'yes' } } } })
+    await expectGone(kept)
+    await gateway.reach('second', 'connected')
+    expect(await markedWith(gateway.gateway.instance)).toHaveLength(1)
+  })
+})
+
+describe('a gateway that was killed with -9', () => {
+  it('has what it left behind ended by the next start, and nothing that merely looks like it', async () => {
+    await using folder = await temporaryFolder()
+    const config = {
+      servers: {
+        leader: stdioFixture('hostile', ['exit-on-stdin-close-ignored']),
+        family: stdioFixture('hostile', ['grandchildren']),
+      },
+    }
+    await writeFile(join(folder.path, 'sallyport.json'), JSON.stringify({ listen: { port: 0 }, ...config }))
+    const { child, instance } = await startProcess(folder.path)
+    const started = await poll(async () => {
+      const found = await markedWith(instance)
+      return found.length === 3 ? found : undefined
+    })
+    const lookalikes = [undefined, 'inst_of_somebody_else'].map(startLookalike)
+    try {
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+      const left = await poll(async () => {
+        const found = await markedWith(instance)
+        return found.length < started.length ? found : undefined
+      })
+      // The one that ignores the end of its input, and the grandchild whose parent is gone.
+      expect(left).toHaveLength(2)
+      await using gateway = await startTestGateway({ servers: {} }, { folder: folder.path })
+      await expectGone(...started)
+      expect(gateway.gateway.instance).not.toBe(instance)
+      for (const { pid = 0 } of lookalikes) expect(await isAlive(pid)).toBe(true)
+    } finally {
+      for (const lookalike of lookalikes) lookalike.kill('SIGKILL')
+      child.kill('SIGKILL')
+    }
+  })
+
+  it('has a process ended only if boot, start time and mark all agree', async () => {
+    const bootId = await readBootId()
+    const marked = startLookalike('inst_dead')
+    try {
+      await poll(async () => ((await markedWith('inst_dead')).includes(marked.pid ?? 0) ? true : undefined))
+      const pid = marked.pid ?? 0
+      const startTime = (await readProcessStat(pid))?.startTime ?? ''
+      const right = { pid, bootId, startTime, instance: 'inst_dead' }
+      for (const wrong of [
+        { ...right, bootId: 'another-boot' },
+        { ...right, startTime: String(Number(startTime) - 1) },
+        { ...right, instance: 'inst_other' },
+        { ...right, instance: 'inst_dea' },
+        { ...right, instance: '' },
+        { ...right, pid: process.pid },
+      ]) {
+        expect(await endOrphan(wrong, systemClock)).toBe(false)
+        expect(await isAlive(pid)).toBe(true)
+      }
+      expect(await endOrphan(right, systemClock)).toBe(true)
+      await expectGone(pid)
+      expect(await endOrphan(right, systemClock)).toBe(false)
+    } finally {
+      marked.kill('SIGKILL')
+    }
+  })
+})
+
+/** The same program as a server's, started by somebody else. */
+function startLookalike(instance: string | undefined): ChildProcess {
+  const { SALLYPORT_INSTANCE: _own, ...environment } = process.env
+  return spawn(process.execPath, [fixturePath('hostile'), 'exit-on-stdin-close-ignored'], {
+    detached: true,
+    stdio: ['ignore', 'ignore', 'ignore'],
+    env: { ...environment, ...(instance && { SALLYPORT_INSTANCE: instance }) },
+  })
+}
+
+async function startProcess(folder: string): Promise<{ child: ChildProcess; instance: string }> {
+  const program = join(import.meta.dirname, 'gateway-process.ts')
+  const child = spawn(process.execPath, [program, join(folder, 'sallyport.json'), join(folder, 'data')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  readLines(child.stdout, (line) => {
+    if (line.startsWith('connected ')) resolve(line.slice('connected '.length))
+  })
+  child.on('exit', () => reject(new Error('The gateway ended')))
+  return { child, instance: await promise }
+}
+
+/** Living processes whose environment has an instance's mark. */
+async function markedWith(instance: string): Promise<number[]> {
+  const found: number[] = []
+  for (const entry of await readdir('/proc')) {
+    if (!/^\d+$/.test(entry)) continue
+    const environment = await readFile(`/proc/${entry}/environ`, 'utf8').catch(() => '')
+    if (!environment.split('\0').includes(`SALLYPORT_INSTANCE=${instance}`)) continue
+    if (await isAlive(Number(entry))) found.push(Number(entry))
+  }
+  return found
+}

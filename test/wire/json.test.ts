@@ -1,0 +1,172 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type Depth, JsonError, maxDepth, parseJson, scanArray, scanObject } from '../../src/lib/json.ts'
+
+const spaces = fc.constantFrom('', ' ', '\n', '\t \r\n')
+/** The same value with blanks where JSON permits them, which `JSON.stringify` never writes by itself. */
+const spacedJson = fc
+  .tuple(fc.jsonValue({ noUnicodeString: false }), fc.constantFrom(0, 1, 4), spaces)
+  .map(([value, indent, blank]) => `${blank}${JSON.stringify(value, null, indent)}${blank}`)
+const longText = fc.string({ minLength: 40, maxLength: 400, unit: 'binary' })
+
+describe('parseJson', () => {
+  it('builds what JSON.parse builds', () => {
+    fc.assert(
+      fc.property(spacedJson, (text) => {
+        expect(parseJson(text)).toEqual(JSON.parse(text))
+        expect(parseJson(Buffer.from(text))).toEqual(JSON.parse(Buffer.from(text).toString()))
+      }),
+    )
+  })
+
+  it('refuses what JSON.parse refuses, wherever a byte was added, changed or taken away', () => {
+    const mutation = fc.record({
+      text: fc.oneof(
+        spacedJson,
+        longText.map((text) => JSON.stringify({ [text]: [text] })),
+      ),
+      at: fc.nat(),
+      cut: fc.nat(2),
+      insert: fc.oneof(
+        fc.constantFrom('"', '\\', '{', '}', '[', ']', ',', ':', '\n', '\u0001', '0', '-', 'e', 'u', ' '),
+        fc.string(),
+      ),
+    })
+    fc.assert(
+      fc.property(mutation, ({ text, at, cut, insert }) => {
+        const from = text.length === 0 ? 0 : at % text.length
+        const changed = text.slice(0, from) + insert + text.slice(from + cut)
+        expect(accepts(parseJson, changed)).toBe(accepts(JSON.parse, changed))
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('takes __proto__ for an ordinary key', () => {
+    const parsed = parseJson('{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}')
+    expect(Object.keys(parsed ?? {})).toEqual(['__proto__', 'constructor'])
+    expect('polluted' in {}).toBe(false)
+  })
+
+  it.each([
+    '',
+    ' ',
+    '\ufeff{}',
+    'nul',
+    'NaN',
+    '01',
+    '1.',
+    '+1',
+    "{'a':1}",
+    '{"a":1,}',
+    '[1,]',
+    '{} {}',
+    '"a',
+    '"\\x41"',
+  ])('refuses %j', (text) => {
+    expect(() => parseJson(text)).toThrow(JsonError)
+  })
+
+  it('refuses what is nested deeper than others could cope with, and nothing less deep', () => {
+    const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
+    expect(() => parseJson(nested(maxDepth))).not.toThrow()
+    expect(faultOf(() => parseJson(nested(maxDepth + 2)))).toBe('too-deep')
+    expect(faultOf(() => parseJson(nested(1_000_000)))).toBe('too-deep')
+    expect(faultOf(() => parseJson('{"a":'.repeat(1_000_000)))).toBe('too-deep')
+  })
+})
+
+describe('scanObject', () => {
+  it('finds each member where it stands, in the order in which they stand', () => {
+    const object = fc.dictionary(fc.oneof(fc.string(), longText), fc.jsonValue())
+    fc.assert(
+      fc.property(object, fc.constantFrom(0, 2), (value, indent) => {
+        const bytes = Buffer.from(JSON.stringify(value, null, indent))
+        const members = scanObject(bytes)
+        const whole: unknown = JSON.parse(bytes.toString())
+        const found = members.map(({ key, start, end }) => [key, JSON.parse(bytes.toString('utf8', start, end))])
+        expect(Object.fromEntries(found)).toEqual(whole)
+        for (const { keyStart } of members) expect(bytes[keyStart]).toBe(0x22)
+      }),
+    )
+  })
+
+  it('accepts a text exactly when it is the JSON of an object', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          spacedJson,
+          fc.string(),
+          fc.string().map((text) => `{"a":${text}}`),
+        ),
+        (text) => {
+          const isObjectText = accepts((candidate) => {
+            const value: unknown = JSON.parse(candidate)
+            if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypeError('no object')
+          }, text)
+          expect(accepts((candidate) => scanObject(Buffer.from(candidate)), text)).toBe(isObjectText)
+        },
+      ),
+      { numRuns: 1000 },
+    )
+  })
+
+  it('keeps doubled keys apart, for the reader to judge', () => {
+    const bytes = Buffer.from('{"id":1,"i\\u0064":2}')
+    expect(scanObject(bytes).map(({ key }) => key)).toEqual(['id', 'id'])
+  })
+
+  it('tells how deep the value is, without a stack of its own', () => {
+    const depth: Depth = { deepest: 0 }
+    scanObject(Buffer.from(`{"a":${'['.repeat(5000)}${']'.repeat(5000)},"b":[[]]}`), depth)
+    expect(depth.deepest).toBeGreaterThanOrEqual(4999)
+  })
+
+  it('reads long strings with all the quotes and backslashes that fit into them', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom('\\', '"', 'x'.repeat(50), '\u2028', 'é', '\n'), { maxLength: 200 }),
+        (parts) => {
+          const value = { before: 1, text: parts.join(''), after: 2 }
+          const bytes = Buffer.from(JSON.stringify(value))
+          const member = scanObject(bytes)[1]
+          expect(JSON.parse(bytes.toString('utf8', member?.start, member?.end))).toBe(value.text)
+          expect(scanObject(bytes)).toHaveLength(3)
+        },
+      ),
+    )
+  })
+})
+
+describe('scanArray', () => {
+  it('gives each element as its own bytes', () => {
+    fc.assert(
+      fc.property(fc.array(fc.jsonValue()), fc.constantFrom(0, 3), (value, indent) => {
+        const elements = scanArray(Buffer.from(JSON.stringify(value, null, indent)))
+        expect(elements.map((element) => JSON.parse(element.toString()))).toEqual(JSON.parse(JSON.stringify(value)))
+      }),
+    )
+  })
+
+  it.each(['', '{}', '[', '[1', '[1,]', '[,1]', '[1 2]', '[1]]', '[1]x', '["a]'])('refuses %j', (text) => {
+    expect(() => scanArray(Buffer.from(text))).toThrow(JsonError)
+  })
+})
+
+function accepts(read: (text: string) => unknown, text: string): boolean {
+  try {
+    read(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function faultOf(read: () => unknown): string | undefined {
+  try {
+    read()
+    return undefined
+  } catch (error) {
+    return error instanceof JsonError ? error.fault : 'another error'
+  }
+}
