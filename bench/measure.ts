@@ -1,5 +1,4 @@
 import { cpus, release, totalmem, type } from 'node:os'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createWorkFolder } from './lib/folders.ts'
 import { startProgram } from './lib/program.ts'

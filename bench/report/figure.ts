@@ -56,12 +56,12 @@ export function toFigure({ cells, machine, rounds }: Results): string {
   const height = top + 20
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-labelledby="title description">
   <title id="title">CPU per call, in times of a plain proxy</title>
-  <desc id="description">${escape(drawn.map(describe).join(' '))}</desc>
+  <desc id="description">${toXml(drawn.map(describe).join(' '))}</desc>
   <style>${style}
   </style>
   <rect class="page" x="0.5" y="0.5" width="${width - 1}" height="${height - 1}" rx="10"/>
   <text class="head" x="24" y="36">CPU per call, in times of a plain byte-forwarding proxy</text>
-  <text class="quiet" x="24" y="58">Less is better. Median of ${rounds} interleaved rounds, the line is the spread; ${machine.cores} cores, Node ${escape(machine.node.slice(1))}</text>
+  <text class="quiet" x="24" y="58">Less is better. Median of ${rounds} interleaved rounds, the line is the spread; ${machine.cores} cores, Node ${toXml(machine.node.slice(1))}</text>
 ${body.join('\n')}
 </svg>
 `
@@ -81,13 +81,13 @@ function toPanel(panel: { title: string; bars: readonly Bar[]; top: number; scal
   const lines = bars.map(({ name, median, min, max }, index) => {
     const y = first + index * row
     const own = name === 'sallyport'
-    return `  <text class="end${own ? ' strong' : ''}" x="${left - 10}" y="${y + 12}">${escape(name)}</text>
+    return `  <text class="end${own ? ' strong' : ''}" x="${left - 10}" y="${y + 12}">${toXml(name)}</text>
   <rect class="${own ? 'own' : 'bar'}" x="${left}" y="${y}" width="${scale(median).toFixed(1)}" height="16" rx="2"/>
   <line class="range" x1="${(left + scale(min)).toFixed(1)}" x2="${(left + scale(max)).toFixed(1)}" y1="${y + 8}" y2="${y + 8}"/>
   <text class="${own ? 'strong' : 'quiet'}" x="${(left + scale(max) + 8).toFixed(1)}" y="${y + 12}">${median.toFixed(median < 10 ? 2 : 1)}</text>`
   })
   const bottom = first + bars.length * row - 6
-  return `  <text class="strong" x="24" y="${top + 14}">${escape(title)}</text>
+  return `  <text class="strong" x="24" y="${top + 14}">${toXml(title)}</text>
 ${lines.join('\n')}
   <line class="one" x1="${one.toFixed(1)}" x2="${one.toFixed(1)}" y1="${first - 4}" y2="${bottom}"/>`
 }
@@ -96,6 +96,6 @@ function describe({ title, bars }: { title: string; bars: readonly Bar[] }): str
   return `${title}: ${bars.map(({ name, median }) => `${name} ${median.toFixed(2)}`).join(', ')}.`
 }
 
-function escape(text: string): string {
+function toXml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }
