@@ -29,6 +29,7 @@ export async function measure(options: Options, say: (line: string) => void): Pr
     const [starting, remembering] = [wants('start'), wants('memory')]
     return {
       at: new Date().toISOString(),
+      short: options.short,
       machine: describeMachine(),
       rounds,
       seconds,

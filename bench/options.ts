@@ -3,6 +3,7 @@ import { type Cell, cells, measures, shortCells } from './cells.ts'
 import { peerNames } from './targets/install-peers.ts'
 
 export type Options = {
+  readonly short: boolean
   readonly cells: readonly Cell[]
   readonly measures: readonly string[]
   readonly targets: readonly string[]
@@ -49,8 +50,10 @@ export function readOptions(args: readonly string[]): Options {
     },
   })
   const { short, peers } = values
+  if (short && values['write-docs']) throw new Error('--short measures nothing that belongs into the docs')
   const chosen = choose(values.only?.split(',') ?? [], { short, peers })
   return {
+    short,
     ...chosen,
     rounds: toNumber('rounds', values.rounds, short ? 1 : 5),
     seconds: toNumber('seconds', values.seconds, short ? 0.2 : 1.5),

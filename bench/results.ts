@@ -34,6 +34,8 @@ export type Memory = z.infer<typeof Memory>
 
 export const Results = z.object({
   at: z.string(),
+  /** Answers were checked; the times mean nothing. */
+  short: z.boolean(),
   machine: z.object({ cpu: z.string(), cores: z.int(), memoryGb: z.number(), system: z.string(), node: z.string() }),
   rounds: z.int(),
   seconds: z.number(),

@@ -22,9 +22,11 @@ export function startGenerator(): Generator {
     child ??= fork(program)
     const asked = child
     const limit = AbortSignal.timeout(limitMs)
+    const done = new AbortController()
+    const signal = AbortSignal.any([limit, done.signal])
     asked.send(job)
-    const replied = once(asked, 'message', { signal: limit })
-    const exited = once(asked, 'exit', { signal: limit })
+    const replied = once(asked, 'message', { signal })
+    const exited = once(asked, 'exit', { signal })
     replied.catch(() => {})
     exited.catch(() => {})
     try {
@@ -38,6 +40,8 @@ export function startGenerator(): Generator {
     } catch (error) {
       if (limit.aborted || asked.exitCode !== null) await close()
       throw limit.aborted ? new Error(`No answers for ${Math.round(limitMs / 1000)} s`, { cause: error }) : error
+    } finally {
+      done.abort()
     }
   }
 

@@ -1,4 +1,4 @@
-import { judge, toMs } from '../goals.ts'
+import { judge, toMs, type Verdict } from '../goals.ts'
 import type { Spread } from '../lib/statistics.ts'
 import type { CellResult, Results } from '../results.ts'
 import { toTable } from './table.ts'
@@ -17,10 +17,10 @@ const order = [
 
 /** Everything that was measured: for the terminal, and for docs/performance.md. */
 export function toReport(results: Results): string {
-  const goals = judge(results)
+  const goals = results.short ? [] : judge(results)
   const parts = [
     toConditions(results),
-    ...(goals.length === 0 ? [] : [`### Targets\n\n${toGoals(results)}`]),
+    ...(goals.length === 0 ? [] : [`### Targets\n\n${toGoals(goals)}`]),
     ...(results.cells.length === 0 ? [] : [`### Cells\n\n${results.cells.map(toCell).join('\n\n')}`]),
     ...(results.start ? [`### Start to first list\n\n${toStart(results.start)}`] : []),
     ...(results.memory ? [`### Memory\n\n${toMemory(results.memory)}`] : []),
@@ -28,21 +28,17 @@ export function toReport(results: Results): string {
   return parts.join('\n\n')
 }
 
-function toConditions({ at, machine, rounds, seconds, versions }: Results): string {
+function toConditions({ at, short, machine, rounds, seconds, versions }: Results): string {
   const peers = Object.entries(versions).map(([name, version]) => `${name} ${version}`)
   return [
     `Measured ${at.slice(0, 10)} on ${machine.cores} cores (${machine.cpu}), ${machine.memoryGb} GB, ${machine.system}, Node ${machine.node.slice(1)};`,
-    `${rounds} rounds, slices of ${seconds} s${peers.length > 0 ? `; ${peers.join(', ')}` : ''}.`,
+    `${rounds} ${rounds === 1 ? 'round' : 'rounds'}, slices of ${seconds} s${peers.length > 0 ? `; ${peers.join(', ')}` : ''}.`,
+    ...(short ? ['A short run: every answer was checked, and the times mean nothing.'] : []),
   ].join('\n')
 }
 
-function toGoals(results: Results): string {
-  const rows = judge(results).map(({ goal, wanted, found, reached }) => [
-    goal,
-    wanted,
-    found,
-    reached ? 'yes' : '**no**',
-  ])
+function toGoals(goals: readonly Verdict[]): string {
+  const rows = goals.map(({ goal, wanted, found, reached }) => [goal, wanted, found, reached ? 'yes' : '**no**'])
   return toTable(['target', 'wanted', 'measured', 'reached'], rows)
 }
 

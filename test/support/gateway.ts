@@ -38,6 +38,8 @@ export type TestGateway = AsyncDisposable & {
   fetch(agent: string, path: string, init?: RequestInit): Promise<Response>
   connectV1(agent: string, path?: string): Promise<ClientV1>
   connectV2(agent: string, options?: { path?: string; mode?: 'auto' | 'legacy' }): Promise<ClientV2>
+  /** Stops the gateway while its clients are still connected. */
+  stop(): Promise<void>
   close(): Promise<void>
 }
 
@@ -102,6 +104,7 @@ export async function startTestGateway(config: ConfigInput, options: TestOptions
       clients.push(client)
       return client
     },
+    stop: () => running.close(),
     close() {
       closing ??= close()
       return closing

@@ -138,3 +138,22 @@ it('connects a server that lacked a variable as soon as the variable is listed',
   await gateway.reach('files', 'connected')
   expect(textOf(await call(gateway, 'files_environment'))).toContain('"TOKEN":"abc"')
 })
+
+it('tells of calls in flight on a removed server how they ended: a read failed, of a write nobody knows', async () => {
+  const [reads, writes] = [recordingServer(), recordingServer()]
+  const tools = { override: { echo: { risk: 'write' as const } } }
+  await using gateway = await startTestGateway({
+    servers: { reads: reads.server, writes: { ...writes.server, tools } },
+    rules: [{ action: 'allow' }],
+  })
+  const slow = ['reads_echo', 'writes_echo'].map((name) =>
+    call(gateway, name, { given: { text: 'slow', delayMs: 60_000 } }),
+  )
+  await poll(async () => (await reads.lines()).length + (await writes.lines()).length === 2 || undefined)
+  await gateway.writeConfig({ rules: [{ action: 'allow' }] })
+  expect(await Promise.all(slow)).toMatchObject([
+    { kind: 'refused', error: { code: 'server-unavailable' }, call: { state: 'failed' } },
+    { kind: 'refused', error: { code: 'call-unknown' }, call: { state: 'unknown' } },
+  ])
+  expect(gateway.gateway.listServers()).toEqual([])
+})

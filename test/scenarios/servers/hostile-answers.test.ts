@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { readCancellations, readRecord } from '../../fixtures/fixtures.ts'
+import { fixturePath, readCancellations, readRecord } from '../../fixtures/fixtures.ts'
 import { poll } from '../../support/gateway.ts'
 import {
   call,
@@ -172,6 +172,30 @@ describe('what a server says besides', () => {
   })
 })
 
+describe('a server that never stops talking', () => {
+  it('about what nobody asked for still gets its calls answered, and delays no other', async () => {
+    await using scene = await startSceneWith(
+      inlineServer(`
+        const notice = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params: { data: 'x' } }) + '\\n'
+        const chunk = notice.repeat(500)
+        const pour = () => process.stdout.write(chunk, () => setImmediate(pour))
+        function handle({ id, method }) {
+          if (method === 'initialize') say({ id, result: greeting })
+          else if (method === 'tools/list') say({ id, result: { tools: [tool('fine')] } })
+          else if (method === 'notifications/initialized') pour()
+          else if (method === 'tools/call') say({ id, result: text('fine') })
+          else if (id) say({ id, error: { code: -32601, message: 'Method not found' } })
+        }
+      `),
+    )
+    await scene.test.reach('bad', 'connected')
+    for (let round = 0; round < 5; round += 1) {
+      expect(await call(scene.client, 'bad_fine')).toMatchObject({ text: 'fine' })
+      await scene.expectOthersWell()
+    }
+  })
+})
+
 describe('a server that greets badly', () => {
   it('by taking its time delays neither the start nor the others', async () => {
     await using scene = await startScene('slow-start', { wait: false })
@@ -180,6 +204,17 @@ describe('a server that greets badly', () => {
     await poll(() => (scene.gateway.getServer('bad').progress?.includes('starting') ? true : undefined))
     await scene.test.reach('bad', 'connected')
     expect(await call(scene.client, 'bad_ok', { text: 'at last' })).toMatchObject({ text: 'at last' })
+  })
+
+  it('may take long the first time if its command may have to download it, and says so', async () => {
+    await using folder = await temporaryFolder()
+    const npx = join(folder.path, 'npx')
+    await writeFile(npx, `#!/bin/sh\nsleep 2\nexec ${process.execPath} ${fixturePath('recording')}\n`, { mode: 0o755 })
+    const timeout = { connect: 1000, start: 30_000 }
+    await using scene = await startSceneWith({ transport: 'stdio', command: npx, timeout }, { wait: false })
+    await poll(() => (scene.gateway.getServer('bad').progress?.includes('downloading') ? true : undefined))
+    await scene.test.reach('bad', 'connected')
+    expect(scene.gateway.getServer('bad')).not.toHaveProperty('progress')
   })
 
   it.each(['bad-initialize', 'unsupported-version'] as const)('with %s is shown as failed', async (mode) => {

@@ -5,8 +5,18 @@ import { describe, expect, it } from 'vitest'
 import { readRecord, startHttpFixture } from '../../fixtures/fixtures.ts'
 import type { HttpModeName } from '../../fixtures/hostile/http-modes.ts'
 import { toFields } from '../../fixtures/lib/json-rpc.ts'
-import { poll } from '../../support/gateway.ts'
-import { call, operator, recordOf, type Scene, type SceneOptions, startSceneWith, temporaryFolder } from './support.ts'
+import { poll, startTestGateway } from '../../support/gateway.ts'
+import { type PlainAnswer, startPlainServer } from './plain-server.ts'
+import {
+  call,
+  operator,
+  recordOf,
+  type Scene,
+  type SceneOptions,
+  startSceneWith,
+  statesOf,
+  temporaryFolder,
+} from './support.ts'
 
 type Expectation = {
   readonly mode: HttpModeName
@@ -103,6 +113,47 @@ describe('a call that a server answers over HTTP', () => {
     await scene.gateway.reconnectServer(operator, 'bad')
     await scene.test.reach('bad', 'connected')
     expect(await call(scene.client, 'bad_trigger')).toMatchObject({ text: 'behaved' })
+  })
+})
+
+describe('a refusal of one call over HTTP', () => {
+  const refusals: Record<string, (id: unknown) => PlainAnswer> = {
+    forbidden: () => ({ status: 403 }),
+    spoken: (id) => ({
+      status: 400,
+      body: { jsonrpc: '2.0', error: { code: -32077, message: 'Not today', data: { why: 'closed' } }, id },
+    }),
+    about_another: () => ({ status: 400, body: { jsonrpc: '2.0', error: { code: -1, message: 'x' }, id: 987 } }),
+    unspoken: () => ({ status: 400, body: 'no JSON-RPC' }),
+    busy: () => ({ status: 503, headers: { 'retry-after': '99999' } }),
+    moved: () => ({ status: 307, headers: { location: 'http://127.0.0.1:9/elsewhere' } }),
+  }
+
+  it('is that call’s failure: the server stays connected, and the other tools work', async () => {
+    await using server = await startPlainServer([...Object.keys(refusals), 'fine'], ({ id, method, tool }) => {
+      if (method !== 'tools/call') return undefined
+      return refusals[tool]?.(id) ?? { text: 'fine' }
+    })
+    await using gateway = await startTestGateway({
+      servers: { bad: { transport: 'http', url: server.url } },
+      rules: [{ action: 'allow' }],
+    })
+    const client = await gateway.connectV1('tester')
+    const { since } = await gateway.reach('bad', 'connected')
+    expect(await call(client, 'bad_forbidden')).toMatchObject({ code: 'server-auth' })
+    const { error } = await call(client, 'bad_spoken')
+    expect(error).toMatchObject({ code: -32077, data: { why: 'closed' } })
+    for (const tool of ['about_another', 'unspoken', 'moved']) {
+      expect(await call(client, `bad_${tool}`)).toMatchObject({ code: 'connect-failed' })
+    }
+    const { code, result } = await call(client, 'bad_busy')
+    expect(code).toBe('limit-exceeded')
+    expect(toFields(toFields(result._meta)['sallyport/error']).retryAfter).toBe(3600)
+    expect(await call(client, 'bad_fine')).toMatchObject({ text: 'fine' })
+    expect(gateway.gateway.getServer('bad')).toMatchObject({ state: 'connected', since })
+    for (const tool of Object.keys(refusals)) {
+      expect(await statesOf(gateway.gateway, `bad_${tool}`)).toEqual(['failed'])
+    }
   })
 })
 

@@ -34,6 +34,16 @@ describe('a list of tools', () => {
     expect(scene.gateway.getServer('bad').tools).toHaveLength(length)
   })
 
+  it('of ten thousand tools on many pages is complete, and delays nobody', async () => {
+    const many = stdioFixture('recording', ['--tools', '10000', '--page', '500'])
+    await using scene = await startSceneWith(many, { wait: false })
+    await scene.expectOthersWell()
+    await scene.test.reach('bad', 'connected')
+    expect(scene.gateway.getServer('bad')).toMatchObject({ complete: true })
+    expect(await call(scene.client, 'bad_tool_9999', { a: 1 })).toMatchObject({ text: '{"a":1}' })
+    await scene.expectOthersWell()
+  })
+
   it('with a cursor that is no text is called incomplete', async () => {
     await using scene = await startSceneWith(
       inlineServer(`

@@ -1,10 +1,9 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readRecord, startHttpFixture } from '../../fixtures/fixtures.ts'
-import { toFields, toIncoming } from '../../fixtures/lib/json-rpc.ts'
+import { toFields } from '../../fixtures/lib/json-rpc.ts'
 import { poll, startTestGateway } from '../../support/gateway.ts'
+import { startPlainServer } from './plain-server.ts'
 import { startRelay } from './relay.ts'
 import { call, recordOf, statesOf, temporaryFolder } from './support.ts'
 
@@ -75,6 +74,20 @@ describe('a server that forgets the session', () => {
     })
   })
 
+  it('and says so in words of JSON-RPC is understood all the same', async () => {
+    let forgotten = 0
+    await using server = await startPlainServer(['write_thing'], ({ id, method, session }) => {
+      if (method !== 'tools/call') return undefined
+      if (session !== 'session-1') return { text: `done in ${session}` }
+      forgotten += 1
+      return { status: 404, body: { jsonrpc: '2.0', id, error: { code: -32001, message: 'Session not found' } } }
+    })
+    await using gateway = await startTestGateway({ servers: { server: { transport: 'http', url: server.url } }, rules })
+    const client = await gateway.connectV1('tester')
+    expect(await call(client, 'server_write_thing')).toMatchObject({ text: 'done in session-2', isError: false })
+    expect(forgotten).toBe(1)
+  })
+
   it('and gives no new one fails the call, which was never done, and is connected anew', async () => {
     await using server = await startForgetful()
     await using gateway = await startTestGateway({ servers: { server: { transport: 'http', url: server.url } }, rules })
@@ -95,39 +108,17 @@ describe('a server that forgets the session', () => {
 /** A server that, while it forgets, knows no session and makes none. */
 async function startForgetful(): Promise<AsyncDisposable & { readonly url: string; forget(): void; remember(): void }> {
   let forgetful = false
-  const tool = { name: 'write_thing', inputSchema: { type: 'object' } }
-  const results: Record<string, unknown> = {
-    initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } },
-    'tools/list': { tools: [tool] },
-    'tools/call': { content: [{ type: 'text', text: 'done' }] },
-  }
-  const server = createServer(async (request, response) => {
-    let body = ''
-    for await (const chunk of request) body += chunk
-    const message = toIncoming(body)
-    if (message?.kind === 'notification') return response.writeHead(202).end()
-    if (message?.kind !== 'request') return response.writeHead(405).end()
-    if (forgetful) return response.writeHead(message.method === 'initialize' ? 500 : 404).end()
-    const result = results[message.method]
-    if (result === undefined) return response.writeHead(400).end()
-    response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'session' })
-    response.end(JSON.stringify({ jsonrpc: '2.0', id: message.id, result }))
+  const server = await startPlainServer(['write_thing'], ({ method }) => {
+    if (forgetful) return { status: method === 'initialize' ? 500 : 404 }
+    return method === 'tools/call' ? { text: 'done' } : undefined
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  const port = typeof address === 'object' ? address?.port : 0
   return {
-    url: `http://127.0.0.1:${port}/mcp`,
+    ...server,
     forget() {
       forgetful = true
     },
     remember() {
       forgetful = false
-    },
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
-      server.close()
     },
   }
 }
