@@ -30,7 +30,10 @@ export const Call = z.object({
   decision: z.string().optional().describe('What decided, in words'),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
   late: z.boolean().optional().describe('The server answered after the call had ended'),
-  resent: z.boolean().optional().describe('Sent again: the session was lost, or the answer to a reading call broke off'),
+  resent: z
+    .boolean()
+    .optional()
+    .describe('Sent again: the session was lost, or the answer to a reading call broke off'),
   startedAt: z.string(),
   endedAt: z.string().optional(),
   durationMs: z.number().optional(),

@@ -57,7 +57,6 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       await Promise.allSettled([storage.close(), config.close()])
       throw error
     })
-  const { limits } = config.current()
 
   const servers = createServers({
     instance: storage.instance,
@@ -66,7 +65,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     log,
     children: storage.children,
     memory: storage.memory,
-    limits,
+    limits: () => config.current().limits,
     ...(options.supervision && { supervision: options.supervision }),
     egressAllow: () => config.current().egress.allow,
     resolve: (definition) => config.resolve(definition),

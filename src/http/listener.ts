@@ -129,7 +129,12 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => void
 async function createServer(listen: Listen, handler: Handler): Promise<Server> {
   if (!listen.tls) return createHttpServer(handler)
   const [cert, key] = await Promise.all([readPem(listen.tls.cert), readPem(listen.tls.key)])
-  return createHttpsServer({ cert, key }, handler)
+  try {
+    return createHttpsServer({ cert, key }, handler)
+  } catch (error) {
+    const message = `listen.tls: ${listen.tls.cert} and ${listen.tls.key} are not a certificate and its key in PEM`
+    throw new GatewayError('config-invalid', message, {}, { cause: error })
+  }
 }
 
 async function readPem(file: string): Promise<Buffer> {

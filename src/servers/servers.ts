@@ -61,7 +61,8 @@ export type ServersParts = {
   readonly children: ChildRecords
   readonly memory: { get(key: string): Promise<string | undefined>; set(key: string, value: string): void }
   readonly supervision?: Partial<SupervisionSettings>
-  readonly limits: { readonly message: number; readonly tools: number }
+  /** As they are configured now. */
+  limits(): { readonly message: number; readonly tools: number }
   egressAllow(): readonly string[]
   resolve(definition: ServerDefinition): ServerDefinition
   onChange(id: string): void
@@ -79,7 +80,7 @@ export function createServers(parts: ServersParts): Servers {
   const endings = new Map<string, Promise<void>>()
   const supervision = { ...defaultSupervision, ...parts.supervision }
   const client = { name: gatewayName, version: parts.version }
-  const listLimits = { pages: maxListPages, items: parts.limits.tools, bytes: maxListBytes }
+  const listLimits = () => ({ pages: maxListPages, items: parts.limits().tools, bytes: maxListBytes })
   let closed = false
 
   return { reconcile, list, find, tools, logs, send, reconnect, settled, trial, close }
@@ -116,7 +117,7 @@ export function createServers(parts: ServersParts): Servers {
       clock,
       log: parts.log,
       children: parts.children,
-      limits: { ...listLimits, message: parts.limits.message },
+      limits: { ...listLimits(), message: parts.limits().message },
       egress: { privateAllowed: true, allow: parts.egressAllow() },
       supervision,
       resolve: parts.resolve,
@@ -193,7 +194,7 @@ export function createServers(parts: ServersParts): Servers {
       egress: { privateAllowed: true, allow: parts.egressAllow() },
       logs: createRingBuffer(16 * 1024),
       children: parts.children,
-      maxMessageBytes: parts.limits.message,
+      maxMessageBytes: parts.limits().message,
       proofTimeoutMs: supervision.proofTimeoutMs,
       onToolsChanged() {},
       onClose: lost.reject,
@@ -202,7 +203,7 @@ export function createServers(parts: ServersParts): Servers {
     const link = await negotiate(linkParts, { signal, timeoutMs, remembered: undefined })
     try {
       const limits = { signal, clock, timeoutMs: definition.timeout.connect }
-      const tools = await Promise.race([readTools(link, listLimits, limits), lost.promise])
+      const tools = await Promise.race([readTools(link, listLimits(), limits), lost.promise])
       return { facts: link.facts, tools }
     } finally {
       await link.close()

@@ -59,7 +59,7 @@ export async function buildRoad({ maxPages, around = (parts) => parts }: RoadOpt
     log,
     children: storage.children,
     memory: storage.memory,
-    limits: config.current().limits,
+    limits: () => config.current().limits,
     egressAllow: () => [],
     resolve: config.resolve,
     onChange() {},

@@ -9,7 +9,8 @@ import { CallToolResultSchema, McpError } from '@modelcontextprotocol/sdk/types.
 import { expect } from 'vitest'
 import type { Call } from '../../../src/contract/call.ts'
 import type { Gateway } from '../../../src/gateway/gateway.ts'
-import { stdioFixture } from '../../fixtures/fixtures.ts'
+import { startHttpFixture, stdioFixture } from '../../fixtures/fixtures.ts'
+import type { HttpModeName } from '../../fixtures/hostile/http-modes.ts'
 import type { ModeName } from '../../fixtures/hostile/modes.ts'
 import { type Fields, isFields, toFields } from '../../fixtures/lib/json-rpc.ts'
 import { type ConfigInput, poll, quickSupervision, startTestGateway, type TestGateway } from '../../support/gateway.ts'
@@ -115,6 +116,29 @@ export async function startSceneWith(
     async [Symbol.asyncDispose]() {
       await test.close()
       await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** A gateway with a server that misbehaves over HTTP, called `bad`, and one that behaves, called `good`. */
+export async function startHttpScene(
+  mode: HttpModeName,
+  args: string[] = [],
+  options: SceneOptions = {},
+): Promise<Scene> {
+  const folder = await temporaryFolder()
+  const record = join(folder.path, 'record.jsonl')
+  const fixture = await startHttpFixture('hostile-http', [mode, '--record', record, ...args])
+  const scene = await startSceneWith(
+    { transport: 'http', url: fixture.url, timeout: options.timeout },
+    { ...options, record },
+  )
+  return {
+    ...scene,
+    async [Symbol.asyncDispose]() {
+      await scene[Symbol.asyncDispose]()
+      await fixture.stop()
+      await folder[Symbol.asyncDispose]()
     },
   }
 }
