@@ -23,13 +23,20 @@ export type RoundsParts = {
   say(line: string): void
 }
 
+/** Of warm-ups, in the first cell of a stage: processes that were just started have compiled nothing yet. */
+const coldFactor = 3
+
 /** All cells of a stage, with everybody started once: in each round a slice of every target in turn. */
 export async function runStage(stage: Stage, cells: readonly Cell[], parts: RoundsParts): Promise<CellResult[]> {
   const leftOut: LeftOut = {}
   const running = await startAll(stage, leftOut, parts)
   try {
     const results: CellResult[] = []
-    for (const cell of cells) results.push(await runCell(cell, { stage, running, leftOut: { ...leftOut } }, parts))
+    for (const [index, cell] of cells.entries()) {
+      const warmUps = index === 0 ? parts.warmUps * coldFactor : parts.warmUps
+      const field = { stage, running, leftOut: { ...leftOut } }
+      results.push(await runCell(cell, field, { ...parts, warmUps }))
+    }
     return results
   } finally {
     await Promise.all(running.map(({ target }) => target.close()))

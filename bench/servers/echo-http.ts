@@ -43,7 +43,6 @@ const joinBelow = 65_536
 function send(response: ServerResponse, pieces: Pieces): void {
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
   if (length < joinBelow) return void response.end(Buffer.concat(pieces))
-  response.cork()
   for (const piece of pieces) response.write(piece)
   response.end()
 }

@@ -8,7 +8,7 @@ export function toRelative(iso: string | undefined, now: number): string {
   if (iso === undefined) return ''
   const distance = now - Date.parse(iso)
   if (Number.isNaN(distance)) return iso
-  if (Math.abs(distance) < 5 * second) return 'just now'
+  if (Math.abs(distance) < 5 * second) return distance < 0 ? 'in a moment' : 'just now'
   const text = toCoarse(Math.abs(distance))
   return distance > 0 ? `${text} ago` : `in ${text}`
 }

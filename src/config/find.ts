@@ -33,18 +33,17 @@ listen:
 # Environment variables that \${NAME} may read in command, args, env, url and headers.
 environment: []
 
-servers:${demo === undefined ? ' {}' : toDemoEntry(demo)}
-  # A server on the network, with a token from the environment:
-  # github:
-  #   transport: http
-  #   url: https://api.githubcopilot.com/mcp/
-  #   headers: { Authorization: "Bearer \${GITHUB_TOKEN}" }
-
-# Without rules reads are allowed; writes and danger ask. The last rule that matches decides.
+# The last rule that matches decides; without rules reads are allowed, writes and danger ask. For example:
+#   - { tools: "github_*", risk: write, action: allow }
+#   - { tools: "*_delete_*", action: deny }
 rules: []
-# - { tools: "github_*", risk: write, action: allow }
-# - { tools: "*_delete_*", action: deny }
-`
+
+# A server on the network, with a token from the environment, would stand here like this:
+#   github:
+#     transport: http
+#     url: https://api.githubcopilot.com/mcp/
+#     headers: { Authorization: "Bearer \${GITHUB_TOKEN}" }
+servers:${demo === undefined ? ' {}\n' : toDemoEntry(demo)}`
 }
 
 function toDemoEntry(demo: string): string {

@@ -30,8 +30,8 @@ export type ListenerParts = {
   readonly log: Log
 }
 
-const headersTimeoutMs = 15_000
-const requestTimeoutMs = 120_000
+/** How long a client may take to say what it wants; looked at every few seconds. */
+const patience = { headersTimeout: 15_000, requestTimeout: 120_000, connectionsCheckingInterval: 5000 }
 const drainMs = 3000
 
 /** The one listening socket: who may speak at all is decided here, before any surface sees the request. */
@@ -53,8 +53,6 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
     })
     serve(request, response).catch((error: unknown) => refuse(request, response, error))
   })
-  server.headersTimeout = headersTimeoutMs
-  server.requestTimeout = requestTimeoutMs
   server.maxHeadersCount = 100
   await bind(server, listen)
   const address = server.address()
@@ -127,10 +125,10 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
 async function createServer(listen: Listen, handler: Handler): Promise<Server> {
-  if (!listen.tls) return createHttpServer(handler)
+  if (!listen.tls) return createHttpServer(patience, handler)
   const [cert, key] = await Promise.all([readPem(listen.tls.cert), readPem(listen.tls.key)])
   try {
-    return createHttpsServer({ cert, key }, handler)
+    return createHttpsServer({ ...patience, cert, key }, handler)
   } catch (error) {
     const message = `listen.tls: ${listen.tls.cert} and ${listen.tls.key} are not a certificate and its key in PEM`
     throw new GatewayError('config-invalid', message, {}, { cause: error })

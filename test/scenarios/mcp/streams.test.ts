@@ -2,7 +2,7 @@ import { type ClientRequest, type IncomingMessage, request as openRequest } from
 import { connect, type Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { readRecord, stdioFixture } from '../../fixtures/fixtures.ts'
+import { stdioFixture } from '../../fixtures/fixtures.ts'
 import { isFields, parseJson } from '../../fixtures/lib/json-rpc.ts'
 import { poll, quickSupervision, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { createMovableClock } from './clock.ts'
@@ -15,11 +15,10 @@ import {
   modernRequest,
   open,
   openSession,
-  recordingAt,
-  temporaryFolder,
+  type Reply,
   textOf,
 } from './raw.ts'
-import { startScriptedServer } from './scripted-server.ts'
+import { type ScriptedCall, startScriptedServer } from './scripted-server.ts'
 
 type Stream = {
   request: ClientRequest
@@ -114,33 +113,34 @@ describe('a subscription', () => {
 })
 
 describe('a call that takes long', () => {
-  it('keeps its connection alive with events, and answers in one of them', async () => {
-    await using folder = await temporaryFolder()
+  /** Asks, lets eleven seconds pass while the server works, then lets it answer. */
+  async function askPatiently(accept: string): Promise<Reply> {
     const clock = createMovableClock()
-    const { file, server } = recordingAt(folder.path)
-    await using gateway = await startTestGateway({ servers: { rec: server } }, { clock })
-    const session = await openSession(gateway)
-    const call = session.call('rec_echo', { text: 'at last', delayMs: 1000 })
-    await poll(async () => (await readRecord(file)).length === 1 || undefined)
+    const asked = Promise.withResolvers<ScriptedCall>()
+    await using server = await startScriptedServer((call) => asked.resolve(call))
+    await using gateway = await startTestGateway(
+      { servers: { web: { transport: 'http', url: server.url } } },
+      { clock },
+    )
+    const reply = ask(gateway, 'tools/call', { name: 'web_talk', arguments: {} }, { headers: { accept } })
+    const { id, response } = await asked.promise
     clock.advance(11_000)
-    const reply = await call
+    const result = { content: [{ type: 'text', text: 'at last' }] }
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+    return await reply
+  }
+
+  it('keeps its connection alive with events, and answers in one of them', async () => {
+    const reply = await askPatiently('application/json, text/event-stream')
     expect(reply.headers['content-type']).toBe('text/event-stream')
     expect(reply.text).toContain(': keep-alive')
     expect(textOf(reply.result)).toBe('at last')
   })
 
   it('answers a client that takes only JSON in JSON, however long it takes', async () => {
-    await using folder = await temporaryFolder()
-    const clock = createMovableClock()
-    const { file, server } = recordingAt(folder.path)
-    await using gateway = await startTestGateway({ servers: { rec: server } }, { clock })
-    const params = { name: 'rec_echo', arguments: { text: 'plain', delayMs: 1000 } }
-    const call = ask(gateway, 'tools/call', params, { headers: { accept: 'application/json' } })
-    await poll(async () => (await readRecord(file)).length === 1 || undefined)
-    clock.advance(11_000)
-    const reply = await call
+    const reply = await askPatiently('application/json')
     expect(reply.headers['content-type']).toBe('application/json')
-    expect(textOf(reply.result)).toBe('plain')
+    expect(textOf(reply.result)).toBe('at last')
   })
 })
 
