@@ -12,6 +12,8 @@ const listed = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems'])
 const named = new Set(['$defs', 'definitions', 'dependentSchemas', 'patternProperties', 'properties'])
 /** What stands in these is a value and never a schema. */
 const literal = new Set(['const', 'default', 'enum', 'example', 'examples'])
+/** Of these, clients look into the others all the same. */
+const skipped = new Set(['const', 'default', 'enum'])
 /**
  * The rest of these are addresses, by which clients would mix up the schemas of two servers, and switches such as
  * `$async`, after which a failed check becomes an error that nobody catches.
@@ -97,6 +99,7 @@ export function cleanSchema(root: JsonObject, leadsSomewhere: (reference: string
   /** Undefined for what cannot stay. */
   function cleanKeyword(keyword: string, value: JsonValue, schema: JsonObject): JsonValue | undefined {
     if (keyword === 'id' || (keyword.startsWith('$') && !keptDollars.has(keyword))) return undefined
+    if (keyword in Object.prototype) return undefined // clients look these up where they find more than they wrote
     if (keyword === '$ref') return typeof value === 'string' && leadsSomewhere(value) ? value : undefined
     if (keyword === 'nullable') return value === true && isType(schema.type ?? null) ? value : undefined
     if (keyword === 'additionalProperties' && !isWhole(schema.patternProperties)) return undefined
@@ -105,7 +108,7 @@ export function cleanSchema(root: JsonObject, leadsSomewhere: (reference: string
     if (named.has(keyword) || keyword === 'dependencies') return cleanNamed(keyword, value)
     const check = checks.get(keyword)
     if (check) return check(value) ? value : undefined
-    return isObject(value) && !literal.has(keyword) ? clean(value) : value
+    return isObject(value) && !skipped.has(keyword) ? clean(value) : value
   }
 
   function cleanOne(value: JsonValue): JsonValue | undefined {
