@@ -138,7 +138,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
 /** What gateways that were killed left behind: their calls get their end, their children theirs. */
 async function clearUp(storage: Storage, clock: Clock, log: Log): Promise<void> {
   const children = await storage.children.ofDeadInstances()
-  const endedChildren = await endOrphans(children, clock)
+  const endedChildren = await endOrphans(children, await storage.children.deadInstances(), clock)
   await storage.children.forget(children)
   const { unknownCalls } = await storage.recover()
   if (endedChildren + unknownCalls > 0)

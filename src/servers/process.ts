@@ -50,12 +50,10 @@ async function hasMarker(pid: number, instance: string): Promise<boolean> {
 
 /** Living members of a process group; zombies are dead, only nobody has asked about them yet. */
 async function groupMembers(group: number): Promise<number[]> {
-  const entries = await readdir('/proc').catch(() => [])
   const members: number[] = []
-  for (const entry of entries) {
-    if (!/^\d+$/.test(entry)) continue
-    const stat = await readProcessStat(Number(entry))
-    if (stat && stat.group === group && stat.state !== 'Z' && stat.state !== 'X') members.push(Number(entry))
+  for (const pid of await allProcesses()) {
+    const stat = await readProcessStat(pid)
+    if (stat && stat.group === group && stat.state !== 'Z' && stat.state !== 'X') members.push(pid)
   }
   return members
 }
@@ -107,4 +105,30 @@ export async function endOrphan(orphan: Orphan, clock: Clock): Promise<boolean> 
     ended = true
   }
   return ended
+}
+
+/**
+ * Ends what carries the marker of a dead instance and leads a group of its own: a child that was started in the moment
+ * before its gateway was killed, when it was not recorded yet.
+ */
+export async function endMarked(instances: readonly string[], clock: Clock): Promise<number> {
+  if (instances.length === 0) return 0
+  let ended = 0
+  for (const pid of await allProcesses()) {
+    const stat = await readProcessStat(pid)
+    if (stat?.group !== pid || stat.state === 'Z' || !(await carriesMarker(pid, instances))) continue
+    await killGroup(pid, clock)
+    ended++
+  }
+  return ended
+}
+
+async function carriesMarker(pid: number, instances: readonly string[]): Promise<boolean> {
+  const found = await Promise.all(instances.map((instance) => hasMarker(pid, instance)))
+  return found.includes(true)
+}
+
+async function allProcesses(): Promise<number[]> {
+  const entries = await readdir('/proc').catch(() => [])
+  return entries.filter((entry) => /^\d+$/.test(entry)).map(Number)
 }

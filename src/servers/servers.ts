@@ -19,7 +19,7 @@ import {
 import type { Way } from './link.ts'
 import { type RawList, readTools } from './listing.ts'
 import { negotiate } from './negotiate.ts'
-import { endOrphan, type Orphan } from './process.ts'
+import { endMarked, endOrphan, type Orphan } from './process.ts'
 import type { ChildRecords } from './stdio.ts'
 
 export type { SupervisionSettings } from './connection.ts'
@@ -223,10 +223,10 @@ export function createServers(parts: ServersParts): Servers {
   }
 }
 
-/** Ends what gateways that died left running. Returns how many process groups that were. */
-export async function endOrphans(orphans: readonly Orphan[], clock: Clock): Promise<number> {
+/** Ends what gateways that died left running, recorded or not. Returns how many process groups that were. */
+export async function endOrphans(orphans: readonly Orphan[], dead: readonly string[], clock: Clock): Promise<number> {
   const ended = await Promise.all(orphans.map((orphan) => endOrphan(orphan, clock)))
-  return ended.filter(Boolean).length
+  return ended.filter(Boolean).length + (await endMarked(dead, clock))
 }
 
 /** Nobody answers there, or not to us any more. Any other refusal is one call's failure: the others go on. */

@@ -20,6 +20,8 @@ export type ChildStore = {
   remove(pid: number): void
   ofDeadInstances(): Promise<ChildRow[]>
   forget(rows: readonly ChildRow[]): Promise<void>
+  /** Instances that ended without saying so: a child of theirs may have been started and not yet recorded. */
+  deadInstances(): Promise<string[]>
 }
 
 type ChildStoreParts = {
@@ -42,6 +44,15 @@ export function createChildStore({ database, writer, instance, bootId, now }: Ch
         .execute()
     },
     remove: (pid) => writer.keep([toStatement(ofOne(instance, pid))]),
+    async deadInstances() {
+      const rows = await database
+        .selectFrom('instances')
+        .select('id')
+        .where('id', '!=', instance)
+        .where('ended_at', 'is', null)
+        .execute()
+      return rows.map(({ id }) => id)
+    },
     async ofDeadInstances() {
       const rows = await database.selectFrom('children').selectAll().where('instance', '!=', instance).execute()
       return rows.map(toChildRow)

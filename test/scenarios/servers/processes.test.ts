@@ -124,6 +124,23 @@ describe('a gateway that was killed with -9', () => {
     }
   })
 
+  it('has a child ended too that it had started, but not recorded yet', async () => {
+    await using folder = await temporaryFolder()
+    await writeFile(join(folder.path, 'sallyport.json'), JSON.stringify({ listen: { port: 0 }, servers: {} }))
+    const { child, instance } = await startProcess(folder.path)
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    const [unrecorded, foreign] = [instance, 'instance_of_another_folder'].map(startLookalike)
+    try {
+      await using gateway = await startTestGateway({ servers: {} }, { folder: folder.path })
+      expect(gateway.gateway.instance).not.toBe(instance)
+      await expectGone(unrecorded?.pid ?? 0)
+      expect(await isAlive(foreign?.pid ?? 0)).toBe(true)
+    } finally {
+      for (const started of [unrecorded, foreign]) started?.kill('SIGKILL')
+    }
+  })
+
   it('has a process ended only if boot, start time and mark all agree', async () => {
     const bootId = await readBootId()
     const marked = startLookalike('inst_dead')
