@@ -1,5 +1,6 @@
 import { cpus, release, totalmem, type } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import type { Cell } from './cells.ts'
 import { createWorkFolder } from './lib/folders.ts'
 import { startProgram } from './lib/program.ts'
 import { startGenerator } from './load/generator.ts'
@@ -74,7 +75,9 @@ function describeMachine(): Results['machine'] {
 
 /** An estimate, in minutes, of what a run with these options takes. */
 export function estimate({ cells, measures, targets, rounds, seconds, warmUps }: Options): number {
-  const slice = seconds * 1.2 + 0.3
-  const turns = cells.length * targets.length * (rounds + warmUps)
-  return (turns * slice + measures.length * targets.length * 10) / 60
+  const taking = (cell: Cell) => (cell.stage === 'flat' ? 6 : Math.min(targets.length, cell.stage === 'stdio' ? 7 : 6))
+  const slices = cells.reduce((sum, cell) => sum + taking(cell) * (rounds + warmUps), 0)
+  const opening = 0.9 // and closing of all sessions, on both sides of a slice
+  const measuring = measures.length * targets.length * rounds * 2
+  return (slices * (seconds * 1.2 + opening) + measuring) / 60
 }

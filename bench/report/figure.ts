@@ -84,7 +84,7 @@ function toPanel(panel: { title: string; bars: readonly Bar[]; top: number; scal
     return `  <text class="end${own ? ' strong' : ''}" x="${left - 10}" y="${y + 12}">${toXml(name)}</text>
   <rect class="${own ? 'own' : 'bar'}" x="${left}" y="${y}" width="${scale(median).toFixed(1)}" height="16" rx="2"/>
   <line class="range" x1="${(left + scale(min)).toFixed(1)}" x2="${(left + scale(max)).toFixed(1)}" y1="${y + 8}" y2="${y + 8}"/>
-  <text class="${own ? 'strong' : 'quiet'}" x="${(left + scale(max) + 8).toFixed(1)}" y="${y + 12}">${median.toFixed(median < 10 ? 2 : 1)}</text>`
+  <text class="${own ? 'strong' : 'quiet'}" x="${(left + Math.max(scale(max), scale(1)) + 8).toFixed(1)}" y="${y + 12}">${median.toFixed(median < 10 ? 2 : 1)}</text>`
   })
   const bottom = first + bars.length * row - 6
   return `  <text class="strong" x="24" y="${top + 14}">${toXml(title)}</text>

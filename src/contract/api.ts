@@ -145,10 +145,10 @@ export const api = {
         method: 'POST',
         path: '/servers/{name}/validate',
         tags: ['servers'],
-        summary: 'Try a saved definition on a connection of its own',
+        summary: 'Try a server on a connection of its own: the definition in the body, else the saved one',
         inputStructure: 'detailed',
       })
-      .input(named)
+      .input(named.extend({ body: z.strictObject({ definition: ServerDefinition.optional() }).optional() }))
       .output(Validation),
     logs: base
       .route({

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
-import { JsonError, parseJson } from '../lib/json.ts'
+import { isObject, JsonError, parseJson } from '../lib/json.ts'
 
 const mostBytes = 1_048_576
 
@@ -23,6 +23,14 @@ export async function readBody(request: IncomingMessage): Promise<JsonValue> {
     if (!(error instanceof JsonError)) throw error
     throw new GatewayError('request-invalid', `The body is not JSON: ${error.message}`)
   }
+}
+
+/** A server's definition may stand under `definition`, or flat beside its name, as configuration files have it. */
+export function liftDefinition(path: string, body: JsonValue): JsonValue {
+  if (!/^\/api\/servers(\/[^/]+)?(\/validate)?$/.test(path) || !isObject(body)) return body
+  if ('definition' in body || !('transport' in body)) return body
+  const { name, scope, ...definition } = body
+  return { ...(name !== undefined && { name }), ...(scope !== undefined && { scope }), definition }
 }
 
 /** By events: leaving an iteration early would destroy the socket, and with it the way to say why. */

@@ -61,8 +61,8 @@ export function createRouter(gateway: Gateway) {
       validate: on.servers.validate.handler(({ input, signal }) =>
         gateway.validateServer(input.definition, signal ?? never),
       ),
-      validateSaved: on.servers.validateSaved.handler(({ input: { params, query }, signal }) => {
-        const { definition } = gateway.getServer(params.name, query?.scope)
+      validateSaved: on.servers.validateSaved.handler(({ input: { params, query, body }, signal }) => {
+        const definition = body?.definition ?? gateway.getServer(params.name, query?.scope).definition
         return gateway.validateServer(ServerDefinition.parse(definition), signal ?? never)
       }),
       logs: on.servers.logs.handler(({ input }) => gateway.serverLogs(input.params.name, input.query?.scope)),

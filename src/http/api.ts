@@ -5,7 +5,7 @@ import type { Principal } from '../contract/principal.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { type Log, silentLog } from '../lib/log.ts'
 import { authorise } from './api-access.ts'
-import { readBody } from './api-body.ts'
+import { liftDefinition, readBody } from './api-body.ts'
 import { toFailure, toRetryAfter, toWireBody, toWireError } from './api-errors.ts'
 import { toOpenApi } from './api-openapi.ts'
 import { type ApiContext, createRouter } from './api-router.ts'
@@ -47,7 +47,7 @@ export function createApi(gateway: Gateway, url: () => string, log: Log = silent
       description ??= toOpenApi(gateway.version)
       return sendJson(response, 200, await description)
     }
-    const body = await readBody(request)
+    const body = liftDefinition(pathOf(request), await readBody(request))
     const surface = request.headers['x-sallyport-surface'] === 'cli' ? 'cli' : 'http'
     const context: ApiContext = {
       principal,

@@ -138,6 +138,19 @@ describe('REST', () => {
     })
   })
 
+  it('takes a definition also flat beside the name, and tries one without saving it', async () => {
+    const { command, args } = recording()
+    const flat = { transport: 'stdio', command, args }
+    const added = await ask(administrator, '/servers', { body: { name: 'flat', ...flat } })
+    expect(added).toMatchObject({ status: 201, answer: { name: 'flat', state: 'connected' } })
+    const changed = await ask(administrator, '/servers/flat', { method: 'PUT', body: { ...flat, description: 'new' } })
+    expect(changed).toMatchObject({ status: 200, answer: { description: 'new' } })
+    const tried = await ask(administrator, '/servers/nowhere/validate', { body: { ...flat, command: 'no-such' } })
+    expect(tried).toMatchObject({ status: 200, answer: { ok: false, failure: { class: 'spawn' } } })
+    expect(await ask(administrator, '/servers/nowhere')).toMatchObject({ status: 404 })
+    expect(await ask(administrator, '/servers/flat', { method: 'DELETE' })).toMatchObject({ status: 200 })
+  })
+
   it('describes itself for programs', async () => {
     const { status, answer } = await ask(administrator, '/openapi.json')
     expect(status).toBe(200)
