@@ -1,10 +1,10 @@
-import type { Catalog, ToolRef, ViewSelector } from '../catalog/catalog.ts'
+import type { Catalog, Target, ViewSelector } from '../catalog/catalog.ts'
 import type { ConfigStore } from '../config/config.ts'
 import type { Call, CallEndState } from '../contract/call.ts'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { EventTable } from '../contract/events.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { CallEnd, Permit, ResolvedCall, Surface } from '../contract/permit.ts'
+import type { CallEnd, CallMethod, Permit, ResolvedCall, Surface } from '../contract/permit.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import type { ScopeKey } from '../contract/scope.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
@@ -18,12 +18,14 @@ import type { Progress } from '../wire/peer.ts'
 import { toEnd } from './end.ts'
 import { finishResult } from './results.ts'
 
-/** One request to run a tool, as a surface hands it in. */
+/** One request, as a surface hands it in. */
 export type CallRequest = {
   readonly principal: Principal
   readonly surface: Surface
   readonly selector: ViewSelector
-  /** The name as the caller sees it. */
+  /** A call of a tool if nothing else is said. */
+  readonly method?: CallMethod
+  /** The name or address as the caller sees it. */
   readonly name: string
   readonly arguments: JsonObject
   readonly meta?: JsonObject | undefined
@@ -85,10 +87,10 @@ export function createCalls(parts: CallsParts): Calls {
     return send(permit, options)
   }
 
-  /** The tool behind the name, or why there is none: also an address that leads nowhere was tried by somebody. */
-  function findTarget({ principal, selector, name }: CallRequest): ToolRef | GatewayError {
+  /** What stands behind the name, or why there is none: also an address that leads nowhere was tried by somebody. */
+  function findTarget({ principal, selector, method = 'tools/call', name }: CallRequest): Target | GatewayError {
     try {
-      return catalog.resolve(principal, selector, name) ?? notFound(name)
+      return catalog.resolve(principal, selector, method, name) ?? notFound(method, name)
     } catch (error) {
       if (error instanceof GatewayError) return error
       throw error
@@ -156,7 +158,7 @@ export function createCalls(parts: CallsParts): Calls {
   }
 
   /** A policy that cannot be asked denies. */
-  function decideOn(request: CallRequest, target: ToolRef): Decision {
+  function decideOn(request: CallRequest, target: Target): Decision {
     try {
       return decide(config.effective(request.principal).rules, {
         tool: target.publicName,
@@ -169,17 +171,17 @@ export function createCalls(parts: CallsParts): Calls {
     }
   }
 
-  function toCall(request: CallRequest, target: ToolRef, decision: Decision): ResolvedCall {
+  function toCall(request: CallRequest, target: Target, decision: Decision): ResolvedCall {
     return {
       id: ids.next('call'),
-      method: 'tools/call',
+      method: request.method ?? 'tools/call',
       principal: toPrincipalKey(request.principal),
       surface: request.surface,
       connection: target.connection,
       server: target.server,
       scope: target.scope,
       tool: target.publicName,
-      original: target.definition.name,
+      original: target.original,
       arguments: request.arguments,
       risk: target.risk,
       decision: decision.because,
@@ -192,7 +194,7 @@ export function createCalls(parts: CallsParts): Calls {
   function toUnknown(request: CallRequest): ResolvedCall {
     return {
       id: ids.next('call'),
-      method: 'tools/call',
+      method: request.method ?? 'tools/call',
       principal: toPrincipalKey(request.principal),
       surface: request.surface,
       connection: '',
@@ -201,8 +203,8 @@ export function createCalls(parts: CallsParts): Calls {
       tool: request.name.slice(0, 256),
       original: '',
       arguments: request.arguments,
-      risk: 'write',
-      decision: 'no such tool for this caller',
+      risk: (request.method ?? 'tools/call') === 'tools/call' ? 'write' : 'read',
+      decision: 'no such name for this caller',
       startedAt: clock.now(),
     }
   }
@@ -241,8 +243,11 @@ export function createCalls(parts: CallsParts): Calls {
 
 type HowItEnded = { state: CallEndState; error?: GatewayError; resent?: boolean; resultBytes?: number }
 
-function notFound(name: string): GatewayError {
-  return new GatewayError('tool-not-found', `No tool is named ${JSON.stringify(name.slice(0, 128))}`)
+function notFound(method: CallMethod, name: string): GatewayError {
+  const shown = JSON.stringify(name.slice(0, 128))
+  if (method === 'tools/call') return new GatewayError('tool-not-found', `No tool is named ${shown}`)
+  if (method === 'prompts/get') return new GatewayError('prompt-not-found', `No prompt is named ${shown}`)
+  return new GatewayError('resource-not-found', `No resource has the address ${shown}`, { uri: name.slice(0, 2048) })
 }
 
 function denied(call: ResolvedCall): GatewayError {

@@ -1,21 +1,26 @@
 import type { ConfigStore, EffectiveConfig, EffectiveServer } from '../config/config.ts'
 import { GatewayError } from '../contract/errors.ts'
+import type { CallMethod } from '../contract/permit.ts'
 import type { Principal } from '../contract/principal.ts'
 import type { ServerDefinition } from '../contract/server.ts'
 import type { SetAside, Tool } from '../contract/tool.ts'
-import type { RawList, Servers } from '../servers/servers.ts'
+import { noLists, type RawList, type Servers } from '../servers/servers.ts'
 import { type JudgedList, judgeTools } from './judge.ts'
+import type { JudgedOffering } from './merge.ts'
+import { type JudgedOffers, judgeOffers, type OfferKind } from './offers.ts'
+import { findTarget, type Target } from './target.ts'
 import { buildView, findToolset, offeredTools, type ToolRef, toTool, type View, type ViewSelector } from './view.ts'
 
-export { type ToolRef, toTool, type View, type ViewSelector } from './view.ts'
+export type { Target } from './target.ts'
+export { type Listing, type ToolRef, toTool, type View, type ViewSelector } from './view.ts'
 
 export type Catalog = {
   /** Everything that a principal may see at one address. Throws for a toolset or server that is not there. */
   view(principal: Principal, selector: ViewSelector): View
-  /** The tool behind a public name, as it stands now; the check at listing is never enough. */
-  resolve(principal: Principal, selector: ViewSelector, name: string): ToolRef | undefined
+  /** What stands behind a name now; the check at listing is never enough. */
+  resolve(principal: Principal, selector: ViewSelector, method: CallMethod, name: string): Target | undefined
   /** What a connection offers after judgement, before any principal's choice. */
-  ofConnection(id: string): JudgedList
+  ofConnection(id: string): JudgedOffering
   /** What one configured server offers under its scope's choice. */
   offered(server: EffectiveServer, connection: string): { tools: ToolRef[]; setAside: SetAside[] }
   /** What a definition on trial would offer. */
@@ -25,10 +30,11 @@ export type Catalog = {
 }
 
 const maxViews = 500
-const nothing: JudgedList = { tools: [], setAside: [] }
+const noOffers: JudgedOffers = { offers: [], setAside: [] }
 
-export function createCatalog(parts: { config: ConfigStore; servers: Pick<Servers, 'tools'> }): Catalog {
+export function createCatalog(parts: { config: ConfigStore; servers: Pick<Servers, 'lists'> }): Catalog {
   const judged = new WeakMap<RawList, JudgedList>()
+  const judgedOffers = new WeakMap<RawList, JudgedOffers>()
   const views = new Map<string, View>()
 
   function judge(list: RawList): JudgedList {
@@ -37,9 +43,26 @@ export function createCatalog(parts: { config: ConfigStore; servers: Pick<Server
     return known
   }
 
-  function ofConnection(id: string): JudgedList {
-    const list = parts.servers.tools(id)
-    return list ? judge(list) : nothing
+  function judgeOther(kind: OfferKind, list: RawList): JudgedOffers {
+    if (list.items.length === 0) return noOffers
+    const known = judgedOffers.get(list) ?? judgeOffers(kind, list.items)
+    judgedOffers.set(list, known)
+    return known
+  }
+
+  function ofConnection(id: string): JudgedOffering {
+    const lists = parts.servers.lists(id) ?? noLists
+    const { tools, setAside } = judge(lists.tools)
+    const resources = judgeOther('resources', lists.resources)
+    const templates = judgeOther('templates', lists.templates)
+    const prompts = judgeOther('prompts', lists.prompts)
+    return {
+      tools,
+      resources: resources.offers,
+      templates: templates.offers,
+      prompts: prompts.offers,
+      setAside: [...setAside, ...resources.setAside, ...templates.setAside, ...prompts.setAside],
+    }
   }
 
   function view(principal: Principal, selector: ViewSelector): View {
@@ -69,7 +92,7 @@ export function createCatalog(parts: { config: ConfigStore; servers: Pick<Server
 
   return {
     view,
-    resolve: (principal, selector, name) => view(principal, selector).tools.get(name),
+    resolve: (principal, selector, method, name) => findTarget(view(principal, selector), method, name),
     ofConnection,
     offered: (server, connection) => offeredTools(server, ofConnection(connection).tools, parts.config.current()),
     preview(server, definition, list) {

@@ -8,7 +8,9 @@ import type { ServerDefinition } from '../contract/server.ts'
 import type { SetAside, Tool } from '../contract/tool.ts'
 import { matchesAny } from '../lib/glob.ts'
 import { riskOf } from '../policy/policy.ts'
-import type { JudgedList, JudgedTool } from './judge.ts'
+import type { ListKind } from '../servers/servers.ts'
+import type { JudgedTool } from './judge.ts'
+import { type JudgedOffering, type OfferRef, offersOf, toOfferWire } from './merge.ts'
 import { toPublicDescription, toPublicName } from './naming.ts'
 
 /** One of the addresses: everything, a toolset, or one server under its own names. */
@@ -35,17 +37,25 @@ export type ToolRef = {
 export type View = {
   readonly key: string
   readonly tools: ReadonlyMap<string, ToolRef>
+  readonly prompts: ReadonlyMap<string, OfferRef>
+  readonly resources: ReadonlyMap<string, OfferRef>
+  readonly templates: readonly OfferRef[]
   readonly setAside: readonly (SetAside & { readonly server: string })[]
+  readonly lists: Readonly<Record<ListKind, Listing>>
+}
+
+/** One list as clients get it. */
+export type Listing = {
   /** Changes when, and only when, what clients are shown changes. */
   readonly hash: string
-  /** `tools/list`, page by page, as the JSON of each page's array. */
+  /** Page by page, as the JSON of each page's array. */
   readonly pages: readonly Buffer[]
 }
 
 /** Large enough that a client which never asks for a second page still sees what a team has. */
-const toolsPerPage = 2000
+const itemsPerPage = 2000
 
-type OfferingServer = {
+export type OfferingServer = {
   readonly name: string
   readonly scope: ScopeKey
   readonly connection: string
@@ -58,14 +68,16 @@ export function buildView(parts: {
   effective: EffectiveConfig
   selector: ViewSelector
   config: Config
-  ofConnection(id: string): JudgedList
+  ofConnection(id: string): JudgedOffering
 }): View {
   const { selector, config } = parts
   const tools = new Map<string, ToolRef>()
   const setAside: (SetAside & { server: string })[] = []
+  const included: { server: OfferingServer; judged: JudgedOffering }[] = []
   for (const server of [...parts.effective.servers.values()].sort((a, b) => (a.name < b.name ? -1 : 1))) {
     if (!server.definition.enabled || !includesServer(selector, server.name, config)) continue
     const judged = parts.ofConnection(server.connection)
+    included.push({ server, judged })
     const offered = offeredTools(server, judged.tools, config)
     for (const aside of [...judged.setAside, ...offered.setAside]) setAside.push({ ...aside, server: server.name })
     for (const tool of offered.tools) {
@@ -75,10 +87,19 @@ export function buildView(parts: {
       if (!tools.has(name)) tools.set(name, { ...tool, name })
     }
   }
-  const pages = toPages([...tools.values()])
-  const hash = createHash('sha256')
-  for (const page of pages) hash.update(page)
-  return { key: parts.key, tools, setAside, hash: hash.digest('hex'), pages }
+  const own = selector.kind === 'server'
+  const { prompts, resources, templates } = offersOf(included, {
+    own,
+    naming: config.naming,
+    includes: (name) => includesTool(selector, name, config),
+  })
+  const lists = {
+    tools: toListing([...tools.values()].map(toWire)),
+    prompts: toListing([...prompts.values()].map((offer) => toOfferWire('prompts', offer))),
+    resources: toListing([...resources.values()].map((offer) => toOfferWire('resources', offer))),
+    templates: toListing(templates.map((offer) => toOfferWire('templates', offer))),
+  }
+  return { key: parts.key, tools, prompts, resources, templates, setAside, lists }
 }
 
 /** One server's tools after the operator's choice: included, renamed, re-described, with their risk. */
@@ -147,12 +168,15 @@ export function findToolset({ toolsets }: Config, name: string): Toolset | undef
   return Object.hasOwn(toolsets, name) ? toolsets[name] : undefined
 }
 
-function toPages(tools: readonly ToolRef[]): Buffer[] {
+function toListing(items: readonly JsonObject[]): Listing {
   const pages: Buffer[] = []
-  for (let from = 0; from === 0 || from < tools.length; from += toolsPerPage) {
-    pages.push(Buffer.from(JSON.stringify(tools.slice(from, from + toolsPerPage).map(toWire))))
+  const hash = createHash('sha256')
+  for (let from = 0; from === 0 || from < items.length; from += itemsPerPage) {
+    const page = Buffer.from(JSON.stringify(items.slice(from, from + itemsPerPage)))
+    hash.update(page)
+    pages.push(page)
   }
-  return pages
+  return { hash: hash.digest('hex'), pages }
 }
 
 /** The definition as clients get it: the server's own words where nobody changed them. */

@@ -114,6 +114,18 @@ export const errorTable = {
     hint: 'Set the variable and list its name under `environment`, or give a fallback: ${NAME:-fallback}.',
   },
   'tool-not-found': { http: 404, rpc: -32602, exit: 1, hint: 'List the tools again: the catalog may have changed.' },
+  'prompt-not-found': {
+    http: 404,
+    rpc: -32602,
+    exit: 1,
+    hint: 'List the prompts again: the catalog may have changed.',
+  },
+  'resource-not-found': {
+    http: 404,
+    rpc: -32602,
+    exit: 1,
+    hint: 'List the resources again: the catalog may have changed.',
+  },
   'toolset-not-found': { http: 404, rpc: -32602, exit: 1, hint: 'Look at `toolsets` in the configuration.' },
   'approval-required': {
     http: 403,

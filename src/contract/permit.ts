@@ -6,10 +6,13 @@ import type { ScopeKey } from './scope.ts'
 
 export type Surface = 'mcp' | 'http' | 'cli' | 'library'
 
+/** What may be asked of a server on behalf of a caller. */
+export type CallMethod = 'tools/call' | 'prompts/get' | 'resources/read' | 'completion/complete'
+
 /** A call whose name was found in the catalog and whose decision stands. */
 export type ResolvedCall = {
   readonly id: string
-  readonly method: 'tools/call'
+  readonly method: CallMethod
   readonly principal: PrincipalKey
   readonly surface: Surface
   /** The connection that carries it, and the server's name and scope for people. */

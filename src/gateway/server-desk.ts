@@ -161,8 +161,8 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
     const started = clock.monotonic()
     const took = () => Math.round(clock.monotonic() - started)
     try {
-      const { facts, tools } = await servers.trial(definition, signal)
-      const preview = catalog.preview('trial', definition, tools)
+      const { facts, lists } = await servers.trial(definition, signal)
+      const preview = catalog.preview('trial', definition, lists.tools)
       return {
         ok: true,
         ...preview,

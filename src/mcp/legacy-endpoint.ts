@@ -1,14 +1,21 @@
 import { GatewayError } from '../contract/errors.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { type Answer, toResultAnswer } from '../wire/answer.ts'
-import { negotiateLegacy, sessionHeader, toInitializeResult, toLegacyResult } from '../wire/legacy.ts'
+import {
+  legacyResourceNotFound,
+  negotiateLegacy,
+  sessionHeader,
+  toInitializeResult,
+  toLegacyResult,
+} from '../wire/legacy.ts'
 import { toMessage } from '../wire/splice.ts'
+import { readCall, runCall, toCallMethod } from './calls.ts'
 import { capabilities } from './capabilities.ts'
-import type { ListChanges } from './list-changes.ts'
+import { type ListChanges, toChangeMethod } from './list-changes.ts'
+import { isListMethod, listPage } from './lists.ts'
 import type { McpRequest } from './request.ts'
 import { toErrorMessage } from './rpc-error.ts'
 import type { McpSession, McpSessions } from './sessions.ts'
-import { callTool, listTools, readToolCall } from './tools.ts'
 
 /** The era with sessions: `initialize` opens one, and everything else names it. */
 export function createLegacyEndpoint(parts: { gateway: Gateway; sessions: McpSessions; changes: ListChanges }) {
@@ -31,7 +38,9 @@ export function createLegacyEndpoint(parts: { gateway: Gateway; sessions: McpSes
     gateway.catalog.view(principal, selector) // an address that leads nowhere is refused here already
     const revision = negotiateLegacy(params.protocolVersion)
     const session = sessions.create({ principal, selector, revision }, () => stopWatching())
-    const stopWatching = changes.watch(principal, selector, () => session.notify('notifications/tools/list_changed'))
+    const stopWatching = changes.watch(principal, selector, (changed) => {
+      for (const kind of changed) session.notify(toChangeMethod(kind))
+    })
     response.setHeader(sessionHeader, session.id)
     const result = toInitializeResult({ revision, capabilities, version: gateway.version })
     reply.answer(toMessage(id, 'result', toResultAnswer(result).bytes))
@@ -45,16 +54,16 @@ export function createLegacyEndpoint(parts: { gateway: Gateway; sessions: McpSes
       if (!(error instanceof GatewayError)) throw error
       // Who took a request back does not want to hear of it again.
       if (error.code === 'call-cancelled') return request.reply.nothing()
-      request.reply.answer(toErrorMessage(id, error))
+      const rpc = error.code === 'resource-not-found' ? legacyResourceNotFound : undefined
+      request.reply.answer(toErrorMessage(id, error, rpc))
     }
   }
 
   async function work(request: McpRequest, session: McpSession, id: string, method: string): Promise<Answer> {
     const { principal, selector, params } = request
     if (method === 'ping') return toResultAnswer({})
-    if (method === 'tools/list') return listTools(gateway.catalog.view(principal, selector), params)
-    if (method !== 'tools/call')
-      throw new GatewayError('method-not-found', `${method.slice(0, 100)} is not offered here`)
+    if (isListMethod(method)) return listPage(gateway.catalog.view(principal, selector), method, params)
+    const call = readCall(toCallMethod(method), params)
     const key = toIdKey(JSON.parse(id))
     if (session.inFlight.has(key))
       throw new GatewayError('request-invalid', 'A request with this id is still under way')
@@ -62,7 +71,7 @@ export function createLegacyEndpoint(parts: { gateway: Gateway; sessions: McpSes
     session.inFlight.set(key, controller)
     try {
       const { notify } = request.reply
-      return await callTool(gateway, { principal, selector }, readToolCall(params), {
+      return await runCall(gateway, { principal, selector }, call, {
         signal: controller.signal,
         notify,
       })

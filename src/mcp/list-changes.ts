@@ -6,11 +6,27 @@ import type { Emitter } from '../lib/emitter.ts'
 
 /** Tells clients when, and only when, what they would be shown is no longer what they were shown. */
 export type ListChanges = {
-  watch(principal: Principal, selector: ViewSelector, onChange: () => void): () => void
+  watch(principal: Principal, selector: ViewSelector, onChange: (changed: readonly ChangeKind[]) => void): () => void
   close(): void
 }
 
-type Watcher = { readonly principal: Principal; readonly selector: ViewSelector; onChange(): void; hash: string }
+/** What clients are told apart: templates count as resources. */
+export type ChangeKind = 'tools' | 'prompts' | 'resources'
+type Hashes = Readonly<Record<ChangeKind, string>>
+
+const kinds: readonly ChangeKind[] = ['tools', 'prompts', 'resources']
+const gone: Hashes = { tools: 'gone', prompts: 'gone', resources: 'gone' }
+
+export function toChangeMethod(kind: ChangeKind): string {
+  return `notifications/${kind}/list_changed`
+}
+
+type Watcher = {
+  readonly principal: Principal
+  readonly selector: ViewSelector
+  onChange(changed: readonly ChangeKind[]): void
+  hashes: Hashes
+}
 
 const gatherMs = 50
 
@@ -30,25 +46,26 @@ export function createListChanges(parts: {
   }
 
   function compare(watcher: Watcher): void {
-    const hash = hashOf(watcher)
-    if (hash === watcher.hash) return
-    watcher.hash = hash
-    watcher.onChange()
+    const { hashes } = watcher
+    watcher.hashes = hashesOf(watcher)
+    const changed = kinds.filter((kind) => watcher.hashes[kind] !== hashes[kind])
+    if (changed.length > 0) watcher.onChange(changed)
   }
 
   /** A view that is gone has changed as well. */
-  function hashOf({ principal, selector }: Pick<Watcher, 'principal' | 'selector'>): string {
+  function hashesOf({ principal, selector }: Pick<Watcher, 'principal' | 'selector'>): Hashes {
     try {
-      return parts.catalog.view(principal, selector).hash
+      const { tools, prompts, resources, templates } = parts.catalog.view(principal, selector).lists
+      return { tools: tools.hash, prompts: prompts.hash, resources: `${resources.hash} ${templates.hash}` }
     } catch {
-      return 'gone'
+      return gone
     }
   }
 
   const stops = [parts.events.on('tools-changed', schedule), parts.events.on('config-changed', schedule)]
   return {
     watch(principal, selector, onChange) {
-      const watcher: Watcher = { principal, selector, onChange, hash: hashOf({ principal, selector }) }
+      const watcher: Watcher = { principal, selector, onChange, hashes: hashesOf({ principal, selector }) }
       watchers.add(watcher)
       return () => watchers.delete(watcher)
     },

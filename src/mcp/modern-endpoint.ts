@@ -8,12 +8,13 @@ import { toResultAnswer } from '../wire/answer.ts'
 import { readModernRequest, subscriptionKey, toDiscoverResult, toModernResult } from '../wire/modern.ts'
 import { toMessage } from '../wire/splice.ts'
 import { sseKeepAlive, toSseEvent } from '../wire/sse.ts'
+import { readCall, runCall, toCallMethod } from './calls.ts'
 import { capabilities } from './capabilities.ts'
-import type { ListChanges } from './list-changes.ts'
+import { type ChangeKind, type ListChanges, toChangeMethod } from './list-changes.ts'
+import { isListMethod, listPage } from './lists.ts'
 import { keepAliveMs } from './reply.ts'
 import type { McpRequest } from './request.ts'
 import { toErrorMessage } from './rpc-error.ts'
-import { callTool, listTools, readToolCall } from './tools.ts'
 
 /** Lists are told to change as they change; until then they may be asked for again at no cost. */
 const listTtlMs = 0
@@ -48,22 +49,21 @@ export function createModernEndpoint(parts: { gateway: Gateway; changes: ListCha
         toResultAnswer(toDiscoverResult({ capabilities, version: gateway.version, ttlMs: listTtlMs })).bytes,
       ]
     }
-    if (method === 'tools/list') {
-      const answer = listTools(gateway.catalog.view(principal, selector), params)
+    if (isListMethod(method)) {
+      const answer = listPage(gateway.catalog.view(principal, selector), method, params)
       return ['result', toModernResult(answer, { ttlMs: listTtlMs })]
     }
-    if (method !== 'tools/call')
-      throw new GatewayError('method-not-found', `${method.slice(0, 100)} is not offered here`)
+    const call = readCall(toCallMethod(method), params)
     const gone = new AbortController()
     const onClose = () => gone.abort()
     response.on('close', onClose)
     try {
       const { notify } = reply
-      const answer = await callTool(gateway, { principal, selector }, readToolCall(params), {
+      const answer = await runCall(gateway, { principal, selector }, call, {
         signal: gone.signal,
         notify,
       })
-      return [answer.kind, toModernResult(answer)]
+      return [answer.kind, toModernResult(answer, method === 'resources/read' ? { ttlMs: listTtlMs } : undefined)]
     } finally {
       response.off('close', onClose)
     }
@@ -75,15 +75,17 @@ export function createModernEndpoint(parts: { gateway: Gateway; changes: ListCha
     if (subscriptions.size >= maxSubscriptions)
       throw new GatewayError('limit-exceeded', 'Too many subscriptions are open')
     const wanted = isObject(params.notifications) ? params.notifications : {}
-    const honoured: JsonObject = wanted.toolsListChanged === true ? { toolsListChanged: true } : {}
+    const honoured = changeKinds.filter((kind) => wanted[`${kind}ListChanged`] === true)
     const meta = `"_meta":{"${subscriptionKey}":${id}}`
     const response = reply.stream()
-    const acknowledged = `{"notifications":${JSON.stringify(honoured)},${meta}}`
+    const acknowledged = `{"notifications":${JSON.stringify(toFilter(honoured))},${meta}}`
     response.write(toSseEvent(toNotification('notifications/subscriptions/acknowledged', acknowledged)))
-    const stopWatching = honoured.toolsListChanged ? changes.watch(principal, selector, tell) : () => {}
-    function tell(): void {
+    const stopWatching = honoured.length > 0 ? changes.watch(principal, selector, tell) : () => {}
+    function tell(changed: readonly ChangeKind[]): void {
       if (response.writableLength > maxUnread) return void response.destroy()
-      response.write(toSseEvent(toNotification('notifications/tools/list_changed', `{${meta}}`)))
+      for (const kind of changed.filter((each) => honoured.includes(each))) {
+        response.write(toSseEvent(toNotification(toChangeMethod(kind), `{${meta}}`)))
+      }
     }
     const end = () => {
       response.end(toSseEvent(toMessage(id, 'result', Buffer.from(`{"resultType":"complete",${meta}}`))))
@@ -110,6 +112,12 @@ export function createModernEndpoint(parts: { gateway: Gateway; changes: ListCha
       for (const end of subscriptions) end()
     },
   }
+}
+
+const changeKinds: readonly ChangeKind[] = ['tools', 'prompts', 'resources']
+
+function toFilter(kinds: readonly ChangeKind[]): JsonObject {
+  return Object.fromEntries(kinds.map((kind) => [`${kind}ListChanged`, true]))
 }
 
 function toNotification(method: string, params: string): string {

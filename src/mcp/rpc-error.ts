@@ -4,10 +4,10 @@ import { toMessage } from '../wire/splice.ts'
 const parseError = -32700
 
 /** A JSON-RPC error with its code, hint and facts; of a defect only the log tells more. `id` is raw JSON. */
-export function toErrorMessage(id: string, error: GatewayError): Buffer {
+export function toErrorMessage(id: string, error: GatewayError, rpc: number = error.entry.rpc): Buffer {
   const { sent: _sent, parse, ...facts } = error.details
   const body = {
-    code: parse === true ? parseError : error.entry.rpc,
+    code: parse === true ? parseError : rpc,
     message: error.code === 'internal' ? 'Something went wrong inside the gateway' : error.message,
     data: { code: error.code, hint: error.entry.hint, ...facts },
   }

@@ -8,7 +8,7 @@ import type { Implementation } from '../wire/codec.ts'
 import type { EgressRules } from './egress.ts'
 import { toFailure } from './failure.ts'
 import type { Link, LinkParts, Way } from './link.ts'
-import { type ListLimits, type RawList, readTools } from './listing.ts'
+import { type ListKind, type ListLimits, listKinds, noLists, type RawLists, readLists } from './listing.ts'
 import { negotiate } from './negotiate.ts'
 import type { ChildRecords } from './stdio.ts'
 
@@ -62,7 +62,7 @@ export type ConnectionStatus = {
   readonly attempt: number
   readonly nextAttemptAt: number | undefined
   readonly progress: string | undefined
-  readonly tools: RawList | undefined
+  readonly lists: RawLists | undefined
 }
 
 /** One server, kept connected. */
@@ -94,14 +94,15 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     attempt: 0,
     nextAttemptAt: undefined,
     progress: undefined,
-    tools: undefined,
+    lists: undefined,
   }
   let life = new AbortController()
   let running: Promise<void> = parts.after
   let flaps = 0
   let closed = false
   let waiters: (() => void)[] = []
-  let refreshing: 'no' | 'yes' | 'again' = 'no'
+  let refreshing = false
+  let outdated = new Set<ListKind>()
   let lose: (error: GatewayError) => void = () => {}
 
   if (definition.enabled) start()
@@ -115,11 +116,11 @@ export function createConnection(definition: ServerDefinition, parts: Connection
 
   function set(change: Partial<ConnectionStatus>): void {
     const since = change.state !== undefined && change.state !== status.state ? clock.now() : status.since
-    const offered = offeredList(status)
+    const offered = offeredLists(status)
     status = { ...status, ...change, since }
     if (status.state !== 'connecting') wake()
     parts.onChange()
-    if (offeredList(status) !== offered) parts.onTools()
+    if (offeredLists(status) !== offered) parts.onTools()
   }
 
   function wake(): void {
@@ -156,11 +157,11 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     const stopProgress = showProgress()
     try {
       link = await open(signal, lost.resolve)
-      const tools = await readTools(link, parts.limits, { signal, clock, timeoutMs: definition.timeout.connect })
+      const lists = await read(link, { kinds: listKinds, known: noLists }, signal)
       parts.remember(link.way)
       stopProgress()
       const now = clock.now()
-      set({ state: 'connected', link, tools, failure: undefined, lastSuccessAt: now, attempt: 0, progress: undefined })
+      set({ state: 'connected', link, lists, failure: undefined, lastSuccessAt: now, attempt: 0, progress: undefined })
       return await live(link, lost.promise, signal)
     } catch (error) {
       return toGatewayError(error)
@@ -183,7 +184,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
       children: parts.children,
       maxMessageBytes: parts.limits.message,
       proofTimeoutMs: supervision.proofTimeoutMs,
-      onToolsChanged: () => refresh(signal),
+      onListChanged: (kinds) => refresh(kinds, signal),
       onClose,
     }
     const timeoutMs =
@@ -217,30 +218,38 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     return reason
   }
 
+  function read(
+    from: Link,
+    wanted: { kinds: readonly ListKind[]; known: RawLists },
+    signal: AbortSignal,
+  ): Promise<RawLists> {
+    return readLists(from, wanted, parts.limits, { signal, clock, timeoutMs: definition.timeout.connect })
+  }
+
   /** Many changes in a row are one refresh now and one when it is done. A failed one leaves what was known. */
-  function refresh(signal: AbortSignal): void {
-    if (refreshing !== 'no') {
-      refreshing = 'again'
-      return
-    }
-    refreshing = 'yes'
-    const { link } = status
-    const read = link
-      ? readTools(link, parts.limits, { signal, clock, timeoutMs: definition.timeout.connect }).then((tools) => {
-          if (status.link === link) set({ tools })
-        })
-      : Promise.resolve()
-    read
+  function refresh(kinds: readonly ListKind[], signal: AbortSignal): void {
+    for (const kind of kinds) outdated.add(kind)
+    if (refreshing || signal.aborted) return
+    refreshing = true
+    const wanted = { kinds: [...outdated], known: status.lists ?? noLists }
+    outdated = new Set()
+    reread(wanted, signal)
       .catch((error: unknown) =>
         parts.log.warn({ server: parts.id, code: toGatewayError(error).code }, 'list not refreshed'),
       )
       .finally(() =>
         clock.after(supervision.refreshMs, () => {
-          const repeat = refreshing === 'again'
-          refreshing = 'no'
-          if (repeat && !signal.aborted) refresh(signal)
+          refreshing = false
+          if (outdated.size > 0) refresh([], signal)
         }),
       )
+  }
+
+  async function reread(wanted: { kinds: readonly ListKind[]; known: RawLists }, signal: AbortSignal): Promise<void> {
+    const { link } = status
+    if (!link) return
+    const lists = await read(link, wanted, signal)
+    if (status.link === link) set({ lists })
   }
 
   function park(lost: GatewayError): void {
@@ -316,11 +325,11 @@ export function createConnection(definition: ServerDefinition, parts: Connection
 
 const offline = { link: undefined, nextAttemptAt: undefined, progress: undefined } as const
 
-/** A short interruption leaves the tools in place; a server that is given up takes them along. */
-export function offeredList(status: ConnectionStatus): RawList | undefined {
+/** A short interruption leaves the lists in place; a server that is given up takes them along. */
+export function offeredLists(status: ConnectionStatus): RawLists | undefined {
   if (status.state === 'disabled' || status.state === 'auth-required') return undefined
   if (status.state === 'failed' && status.nextAttemptAt === undefined) return undefined
-  return status.tools
+  return status.lists
 }
 
 /** Waiting does not mend these: only a person does. */

@@ -13,6 +13,7 @@ import { createProbingCodec } from '../wire/probe.ts'
 import type { CarrierParts, ServerCarrier } from './carrier.ts'
 import type { EgressRules } from './egress.ts'
 import { openHttp } from './http.ts'
+import { type ListKind, listKinds, listTable } from './listing.ts'
 import { openSse } from './sse.ts'
 import { type ChildRecords, openStdio } from './stdio.ts'
 
@@ -51,7 +52,8 @@ export type LinkParts = {
   readonly children: ChildRecords
   readonly maxMessageBytes: number
   readonly proofTimeoutMs: number
-  onToolsChanged(): void
+  /** These lists are no longer what they were. */
+  onListChanged(kinds: readonly ListKind[]): void
   onClose(error: GatewayError): void
 }
 
@@ -81,7 +83,7 @@ export async function openLink(
       peer?.receive(message, origin)
     },
     onTooLong: (id, error) => peer?.failRaw(id, error),
-    onGap: () => parts.onToolsChanged(),
+    onGap: () => parts.onListChanged(listKinds),
     onClose(error) {
       peer?.close(error)
       // Before that it is this attempt's failure: another way may still be tried.
@@ -95,7 +97,8 @@ export async function openLink(
     clock: parts.clock,
     cancelsByClosing: overHttp && codec.cancelsByClosing,
     onNotification(method) {
-      if (method === 'notifications/tools/list_changed') parts.onToolsChanged()
+      const changed = listKinds.filter((kind) => listTable[kind].changed === method)
+      if (changed.length > 0) parts.onListChanged(changed)
       if (method === 'notifications/subscriptions/acknowledged') onListening()
     },
     onRequest: (method) => (method === 'ping' ? {} : undefined),
@@ -172,14 +175,16 @@ export async function openLink(
 
   /** What changed while nobody listened was told to nobody. */
   function onListening(): void {
-    if (missed) parts.onToolsChanged()
+    if (missed) parts.onListChanged(listKinds)
     missed = false
   }
 
   /** The newer era tells changes only to those who listen. A server without subscriptions refuses, and is left alone. */
   function subscribe(attempt: number): void {
     if (closing.signal.aborted) return
-    const params = { notifications: { toolsListChanged: true } }
+    const params = {
+      notifications: { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true },
+    }
     open.request('subscriptions/listen', params, { signal: closing.signal, timeoutMs: listenForeverMs }).then(
       (answer) => {
         missed = true

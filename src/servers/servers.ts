@@ -13,18 +13,19 @@ import {
   type Connection,
   createConnection,
   defaultSupervision,
-  offeredList,
+  offeredLists,
   type SupervisionSettings,
 } from './connection.ts'
 import type { Way } from './link.ts'
-import { type RawList, readTools } from './listing.ts'
+import { listKinds, noLists, type RawLists, readLists } from './listing.ts'
 import { negotiate } from './negotiate.ts'
+import { toParams } from './params.ts'
 import { endMarked, endOrphan, type Orphan } from './process.ts'
 import type { ChildRecords } from './stdio.ts'
 
 export type { SupervisionSettings } from './connection.ts'
 export { toFailure } from './failure.ts'
-export type { RawList } from './listing.ts'
+export { type ListKind, listKinds, noLists, type RawList, type RawLists } from './listing.ts'
 
 /** Everything about a server but what the catalog makes of its tools. */
 export type ServerLinkStatus = Omit<Server, 'tools' | 'setAside'>
@@ -42,14 +43,14 @@ export type Servers = {
   list(): ServerLinkStatus[]
   find(id: string): ServerLinkStatus | undefined
   /** What the server listed last; undefined while it has nothing to offer. */
-  tools(id: string): RawList | undefined
+  lists(id: string): RawLists | undefined
   logs(id: string): { lines: string[]; dropped: number }
   /** The last step of a call. Only a claimed call gets here. */
   send(permit: Permit, options: SendOptions): Promise<Answer>
   reconnect(id: string): void
   settled(id: string, signal: AbortSignal): Promise<void>
   /** Tries a definition beside the others and lets go of it again. */
-  trial(definition: ServerDefinition, signal: AbortSignal): Promise<{ facts: ServerFacts; tools: RawList }>
+  trial(definition: ServerDefinition, signal: AbortSignal): Promise<{ facts: ServerFacts; lists: RawLists }>
   close(): Promise<void>
 }
 
@@ -83,7 +84,7 @@ export function createServers(parts: ServersParts): Servers {
   const listLimits = () => ({ pages: maxListPages, items: parts.limits().tools, bytes: maxListBytes })
   let closed = false
 
-  return { reconcile, list, find, tools, logs, send, reconnect, settled, trial, close }
+  return { reconcile, list, find, lists, logs, send, reconnect, settled, trial, close }
 
   function reconcile(specs: readonly ConnectionSpec[]): void {
     if (closed) return
@@ -138,9 +139,9 @@ export function createServers(parts: ServersParts): Servers {
     return entry && toStatus(entry)
   }
 
-  function tools(id: string): RawList | undefined {
+  function lists(id: string): RawLists | undefined {
     const status = entries.get(id)?.connection.status()
-    return status && offeredList(status)
+    return status && offeredLists(status)
   }
 
   function logs(id: string): { lines: string[]; dropped: number } {
@@ -153,11 +154,12 @@ export function createServers(parts: ServersParts): Servers {
     const link = connection.link()
     const { timeout } = spec.definition
     const ask = () =>
-      link.request(
-        permit.method,
-        { name: permit.original, arguments: permit.arguments },
-        { ...options, timeoutMs: timeout.call, maximumMs: timeout.maximum, meta: permit.meta },
-      )
+      link.request(permit.method, toParams(permit), {
+        ...options,
+        timeoutMs: timeout.call,
+        maximumMs: timeout.maximum,
+        meta: permit.meta,
+      })
     try {
       return await ask().catch((error: unknown) => {
         if (permit.risk !== 'read' || toGatewayError(error).details.dropped !== true) throw error
@@ -182,7 +184,7 @@ export function createServers(parts: ServersParts): Servers {
   async function trial(
     definition: ServerDefinition,
     signal: AbortSignal,
-  ): Promise<{ facts: ServerFacts; tools: RawList }> {
+  ): Promise<{ facts: ServerFacts; lists: RawLists }> {
     const timeoutMs = definition.transport === 'stdio' ? definition.timeout.start : definition.timeout.connect
     const lost = Promise.withResolvers<never>()
     const linkParts = {
@@ -196,15 +198,16 @@ export function createServers(parts: ServersParts): Servers {
       children: parts.children,
       maxMessageBytes: parts.limits().message,
       proofTimeoutMs: supervision.proofTimeoutMs,
-      onToolsChanged() {},
+      onListChanged() {},
       onClose: lost.reject,
     }
     lost.promise.catch(() => {})
     const link = await negotiate(linkParts, { signal, timeoutMs, remembered: undefined })
     try {
       const limits = { signal, clock, timeoutMs: definition.timeout.connect }
-      const tools = await Promise.race([readTools(link, listLimits(), limits), lost.promise])
-      return { facts: link.facts, tools }
+      const wanted = { kinds: listKinds, known: noLists }
+      const lists = await Promise.race([readLists(link, wanted, listLimits(), limits), lost.promise])
+      return { facts: link.facts, lists }
     } finally {
       await link.close()
     }
@@ -254,7 +257,7 @@ function toStatus({ spec, connection }: Entry): ServerLinkStatus {
     enabled: spec.definition.enabled,
     state: status.state,
     since: toIso(status.since),
-    complete: status.tools?.incomplete === undefined,
+    complete: listKinds.every((kind) => status.lists?.[kind].incomplete === undefined),
     ...(spec.definition.description !== undefined && { description: spec.definition.description }),
     ...(failure && { error: failure }),
     ...(lastSuccessAt !== undefined && { lastSuccessAt: toIso(lastSuccessAt) }),

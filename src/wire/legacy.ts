@@ -71,6 +71,9 @@ export function errorFacts(answer: Answer): { rpcCode?: number } {
   return typeof code === 'number' ? { rpcCode: code } : {}
 }
 
+/** This era has a number of its own for a resource that is not there. */
+export const legacyResourceNotFound = -32002
+
 /** Towards agents: the revision that an `initialize` ends up with. */
 export function negotiateLegacy(requested: unknown): string {
   return isRevision(requested) ? requested : newestLegacy

@@ -4,7 +4,7 @@ import type { JsonObject } from '../contract/json.ts'
 import { isObject } from '../lib/json.ts'
 import { type Answer, memberText } from './answer.ts'
 import { gatewayName, type Implementation, type ServerCodec, type ServerFacts } from './codec.ts'
-import { errorFacts, toImplementation, versionHeader } from './legacy.ts'
+import { errorFacts, legacyResourceNotFound, toImplementation, versionHeader } from './legacy.ts'
 import { addMembers } from './splice.ts'
 
 /** The stateless revision: every request says which protocol it speaks and what its sender can do. */
@@ -156,9 +156,15 @@ export function serverMeta(version: string): JsonObject {
   return { [keys.server]: { name: gatewayName, title: 'Sallyport', version } }
 }
 
+/** The older era's number for a resource that is not there is an ordinary wrong parameter here. */
+function toModernError(answer: Answer): Buffer {
+  if (memberText(answer, 'code') !== String(legacyResourceNotFound)) return answer.bytes
+  return Buffer.from(JSON.stringify({ ...answer.value(), code: -32602 }))
+}
+
 /** A result as this era writes it: complete unless it says otherwise, and lists with their hints. */
 export function toModernResult(answer: Answer, hint?: CacheHint): Buffer {
-  if (answer.kind === 'error') return answer.bytes
+  if (answer.kind === 'error') return toModernError(answer)
   const added: string[] = []
   if (memberText(answer, 'resultType') === undefined) added.push('"resultType":"complete"')
   if (hint && memberText(answer, 'ttlMs') === undefined) added.push(`"ttlMs":${hint.ttlMs},"cacheScope":"private"`)

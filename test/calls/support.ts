@@ -77,7 +77,7 @@ export async function buildRoad({ maxPages, around = (parts) => parts }: RoadOpt
     await storage.close()
     await rm(base, { recursive: true, force: true })
   })
-  await poll(() => servers.tools('files'))
+  await poll(() => servers.lists('files'))
 
   return {
     calls,

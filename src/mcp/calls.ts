@@ -1,36 +1,30 @@
 import type { CallOutcome } from '../calls/calls.ts'
-import type { View, ViewSelector } from '../catalog/catalog.ts'
+import type { ViewSelector } from '../catalog/catalog.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
+import type { CallMethod } from '../contract/permit.ts'
 import type { Principal } from '../contract/principal.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { isObject } from '../lib/json.ts'
-import { type Answer, createAnswer, toResultAnswer } from '../wire/answer.ts'
+import { type Answer, toResultAnswer } from '../wire/answer.ts'
 import type { Progress } from '../wire/peer.ts'
 
-/** `tools/list` from the view's ready-made pages. */
-export function listTools(view: View, params: JsonObject): Answer {
-  const index = pageIndex(view, params.cursor)
-  const page = view.pages[index]
-  if (!page) throw new GatewayError('arguments-invalid', 'The cursor is not valid any more: list from the start again')
-  const next = index + 1 < view.pages.length ? `,"nextCursor":"${toCursor(view, index + 1)}"` : ''
-  return createAnswer('result', Buffer.concat([opening, page, Buffer.from(`${next}}`)]))
+/** The requests that are calls: decided, recorded and sent on. */
+const callMethods: Readonly<Record<string, CallMethod>> = {
+  'tools/call': 'tools/call',
+  'prompts/get': 'prompts/get',
+  'resources/read': 'resources/read',
+  'completion/complete': 'completion/complete',
 }
 
-const opening = Buffer.from('{"tools":')
-
-/** The cursor carries the view: pages of another state never mix with these. */
-function toCursor(view: View, index: number): string {
-  return `${view.hash.slice(0, 16)}-${index}`
+export function toCallMethod(method: string): CallMethod {
+  const known = Object.hasOwn(callMethods, method) ? callMethods[method] : undefined
+  if (known) return known
+  throw new GatewayError('method-not-found', `${method.slice(0, 100)} is not offered here`)
 }
 
-function pageIndex(view: View, cursor: unknown): number {
-  if (cursor === undefined || cursor === null) return 0
-  const [hash, index] = typeof cursor === 'string' ? cursor.split('-') : []
-  return hash === view.hash.slice(0, 16) ? Number(index) : -1
-}
-
-export type ToolCall = {
+type McpCall = {
+  readonly method: CallMethod
   readonly name: string
   readonly arguments: JsonObject
   readonly meta: JsonObject | undefined
@@ -38,16 +32,13 @@ export type ToolCall = {
 }
 
 /** What belongs to the call itself; what belongs to this hop only stays here. */
-export function readToolCall(params: JsonObject): ToolCall {
-  const { name, arguments: given = {} } = params
-  if (typeof name !== 'string' || name === '') throw new GatewayError('arguments-invalid', 'tools/call needs a name')
-  if (!isObject(given)) throw new GatewayError('arguments-invalid', 'The arguments of a tool are an object')
+export function readCall(method: CallMethod, params: JsonObject): McpCall {
   const meta = isObject(params._meta) ? params._meta : {}
   const { progressToken } = meta
   const passedOn = Object.entries(meta).filter(([key]) => key !== 'progressToken' && !key.startsWith(ownPrefix))
   return {
-    name,
-    arguments: given,
+    method,
+    ...readers[method](params),
     meta: passedOn.length > 0 ? Object.fromEntries(passedOn) : undefined,
     progressToken: typeof progressToken === 'string' || typeof progressToken === 'number' ? progressToken : undefined,
   }
@@ -55,10 +46,34 @@ export function readToolCall(params: JsonObject): ToolCall {
 
 const ownPrefix = 'io.modelcontextprotocol/'
 
-export async function callTool(
+type Asked = { name: string; arguments: JsonObject }
+
+const readers: Readonly<Record<CallMethod, (params: JsonObject) => Asked>> = {
+  'tools/call': (params) => readNamed('tools/call', params),
+  'prompts/get': (params) => readNamed('prompts/get', params),
+  'resources/read': ({ uri }) => ({ name: toName('resources/read needs a uri', uri), arguments: {} }),
+  'completion/complete': ({ ref, argument, context }) => {
+    const reference = isObject(ref) ? ref : {}
+    const name = reference.type === 'ref/prompt' ? reference.name : reference.uri
+    const given = { ref: reference, argument: argument ?? null, ...(context !== undefined && { context }) }
+    return { name: toName('completion/complete needs a ref', name), arguments: given }
+  },
+}
+
+function readNamed(method: string, { name, arguments: given = {} }: JsonObject): Asked {
+  if (!isObject(given)) throw new GatewayError('arguments-invalid', 'The arguments are an object')
+  return { name: toName(`${method} needs a name`, name), arguments: given }
+}
+
+function toName(problem: string, name: unknown): string {
+  if (typeof name === 'string' && name !== '') return name
+  throw new GatewayError('arguments-invalid', problem)
+}
+
+export async function runCall(
   gateway: Pick<Gateway, 'call'>,
   who: { principal: Principal; selector: ViewSelector },
-  call: ToolCall,
+  call: McpCall,
   options: { signal: AbortSignal; notify(method: string, params: JsonObject): void },
 ): Promise<Answer> {
   const { progressToken, ...request } = call
@@ -68,14 +83,14 @@ export async function callTool(
     { ...who, ...request, surface: 'mcp' },
     { signal: options.signal, onProgress: progressToken === undefined ? undefined : onProgress },
   )
-  return toAnswer(outcome)
+  return toAnswer(outcome, call.method)
 }
 
 /** What Sallyport says instead of a tool is a failed result: the model reads it, and no output schema applies. */
-function toAnswer(outcome: CallOutcome): Answer {
+function toAnswer(outcome: CallOutcome, method: CallMethod): Answer {
   if (outcome.kind === 'answered') return outcome.answer
   const { error, call } = outcome
-  if (isNoResult(error)) throw error
+  if (method !== 'tools/call' || isNoResult(error)) throw error
   const retryAfter = error.details.retryAfter
   return toResultAnswer({
     content: [{ type: 'text', text: `${error.code}: ${error.message}\n${error.entry.hint}` }],

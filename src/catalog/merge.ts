@@ -1,0 +1,80 @@
+import type { JsonObject } from '../contract/json.ts'
+import type { ScopeKey } from '../contract/scope.ts'
+import { toPublicUri } from './addresses.ts'
+import type { JudgedList } from './judge.ts'
+import { toPublicName } from './naming.ts'
+import { idKeyOf, type Offer, type OfferKind } from './offers.ts'
+
+/** Everything that one connection offers, after judgement. */
+export type JudgedOffering = JudgedList & Readonly<Record<OfferKind, readonly Offer[]>>
+
+/** A resource, a template or a prompt as one view offers it. */
+export type OfferRef = {
+  /** What clients call it here. */
+  readonly name: string
+  /** What rules are written for, whatever the address: a resource's own address, a prompt's public name. */
+  readonly publicName: string
+  readonly server: string
+  readonly scope: ScopeKey
+  readonly connection: string
+  readonly offer: Offer
+}
+
+type Server = { readonly name: string; readonly scope: ScopeKey; readonly connection: string }
+type Included = readonly { readonly server: Server; readonly judged: JudgedOffering }[]
+type MergeRules = {
+  /** At a server's own address everything keeps its own name. */
+  readonly own: boolean
+  readonly naming: string
+  includes(name: string): boolean
+}
+
+/** Prompts are named like tools. Addresses of resources stay as they are where only one server has them. */
+export function offersOf(
+  included: Included,
+  rules: MergeRules,
+): { prompts: Map<string, OfferRef>; resources: Map<string, OfferRef>; templates: OfferRef[] } {
+  return {
+    prompts: toMap(
+      refsOf(included, 'prompts', (server, id) => toPublicName(rules.naming, server, id)),
+      rules,
+    ),
+    resources: toMap(toUnique(refsOf(included, 'resources', (_server, id) => id)), rules),
+    templates: toUnique(refsOf(included, 'templates', (_server, id) => id)).filter((ref) =>
+      rules.includes(ref.publicName),
+    ),
+  }
+}
+
+function refsOf(included: Included, kind: OfferKind, toName: (server: string, id: string) => string): OfferRef[] {
+  return included.flatMap(({ server, judged }) =>
+    judged[kind].map((offer) => {
+      const name = toName(server.name, offer.id)
+      return { name, publicName: name, server: server.name, scope: server.scope, connection: server.connection, offer }
+    }),
+  )
+}
+
+function toUnique(refs: readonly OfferRef[]): OfferRef[] {
+  const count = new Map<string, number>()
+  for (const { name } of refs) count.set(name, (count.get(name) ?? 0) + 1)
+  return refs.map((ref) => {
+    if ((count.get(ref.name) ?? 0) < 2) return ref
+    return { ...ref, name: toPublicUri(ref.server, ref.offer.id) }
+  })
+}
+
+function toMap(refs: readonly OfferRef[], rules: MergeRules): Map<string, OfferRef> {
+  const map = new Map<string, OfferRef>()
+  for (const ref of refs) {
+    if (!rules.includes(ref.publicName)) continue
+    const name = rules.own ? ref.offer.id : ref.name
+    if (!map.has(name)) map.set(name, { ...ref, name })
+  }
+  return map
+}
+
+/** The definition as clients get it: the server's own words under the name that holds here. */
+export function toOfferWire(kind: OfferKind, ref: OfferRef): JsonObject {
+  return { ...ref.offer.value, [idKeyOf(kind)]: ref.name }
+}

@@ -1,0 +1,54 @@
+import type { CallMethod } from '../contract/permit.ts'
+import type { Risk } from '../contract/risk.ts'
+import type { ScopeKey } from '../contract/scope.ts'
+import { fromPublicUri, matchesTemplate } from './addresses.ts'
+import type { OfferRef } from './merge.ts'
+import type { View } from './view.ts'
+
+/** What a call is for, whatever kind of thing that is. */
+export type Target = {
+  /** The name that rules are written for. */
+  readonly publicName: string
+  /** The server's own name or address. */
+  readonly original: string
+  readonly server: string
+  readonly scope: ScopeKey
+  readonly connection: string
+  readonly risk: Risk
+}
+
+/** The target behind a name in a view; undefined where there is none. */
+export function findTarget(view: View, method: CallMethod, name: string): Target | undefined {
+  if (method === 'tools/call') return findTool(view, name)
+  if (method === 'prompts/get') return toTarget(view.prompts.get(name))
+  if (method === 'resources/read') return findResource(view, name)
+  return toTarget(view.prompts.get(name)) ?? toTarget(view.templates.find((template) => template.name === name))
+}
+
+function findTool(view: View, name: string): Target | undefined {
+  const tool = view.tools.get(name)
+  return tool && { ...tool, original: tool.definition.name }
+}
+
+/** Listed resources first, then what a template describes; a wrapped address names its server itself. */
+function findResource(view: View, uri: string): Target | undefined {
+  const listed = view.resources.get(uri)
+  if (listed) return toTarget(listed)
+  const wrapped = fromPublicUri(uri)
+  const wanted = wrapped?.uri ?? uri
+  const candidates = [...view.resources.values(), ...view.templates].filter(
+    (ref) => wrapped === undefined || ref.server === wrapped.server,
+  )
+  const exact = wrapped && candidates.find((ref) => ref.offer.id === wanted)
+  const found = exact ?? candidates.find((ref) => matchesTemplate(ref.offer.id, wanted))
+  return found && { ...read(found), original: wanted, publicName: wanted }
+}
+
+function toTarget(ref: OfferRef | undefined): Target | undefined {
+  return ref && read(ref)
+}
+
+/** Looking at what a server offers changes nothing. */
+function read({ publicName, server, scope, connection, offer }: OfferRef): Target {
+  return { publicName, server, scope, connection, original: offer.id, risk: 'read' }
+}

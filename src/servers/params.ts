@@ -1,0 +1,15 @@
+import type { JsonObject } from '../contract/json.ts'
+import type { ResolvedCall } from '../contract/permit.ts'
+import { isObject } from '../lib/json.ts'
+
+/** What the server is asked, under its own names. */
+export function toParams({ method, original, arguments: given }: ResolvedCall): JsonObject {
+  if (method === 'resources/read') return { uri: original }
+  if (method === 'completion/complete') return { ...given, ref: toReference(given, original) }
+  return { name: original, arguments: given }
+}
+
+function toReference({ ref }: JsonObject, original: string): JsonObject {
+  const reference = isObject(ref) ? ref : {}
+  return reference.type === 'ref/prompt' ? { ...reference, name: original } : { ...reference, uri: original }
+}
