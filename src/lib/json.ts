@@ -13,7 +13,14 @@ export class JsonError extends Error {
 }
 
 /** One member of an object, as positions in the bytes it was found in. */
-export type Member = { readonly key: string; readonly keyStart: number; readonly start: number; readonly end: number }
+export type Member = {
+  readonly key: string
+  readonly keyStart: number
+  readonly start: number
+  readonly end: number
+  /** The members of this one, where a scan was asked to look inside it. */
+  readonly members?: readonly Member[]
+}
 
 /** Deeper values parse, but break `JSON.stringify`, `structuredClone` and canonical forms later on. */
 export const maxDepth = 512
@@ -33,14 +40,24 @@ const closeArray = 0x5d
 const comma = 0x2c
 const colon = 0x3a
 
-/** Checks one JSON object from end to end and tells where its members stand, without building it. */
-export function scanObject(bytes: Buffer, depth?: Depth): Member[] {
+/**
+ * Checks one JSON object from end to end and tells where its members stand, without building it. Of the member named
+ * `inside`, if that is an object too, it tells the members as well: a second walk over a large one would cost as much.
+ */
+export function scanObject(bytes: Buffer, depth: Depth = { deepest: 0 }, inside?: string): Member[] {
+  const { members, end } = readObject(bytes, skipSpace(bytes, 0, bytes.length), { depth, level: 0, inside })
+  return expectEnd(bytes, end, bytes.length, members)
+}
+
+type Walk = { readonly depth: Depth; readonly level: number; readonly inside: string | undefined }
+
+function readObject(bytes: Buffer, from: number, walk: Walk): { members: Member[]; end: number } {
   const to = bytes.length
   const members: Member[] = []
-  let at = skipSpace(bytes, 0, to)
-  if (bytes[at] !== openObject) throw invalid(at)
-  at = skipSpace(bytes, at + 1, to)
-  if (bytes[at] === closeObject) return expectEnd(bytes, at + 1, to, members)
+  if (bytes[from] !== openObject) throw invalid(from)
+  let at = skipSpace(bytes, from + 1, to)
+  if (bytes[at] === closeObject) return { members, end: at + 1 }
+  walk.depth.deepest = Math.max(walk.depth.deepest, walk.level)
   while (true) {
     if (bytes[at] !== quote) throw invalid(at)
     const keyStart = at
@@ -49,13 +66,21 @@ export function scanObject(bytes: Buffer, depth?: Depth): Member[] {
     at = skipSpace(bytes, at, to)
     if (bytes[at] !== colon) throw invalid(at)
     const start = skipSpace(bytes, at + 1, to)
-    const end = skipValue(bytes, start, to, depth)
-    members.push({ key, keyStart, start, end })
-    at = skipSpace(bytes, end, to)
-    if (bytes[at] === closeObject) return expectEnd(bytes, at + 1, to, members)
+    const member = readMember(bytes, { key, keyStart, start }, walk)
+    members.push(member)
+    at = skipSpace(bytes, member.end, to)
+    if (bytes[at] === closeObject) return { members, end: at + 1 }
     if (bytes[at] !== comma) throw invalid(at)
     at = skipSpace(bytes, at + 1, to)
   }
+}
+
+function readMember(bytes: Buffer, found: Omit<Member, 'end'>, { depth, level, inside }: Walk): Member {
+  if (found.key !== inside || bytes[found.start] !== openObject) {
+    return { ...found, end: skipValue(bytes, found.start, bytes.length, depth, level) }
+  }
+  const { members, end } = readObject(bytes, found.start, { depth, level: level + 1, inside: undefined })
+  return { ...found, end, members }
 }
 
 /** Parses text from outside: bounded in depth, and `__proto__` stays an ordinary key. */
@@ -83,7 +108,7 @@ export function scanArray(bytes: Buffer): Buffer[] {
   at = skipSpace(bytes, at + 1, to)
   if (bytes[at] === closeArray) return expectEnd(bytes, at + 1, to, elements)
   while (true) {
-    const end = skipValue(bytes, at, to, undefined)
+    const end = skipValue(bytes, at, to)
     elements.push(bytes.subarray(at, end))
     at = skipSpace(bytes, end, to)
     if (bytes[at] === closeArray) return expectEnd(bytes, at + 1, to, elements)
@@ -113,7 +138,7 @@ function toKey(bytes: Buffer, start: number, end: number): string {
 }
 
 /** Iterative: a value nested without end must not take the stack with it. */
-function skipValue(bytes: Buffer, from: number, to: number, depth: Depth | undefined): number {
+function skipValue(bytes: Buffer, from: number, to: number, depth?: Depth, level = 0): number {
   const closers: number[] = []
   let at = from
   while (true) {
@@ -126,7 +151,7 @@ function skipValue(bytes: Buffer, from: number, to: number, depth: Depth | undef
       at = skipSpace(bytes, at + 1, to)
       if (bytes[at] !== closer) {
         closers.push(closer)
-        if (depth && closers.length > depth.deepest) depth.deepest = closers.length
+        if (depth && closers.length + level > depth.deepest) depth.deepest = closers.length + level
         if (closer === closeObject) at = skipKey(bytes, at, to)
         continue
       }

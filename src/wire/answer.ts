@@ -11,8 +11,9 @@ export type Answer = {
   value(): JsonObject
 }
 
-export function createAnswer(kind: Answer['kind'], bytes: Buffer): Answer {
-  let members: readonly Member[] | undefined
+/** `known` are the members where whoever read or wrote the bytes knows them already. */
+export function createAnswer(kind: Answer['kind'], bytes: Buffer, known?: readonly Member[]): Answer {
+  let members = known
   let value: JsonObject | undefined
   return {
     kind,
@@ -46,4 +47,15 @@ export function isToolError(answer: Answer): boolean {
 function toObject(value: JsonValue): JsonObject {
   if (isObject(value)) return value
   throw new TypeError('An answer is an object')
+}
+
+/** The members of a value inside a message, as positions in the value's own bytes. */
+export function toOwnMembers(value: Member): readonly Member[] | undefined {
+  const { members, start } = value
+  return members?.map((each) => ({
+    key: each.key,
+    keyStart: each.keyStart - start,
+    start: each.start - start,
+    end: each.end - start,
+  }))
 }

@@ -7,12 +7,12 @@ export type Span = { readonly start: number; readonly end: number }
 export type Envelope =
   | { readonly kind: 'request'; readonly id: string; readonly method: string; readonly params: Span | undefined }
   | { readonly kind: 'notification'; readonly method: string; readonly params: Span | undefined }
-  | { readonly kind: 'result'; readonly id: string; readonly span: Span }
-  | { readonly kind: 'error'; readonly id: string; readonly span: Span }
+  | { readonly kind: 'result'; readonly id: string; readonly span: Member }
+  | { readonly kind: 'error'; readonly id: string; readonly span: Member }
 
 /** Throws a `JsonError` on anything that is not exactly one JSON-RPC message. */
 export function readEnvelope(bytes: Buffer, depth?: Depth): Envelope {
-  const found = byKey(scanObject(bytes, depth))
+  const found = byKey(scanObject(bytes, depth, 'result'))
   if (!found.jsonrpc || !isVersion(bytes, found.jsonrpc)) throw new JsonError('invalid', 'Not JSON-RPC 2.0')
   const id = found.id && bytes.toString('utf8', found.id.start, found.id.end)
   if (found.method) return toCall(bytes, found.method, id, found.params)

@@ -3,7 +3,7 @@ import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type Depth, isObject, JsonError, maxDepth, parseJson } from '../lib/json.ts'
-import { type Answer, createAnswer } from './answer.ts'
+import { type Answer, createAnswer, toOwnMembers } from './answer.ts'
 import type { ServerCodec } from './codec.ts'
 import { type Envelope, readEnvelope } from './envelope.ts'
 
@@ -188,7 +188,7 @@ export function createPeer(parts: PeerParts): Peer {
     }
     const body = message.subarray(envelope.span.start, envelope.span.end)
     if (body[0] !== 0x7b) return entry.settle(brokenError())
-    entry.settle(createAnswer(envelope.kind, body))
+    entry.settle(createAnswer(envelope.kind, body, toOwnMembers(envelope.span)))
   }
 
   function onUnmatched(id: number | undefined): void {

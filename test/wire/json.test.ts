@@ -77,6 +77,29 @@ describe('parseJson', () => {
 })
 
 describe('scanObject', () => {
+  it('looks inside one member exactly as if that had been scanned alone', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.jsonValue(), (result, other) => {
+        const bytes = Buffer.from(JSON.stringify({ other, result, last: 1 }))
+        const depth: Depth = { deepest: 0 }
+        const inside = scanObject(bytes, depth, 'result').find(({ key }) => key === 'result')
+        const alone = scanObject(Buffer.from(JSON.stringify(result)))
+        const start = inside?.start ?? 0
+        expect(
+          inside?.members?.map((member) => ({
+            key: member.key,
+            keyStart: member.keyStart - start,
+            start: member.start - start,
+            end: member.end - start,
+          })),
+        ).toEqual(alone)
+        const plain: Depth = { deepest: 0 }
+        scanObject(bytes, plain)
+        expect(depth).toEqual(plain)
+      }),
+    )
+  })
+
   it('finds each member where it stands, in the order in which they stand', () => {
     const object = fc.dictionary(fc.oneof(fc.string(), longText), fc.jsonValue())
     fc.assert(
