@@ -215,3 +215,11 @@ export async function temporaryFolder(): Promise<AsyncDisposable & { path: strin
   const path = await mkdtemp(join(tmpdir(), 'sallyport-mcp-'))
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
 }
+
+/** What a client is told at the very first: the same in either era. */
+export const offeredCapabilities = {
+  tools: { listChanged: true },
+  prompts: { listChanged: true },
+  resources: { listChanged: true },
+  completions: {},
+}

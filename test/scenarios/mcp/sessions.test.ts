@@ -11,6 +11,7 @@ import {
   initialize,
   legacyVersion,
   namesIn,
+  offeredCapabilities,
   open,
   openSession,
   type RawSession,
@@ -82,7 +83,7 @@ describe('a session', () => {
     expect(reply.status).toBe(200)
     expect(reply.result).toEqual({
       protocolVersion: agreed,
-      capabilities: { tools: { listChanged: true } },
+      capabilities: offeredCapabilities,
       serverInfo: { name: 'sallyport', title: 'Sallyport', version: gateway.gateway.version },
     })
     expect(reply.headers['mcp-session-id']).toMatch(/^[\x21-\x7e]{20,}$/)

@@ -9,6 +9,7 @@ import {
   modernRequest,
   modernVersion,
   namesIn,
+  offeredCapabilities,
   recordingAt,
   send,
   temporaryFolder,
@@ -111,7 +112,7 @@ describe('a revision that nobody speaks', () => {
   })
 })
 
-it.each(['nothing/like-this', 'ping', 'initialize', 'logging/setLevel', 'resources/list', 'constructor', ''])(
+it.each(['nothing/like-this', 'ping', 'initialize', 'logging/setLevel', 'resources/subscribe', 'constructor', ''])(
   'answers the method %j, which this revision or this gateway does not have, with 404',
   async (method) => {
     const reply = await ask(gateway, method)
@@ -128,7 +129,7 @@ it('tells in `server/discover` what it speaks and offers', async () => {
   expect(reply.result).toEqual({
     resultType: 'complete',
     supportedVersions: [modernVersion],
-    capabilities: { tools: { listChanged: true } },
+    capabilities: offeredCapabilities,
     ttlMs: expect.any(Number),
     cacheScope: 'private',
     _meta: {
