@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { Agent } from 'node:http'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { readRecord, startHttpFixture } from '../../fixtures/fixtures.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
@@ -13,25 +13,19 @@ import {
   openSession,
   type Reply,
   recordedCalls,
-  recordingAt,
   send,
+  startRecordingGateway,
   temporaryFolder,
   textOf,
 } from './raw.ts'
 
 let gateway: TestGateway
 let record: string
-let folder: Awaited<ReturnType<typeof temporaryFolder>>
 
 beforeAll(async () => {
-  folder = await temporaryFolder()
-  const { file, server } = recordingAt(folder.path)
-  record = file
-  gateway = await startTestGateway({ servers: { rec: server }, rules: allowAll, toolsets: { all: {} } })
-})
-afterAll(async () => {
-  await gateway.close()
-  await folder[Symbol.asyncDispose]()
+  const started = await startRecordingGateway({ rules: allowAll, toolsets: { all: {} } })
+  ;({ gateway, record } = started)
+  return started.close
 })
 
 const routes = [

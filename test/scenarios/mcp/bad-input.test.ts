@@ -1,9 +1,9 @@
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { readRecord } from '../../fixtures/fixtures.ts'
 import { parseJson } from '../../fixtures/lib/json-rpc.ts'
-import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import type { TestGateway } from '../../support/gateway.ts'
 import {
   allowAll,
   ask,
@@ -13,28 +13,21 @@ import {
   openSession,
   type RawSession,
   type Reply,
-  recordingAt,
   send,
-  temporaryFolder,
+  startRecordingGateway,
   textOf,
 } from './raw.ts'
 
 let gateway: TestGateway
 let record: string
 let session: RawSession
-let folder: Awaited<ReturnType<typeof temporaryFolder>>
 const limit = 200_000
 
 beforeAll(async () => {
-  folder = await temporaryFolder()
-  const { file, server } = recordingAt(folder.path)
-  record = file
-  gateway = await startTestGateway({ servers: { rec: server }, rules: allowAll, limits: { request: limit } })
+  const started = await startRecordingGateway({ rules: allowAll, limits: { request: limit } })
+  ;({ gateway, record } = started)
   session = await openSession(gateway)
-})
-afterAll(async () => {
-  await gateway.close()
-  await folder[Symbol.asyncDispose]()
+  return started.close
 })
 
 async function post(body: string | Buffer, headers: Record<string, string> = {}): Promise<Reply> {

@@ -1,27 +1,21 @@
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { Listen } from '../../../src/contract/config.ts'
 import { toGatewayError } from '../../../src/contract/errors.ts'
 import { createHostCheck, type HostCheck } from '../../../src/http/hosts.ts'
 import { readRecord } from '../../fixtures/fixtures.ts'
 import { toFields } from '../../fixtures/lib/json-rpc.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
-import { allowAll, modernRequest, type Reply, recordingAt, send, temporaryFolder, textOf } from './raw.ts'
+import { allowAll, modernRequest, type Reply, send, startRecordingGateway, textOf } from './raw.ts'
 
 let gateway: TestGateway
 let record: string
-let folder: Awaited<ReturnType<typeof temporaryFolder>>
 
 beforeAll(async () => {
-  folder = await temporaryFolder()
-  const { file, server } = recordingAt(folder.path)
-  record = file
-  gateway = await startTestGateway({ servers: { rec: server }, rules: allowAll })
-})
-afterAll(async () => {
-  await gateway.close()
-  await folder[Symbol.asyncDispose]()
+  const started = await startRecordingGateway({ rules: allowAll })
+  ;({ gateway, record } = started)
+  return started.close
 })
 
 const portOf = (to: TestGateway) => new URL(to.url).port

@@ -2,28 +2,23 @@ import { execFile } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { readRecord } from '../../fixtures/fixtures.ts'
 import { parseJson } from '../../fixtures/lib/json-rpc.ts'
-import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
-import { namesIn, recordingAt, temporaryFolder, textOf } from './raw.ts'
+import type { TestGateway } from '../../support/gateway.ts'
+import { namesIn, startRecordingGateway, textOf } from './raw.ts'
 
 const run = promisify(execFile)
 const inspector = dirname(createRequire(import.meta.url).resolve('@modelcontextprotocol/inspector/package.json'))
 
 let gateway: TestGateway
 let record: string
-let folder: Awaited<ReturnType<typeof temporaryFolder>>
+let folder: string
 
 beforeAll(async () => {
-  folder = await temporaryFolder()
-  const { file, server } = recordingAt(folder.path)
-  record = file
-  gateway = await startTestGateway({ servers: { rec: server }, toolsets: { small: { tools: ['rec_echo'] } } })
-})
-afterAll(async () => {
-  await gateway.close()
-  await folder[Symbol.asyncDispose]()
+  const started = await startRecordingGateway({ toolsets: { small: { tools: ['rec_echo'] } } })
+  ;({ gateway, record, folder } = started)
+  return started.close
 })
 
 /** The inspector as a program of its own, the way a person would run it; its own files go into the test's folder. */
@@ -31,8 +26,8 @@ async function inspect(path: string, args: readonly string[], token?: string): P
   const header = `Authorization: Bearer ${token ?? (await gateway.token('inspector'))}`
   const program = [join(inspector, 'clients/launcher/build/index.js'), '--cli', `${gateway.url}${path}`]
   const options = ['--transport', 'http', '--header', header, '--stored-auth-only', '--format', 'json', '--quiet']
-  const env = { PATH: process.env.PATH, HOME: folder.path }
-  const { stdout } = await run(process.execPath, [...program, ...options, ...args], { env, cwd: folder.path })
+  const env = { PATH: process.env.PATH, HOME: folder }
+  const { stdout } = await run(process.execPath, [...program, ...options, ...args], { env, cwd: folder })
   const answer = parseJson(stdout)
   return Object(answer).result ?? answer
 }

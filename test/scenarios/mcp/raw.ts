@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Call } from '../../../src/contract/call.ts'
 import { stdioFixture } from '../../fixtures/fixtures.ts'
 import { type Fields, isFields, parseJson, toFields } from '../../fixtures/lib/json-rpc.ts'
-import type { TestGateway } from '../../support/gateway.ts'
+import { type ConfigInput, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 
 export const modernVersion = '2026-07-28'
 export const legacyVersion = '2025-11-25'
@@ -222,4 +222,24 @@ export const offeredCapabilities = {
   prompts: { listChanged: true },
   resources: { listChanged: true },
   completions: {},
+}
+
+export type RecordingGateway = {
+  readonly gateway: TestGateway
+  /** Where the server writes down what reaches it. */
+  readonly record: string
+  readonly folder: string
+  readonly close: () => Promise<void>
+}
+
+/** A gateway in front of one recording server, `rec`, for the tests of a whole file. */
+export async function startRecordingGateway(config: ConfigInput = {}): Promise<RecordingGateway> {
+  const folder = await temporaryFolder()
+  const { file, server } = recordingAt(folder.path)
+  const gateway = await startTestGateway({ servers: { rec: server }, ...config })
+  const close = async () => {
+    await gateway.close()
+    await folder[Symbol.asyncDispose]()
+  }
+  return { gateway, record: file, folder: folder.path, close }
 }

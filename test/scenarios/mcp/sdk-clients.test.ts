@@ -1,10 +1,10 @@
 import type { Client as ClientV2 } from '@modelcontextprotocol/client'
 import type { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { readCancellations, readRecord, startHttpFixture, stdioFixture } from '../../fixtures/fixtures.ts'
 import { poll, startTestGateway, type TestGateway } from '../../support/gateway.ts'
-import { allowAll, namesIn, recordedCalls, recordingAt, temporaryFolder, textOf } from './raw.ts'
+import { allowAll, namesIn, recordedCalls, startRecordingGateway, textOf } from './raw.ts'
 
 type Kind = 'v1' | 'v2 legacy' | 'v2 auto'
 type Call = { name: string; arguments?: Record<string, unknown> }
@@ -20,17 +20,11 @@ type AnyClient = {
 
 let gateway: TestGateway
 let record: string
-let folder: Awaited<ReturnType<typeof temporaryFolder>>
 
 beforeAll(async () => {
-  folder = await temporaryFolder()
-  const { file, server } = recordingAt(folder.path)
-  record = file
-  gateway = await startTestGateway({ servers: { rec: server }, rules: allowAll })
-})
-afterAll(async () => {
-  await gateway.close()
-  await folder[Symbol.asyncDispose]()
+  const started = await startRecordingGateway({ rules: allowAll })
+  ;({ gateway, record } = started)
+  return started.close
 })
 
 async function connect(kind: Kind, to = gateway, agent = 'agent'): Promise<AnyClient> {

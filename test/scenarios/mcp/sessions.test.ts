@@ -1,5 +1,5 @@
 import { Agent } from 'node:http'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { readCancellations, readRecord } from '../../fixtures/fixtures.ts'
 import { poll, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { createMovableClock } from './clock.ts'
@@ -18,23 +18,18 @@ import {
   recordedCalls,
   recordingAt,
   send,
-  temporaryFolder,
+  startRecordingGateway,
   textOf,
 } from './raw.ts'
 
 let gateway: TestGateway
 let record: string
-let folder: Awaited<ReturnType<typeof temporaryFolder>>
+let folder: string
 
 beforeAll(async () => {
-  folder = await temporaryFolder()
-  const { file, server } = recordingAt(folder.path)
-  record = file
-  gateway = await startTestGateway({ servers: { rec: server }, rules: allowAll, toolsets: { all: {} } })
-})
-afterAll(async () => {
-  await gateway.close()
-  await folder[Symbol.asyncDispose]()
+  const started = await startRecordingGateway({ rules: allowAll, toolsets: { all: {} } })
+  ;({ gateway, record, folder } = started)
+  return started.close
 })
 
 async function findRecorded(text: string) {
@@ -293,7 +288,7 @@ describe('the standing stream', () => {
 
   it('tells nothing when what this client sees has not changed', async () => {
     await using quiet = await startTestGateway({
-      servers: { rec: recordingAt(folder.path, 'quiet').server },
+      servers: { rec: recordingAt(folder, 'quiet').server },
       toolsets: { fixed: { tools: ['rec_echo'] } },
     })
     const all = await openSession(quiet)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { readRecord } from '../../fixtures/fixtures.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import {
@@ -12,23 +12,18 @@ import {
   offeredCapabilities,
   recordingAt,
   send,
-  temporaryFolder,
+  startRecordingGateway,
   textOf,
 } from './raw.ts'
 
 let gateway: TestGateway
 let record: string
-let folder: Awaited<ReturnType<typeof temporaryFolder>>
+let folder: string
 
 beforeAll(async () => {
-  folder = await temporaryFolder()
-  const { file, server } = recordingAt(folder.path)
-  record = file
-  gateway = await startTestGateway({ servers: { rec: server }, rules: allowAll })
-})
-afterAll(async () => {
-  await gateway.close()
-  await folder[Symbol.asyncDispose]()
+  const started = await startRecordingGateway({ rules: allowAll })
+  ;({ gateway, record, folder } = started)
+  return started.close
 })
 
 const call = { name: 'rec_echo', arguments: { text: 'x' } }
@@ -168,7 +163,7 @@ it('marks every result as complete, and lists as private to their caller', async
 
 it('says what the gateway has to say instead of a tool as a result too', async () => {
   await using strict = await startTestGateway({
-    servers: { rec: recordingAt(folder.path, 'strict').server },
+    servers: { rec: recordingAt(folder, 'strict').server },
     rules: [{ tools: '*', action: 'deny', name: 'nothing today' }],
   })
   const { result } = await ask(strict, 'tools/call', call)
