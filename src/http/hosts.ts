@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import ipaddr from 'ipaddr.js'
 import type { Listen } from '../contract/config.ts'
 import { GatewayError } from '../contract/errors.ts'
+import { valuesOf } from './raw-headers.ts'
 
 export type HostCheck = (request: IncomingMessage) => void
 
@@ -47,7 +48,7 @@ const usualPorts: ReadonlyMap<string, number> = new Map([
 /** Behind a trusted proxy the host is the one that the proxy was asked for. */
 function hostOf(request: IncomingMessage, trustedProxies: readonly string[]): string {
   // Two would let a proxy go by one and us by the other.
-  const [host = '', ...others] = request.headersDistinct.host ?? []
+  const [host = '', ...others] = valuesOf(request, 'host')
   if (others.length > 0) throw new GatewayError('request-invalid', 'The request names several hosts')
   const forwarded = request.headers['x-forwarded-host']
   if (typeof forwarded !== 'string' || !isTrusted(request.socket.remoteAddress, trustedProxies)) return host

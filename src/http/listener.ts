@@ -13,6 +13,7 @@ import type { Log } from '../lib/log.ts'
 import { createMcp } from '../mcp/mcp.ts'
 import { createApi } from './api.ts'
 import { createHostCheck } from './hosts.ts'
+import { valuesOf } from './raw-headers.ts'
 
 export type Listener = {
   readonly url: string
@@ -65,7 +66,7 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
     const path = toPath(request.url)
     if (path === '/livez') return sendJson(response, 200, { status: 'ok' })
     if (path === '/readyz') return ready(response)
-    const principal = gateway.identity.authenticate(bearerOf(request))
+    const principal = gateway.identity.authenticate(toBearer(valuesOf(request, 'authorization')))
     if (closing) throw new GatewayError('shutting-down', 'The gateway is stopping')
     const selector = toSelector(path)
     if (selector) return mcp.handle(request, response, principal, selector)
@@ -165,15 +166,6 @@ function toSelector(path: string): ViewSelector | undefined {
   const [, kind, name] = /^\/mcp\/([ts])\/([A-Za-z0-9][A-Za-z0-9._-]{0,63})$/.exec(path) ?? []
   if (name === undefined) return undefined
   return { kind: kind === 't' ? 'toolset' : 'server', name }
-}
-
-/** Two headers would let a proxy check one and us the other. */
-function bearerOf(request: IncomingMessage): string | undefined {
-  const values: string[] = []
-  for (let index = 0; index < request.rawHeaders.length; index += 2) {
-    if (request.rawHeaders[index]?.toLowerCase() === 'authorization') values.push(request.rawHeaders[index + 1] ?? '')
-  }
-  return toBearer(values)
 }
 
 /** What is said of a defect; the log has the details. */

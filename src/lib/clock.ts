@@ -18,8 +18,15 @@ export const systemClock: Clock = {
   },
 }
 
+let lastMoment = Number.NaN
+let lastText = ''
+
+/** Remembers the last one: in a busy millisecond many records have the same. */
 export function toIso(milliseconds: number): string {
-  return new Date(milliseconds).toISOString()
+  if (milliseconds === lastMoment) return lastText
+  lastText = new Date(milliseconds).toISOString()
+  lastMoment = milliseconds
+  return lastText
 }
 
 /** Resolves after the time, or rejects with the signal's reason. */

@@ -14,6 +14,7 @@ export type Reply = {
   nothing(): void
 }
 
+const smallAnswer = 16 * 1024
 const streamAfterMs = 10_000
 export const keepAliveMs = 15_000
 const maxUnread = 1024 * 1024
@@ -47,6 +48,8 @@ export function createReply(request: IncomingMessage, response: ServerResponse, 
       if (response.destroyed || response.writableEnded) return
       if (streaming) return void response.end(toSseEvent(toOneLine(message)))
       response.writeHead(status, { 'content-type': 'application/json', 'content-length': message.length })
+      // As text, a small body leaves in one write with its headers; latin1 keeps every byte as it is.
+      if (message.length <= smallAnswer) return void response.end(message.toString('latin1'), 'latin1')
       response.end(message)
     },
     stream() {
