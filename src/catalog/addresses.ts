@@ -19,6 +19,21 @@ export function fromPublicUri(uri: string): { server: string; uri: string } | un
 }
 
 /**
+ * Whether an address is spelled plainly: without dot segments, doubled slashes, backslashes or letters in disguise.
+ * A server may take several spellings for one thing; a rule knows only the one it was written for.
+ */
+export function isPlainAddress(uri: string): boolean {
+  const path = uri.replace(/^[^/?#]*:(\/\/)?/, '').replace(/[?#].*$/s, '')
+  const segments = path.split('/')
+  const doubled = segments.slice(1, -1).includes('')
+  return !doubled && !segments.some(isDots) && !uri.includes('\\') && !disguised.test(uri)
+}
+
+const isDots = (segment: string): boolean => segment === '.' || segment === '..'
+/** Characters that need no percent sign, written with one. */
+const disguised = /%(?:2[dDeE]|3[0-9]|4[1-9a-fA-F]|5[0-9aAfF]|6[1-9a-fA-F]|7[0-9aAeE])/
+
+/**
  * Whether an address has the form of a template. The literal parts must follow each other in order; `{name}` stands for
  * text without `/`, `{+name}` and the other forms for any text. Walks once, so that no pattern can keep it busy.
  */

@@ -1,7 +1,7 @@
 import type { CallMethod } from '../contract/permit.ts'
 import type { Risk } from '../contract/risk.ts'
 import type { ScopeKey } from '../contract/scope.ts'
-import { fromPublicUri, matchesTemplate } from './addresses.ts'
+import { fromPublicUri, isPlainAddress, matchesTemplate } from './addresses.ts'
 import type { OfferRef } from './merge.ts'
 import type { View } from './view.ts'
 
@@ -40,7 +40,8 @@ function findResource(view: View, uri: string): Target | undefined {
     (ref) => wrapped === undefined || ref.server === wrapped.server,
   )
   const exact = wrapped && candidates.find((ref) => ref.offer.id === wanted)
-  const found = exact ?? candidates.find((ref) => matchesTemplate(ref.offer.id, wanted))
+  const fits = (ref: OfferRef) => isPlainAddress(wanted) && matchesTemplate(ref.offer.id, wanted)
+  const found = exact ?? candidates.find(fits)
   return found && { ...read(found), original: wanted, publicName: wanted }
 }
 

@@ -1,4 +1,4 @@
-import { GatewayError } from '../contract/errors.ts'
+import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
 import type { Clock } from '../lib/clock.ts'
 import { JsonError, scanArray } from '../lib/json.ts'
@@ -64,10 +64,16 @@ export async function readLists(
 ): Promise<RawLists> {
   const lists = { ...wanted.known }
   const read = wanted.kinds.map(async (kind) => {
-    lists[kind] = await readList(link, kind, limits, options)
+    lists[kind] = await readList(link, kind, limits, options).catch((error: unknown) => unread(kind, options, error))
   })
   await Promise.all(read)
   return lists
+}
+
+/** Tools are what a server is for. Another list that cannot be read must not take them along, nor pass for complete. */
+function unread(kind: ListKind, { signal }: ListOptions, error: unknown): RawList {
+  if (kind === 'tools' || signal.aborted) throw error
+  return { items: [], incomplete: `the list of ${kind} could not be read: ${toGatewayError(error).code}` }
 }
 
 /** Reads a list page by page. A server that never ends it is cut, and the cut is told. */

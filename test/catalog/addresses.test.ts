@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fromPublicUri, matchesTemplate, toPublicUri } from '../../src/catalog/addresses.ts'
+import { fromPublicUri, isPlainAddress, matchesTemplate, toPublicUri } from '../../src/catalog/addresses.ts'
 
 describe('an address that several servers have', () => {
   it('is made unique in a way that can be undone, whatever it is', () => {
@@ -34,5 +34,30 @@ describe('a template', () => {
     ['plain://x', 'plain://xy', false],
   ])('%s and the address %s: %s', (template, uri, fits) => {
     expect(matchesTemplate(template, uri)).toBe(fits)
+  })
+})
+
+describe('an address for a template', () => {
+  it.each([
+    'test://template/1/data',
+    'file:///srv/docs/a b.txt',
+    'file:///srv/docs/',
+    'db://users?x=..',
+    'x:%C3%A4',
+    'f:///a%20b',
+  ])('is taken as %s', (uri) => {
+    expect(isPlainAddress(uri)).toBe(true)
+  })
+
+  it.each([
+    'file:///srv/./private/x',
+    'file:///srv/docs/../private/x',
+    'file:///srv//private/x',
+    'file:///srv/%70rivate/x',
+    'file:///srv/%2e%2e/x',
+    'file:///srv\\private',
+    'file:///srv/..',
+  ])('is not taken as %s, which a rule would not know again', (uri) => {
+    expect(isPlainAddress(uri)).toBe(false)
   })
 })

@@ -115,3 +115,25 @@ it('a read and a get are calls of risk read with their own entries', async () =>
     state: 'ok',
   })
 })
+
+it('a server whose resources cannot be listed keeps its tools, and its lists are not called complete', async () => {
+  const program = `
+    const tools = [{ name: 'ok', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } }]
+    const answers = {
+      initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {}, resources: {} }, serverInfo: { name: 'half', version: '1' } },
+      'tools/list': { tools },
+      'resources/templates/list': { resourceTemplates: 'none' },
+    }
+    require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+      const { id, method } = JSON.parse(line)
+      if (id === undefined || method === 'resources/list') return
+      const reply = answers[method] ? { result: answers[method] } : { error: { code: -32601, message: 'no' } }
+      console.log(JSON.stringify({ jsonrpc: '2.0', id, ...reply }))
+    })`
+  await using half = await startTestGateway({
+    servers: {
+      half: { transport: 'stdio', command: process.execPath, args: ['-e', program], timeout: { connect: 1000 } },
+    },
+  })
+  expect(await half.reach('half', 'connected')).toMatchObject({ tools: 1, complete: false })
+})
