@@ -4,7 +4,6 @@ import { createServer as createHttpsServer } from 'node:https'
 import type { ViewSelector } from '../catalog/catalog.ts'
 import type { Listen } from '../contract/config.ts'
 import { GatewayError, toErrorBody, toGatewayError } from '../contract/errors.ts'
-import type { Principal } from '../contract/principal.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { toBearer } from '../identity/identity.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -44,7 +43,7 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
   const closed = Promise.withResolvers<void>()
   const checkHost = createHostCheck(listen, () => port)
   const mcp = createMcp(parts)
-  const api = createApi(gateway, () => url)
+  const api = createApi(gateway, () => url, log)
 
   const server = await createServer(listen, (request, response) => {
     underWay += 1
@@ -70,17 +69,8 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
     if (closing) throw new GatewayError('shutting-down', 'The gateway is stopping')
     const selector = toSelector(path)
     if (selector) return mcp.handle(request, response, principal, selector)
-    if (await handledByApi(request, response, principal, path)) return
+    if (await api.handle(request, response, principal)) return
     throw new GatewayError('not-found', 'There is nothing at this address')
-  }
-
-  async function handledByApi(
-    request: IncomingMessage,
-    response: ServerResponse,
-    principal: Principal,
-    path: string,
-  ): Promise<boolean> {
-    return (path === '/api' || path.startsWith('/api/')) && api.handle(request, response, principal)
   }
 
   function ready(response: ServerResponse): void {
