@@ -25,6 +25,7 @@ describe('serve', () => {
 
   it('ends at once with 130 on the second signal', async () => {
     await using gateway = await serve({ servers: { good: recording() }, rules: [{ action: 'allow' }] })
+    await until(() => (gateway.stderr().includes('connected good') ? true : undefined))
     const call = gateway.run('tools', 'call', 'good_echo', '--arg', 'text=slow', '--arg', 'delayMs=20000')
     await until(async () => {
       const { items } = (await gateway.run('calls', 'list', '--state', 'running', '--json')).json()

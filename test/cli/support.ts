@@ -135,7 +135,8 @@ async function stop(child: ChildProcess, signal: NodeJS.Signals): Promise<number
 }
 
 export async function until<Value>(look: () => Promise<Value | undefined> | Value | undefined): Promise<Value> {
-  for (let attempt = 0; attempt < 200; attempt++) {
+  const end = Date.now() + 10_000
+  while (Date.now() < end) {
     const value = await look()
     if (value !== undefined) return value
     await new Promise((resolve) => setTimeout(resolve, 50))
