@@ -1,7 +1,17 @@
 // Installs what is missing before anything else runs. Plain JavaScript for Node 20: nothing is installed yet.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -28,6 +38,11 @@ function isInstalled() {
 
 export async function ensureInstalled() {
   if (isInstalled()) return
+  if (lstatSync(modules, { throwIfNoEntry: false })?.isSymbolicLink()) {
+    console.error('sallyport: node_modules is a link; what it leads to belongs to another folder and is left alone.')
+    console.error('Remove the link, or install there.')
+    process.exit(1)
+  }
   const release = await lock()
   try {
     if (isInstalled()) return

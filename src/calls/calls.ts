@@ -11,9 +11,10 @@ import { type Clock, toIso } from '../lib/clock.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Ids } from '../lib/ids.ts'
 import { type Decision, decide } from '../policy/policy.ts'
-import type { Servers } from '../servers/servers.ts'
+import type { Servers, Subscriber } from '../servers/servers.ts'
 import type { Storage } from '../storage/storage.ts'
 import { type Answer, isToolError } from '../wire/answer.ts'
+import { type Caller, muteCaller } from '../wire/caller.ts'
 import type { Progress } from '../wire/peer.ts'
 import { toEnd } from './end.ts'
 import { finishResult } from './results.ts'
@@ -29,10 +30,15 @@ export type CallRequest = {
   readonly name: string
   readonly arguments: JsonObject
   readonly meta?: JsonObject | undefined
+  /** Answers to a server's questions that the caller brings along. */
+  readonly input?: JsonObject | undefined
 }
 
 export type CallOptions = {
   readonly signal: AbortSignal
+  /** Who can be asked, and told what the server logs. */
+  readonly caller?: Caller | undefined
+  readonly subscriber?: Subscriber | undefined
   readonly onProgress?: ((progress: Progress) => void) | undefined
 }
 
@@ -109,6 +115,8 @@ export function createCalls(parts: CallsParts): Calls {
     try {
       const answer = await servers.send(permit, {
         signal: ending.signal,
+        caller: options.caller ?? muteCaller,
+        subscriber: options.subscriber,
         onProgress: options.onProgress,
         onLate: () => storage.markLate(permit.id),
         onResent: () => {
@@ -197,6 +205,7 @@ export function createCalls(parts: CallsParts): Calls {
       decision: decision.because,
       startedAt: clock.now(),
       ...(request.meta && { meta: request.meta }),
+      ...(request.input && { input: request.input }),
     }
   }
 

@@ -18,6 +18,12 @@ export function fromPublicUri(uri: string): { server: string; uri: string } | un
   }
 }
 
+/** Another address of the same server, in the form in which the caller named the first. */
+export function inFormOf(name: string, uri: string): string {
+  const wrapped = fromPublicUri(name)
+  return wrapped ? toPublicUri(wrapped.server, uri) : uri
+}
+
 /**
  * Whether an address is spelled plainly: without dot segments, doubled slashes, backslashes or letters in disguise.
  * A server may take several spellings for one thing; a rule knows only the one it was written for.

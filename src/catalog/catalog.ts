@@ -11,6 +11,7 @@ import { type JudgedOffers, judgeOffers, type OfferKind } from './offers.ts'
 import { findTarget, type Target } from './target.ts'
 import { buildView, findToolset, offeredTools, type ToolRef, toTool, type View, type ViewSelector } from './view.ts'
 
+export { inFormOf } from './addresses.ts'
 export type { Target } from './target.ts'
 export { type Listing, type ToolRef, toTool, type View, type ViewSelector } from './view.ts'
 

@@ -18,7 +18,7 @@ const skipped = new Set(['const', 'default', 'enum'])
  * The rest of these are addresses, by which clients would mix up the schemas of two servers, and switches such as
  * `$async`, after which a failed check becomes an error that nobody catches.
  */
-const keptDollars = new Set(['$comment', '$defs', '$ref', '$schema'])
+const keptDollars = new Set(['$anchor', '$comment', '$defs', '$ref', '$schema'])
 /** Keywords that apply to the very value, not to a part of it. */
 const inPlace = new Set('allOf anyOf dependencies dependentSchemas else if not oneOf then'.split(' '))
 
@@ -83,6 +83,7 @@ export type Cleaned = { readonly schema: JsonObject; readonly leftOut: readonly 
  */
 export function cleanSchema(root: JsonObject, leadsSomewhere: (reference: string) => boolean): Cleaned {
   const leftOut = new Set<string>()
+  const anchors = new Set<JsonValue>()
   const isOlder = typeof root.$schema === 'string' && olderDialects.test(root.$schema)
   return { schema: clean(root), leftOut: [...leftOut].sort() }
 
@@ -100,6 +101,7 @@ export function cleanSchema(root: JsonObject, leadsSomewhere: (reference: string
   function cleanKeyword(keyword: string, value: JsonValue, schema: JsonObject): JsonValue | undefined {
     if (keyword === 'id' || (keyword.startsWith('$') && !keptDollars.has(keyword))) return undefined
     if (keyword in Object.prototype) return undefined // clients look these up where they find more than they wrote
+    if (keyword === '$anchor') return isFirstAnchor(value) ? value : undefined
     if (keyword === '$ref') return typeof value === 'string' && leadsSomewhere(value) ? value : undefined
     if (keyword === 'nullable') return value === true && isType(schema.type ?? null) ? value : undefined
     if (keyword === 'additionalProperties' && !isWhole(schema.patternProperties)) return undefined
@@ -109,6 +111,13 @@ export function cleanSchema(root: JsonObject, leadsSomewhere: (reference: string
     const check = checks.get(keyword)
     if (check) return check(value) ? value : undefined
     return isObject(value) && !skipped.has(keyword) ? clean(value) : value
+  }
+
+  /** A name that stands twice leads nowhere. */
+  function isFirstAnchor(value: JsonValue): boolean {
+    if (typeof value !== 'string' || !/^[A-Za-z_][\w.-]*$/.test(value) || anchors.has(value)) return false
+    anchors.add(value)
+    return true
   }
 
   function cleanOne(value: JsonValue): JsonValue | undefined {

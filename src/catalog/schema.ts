@@ -108,13 +108,18 @@ function leadsTo(root: JsonObject, reference: string, known: ReadonlySet<JsonVal
 
 function lookUp(root: JsonObject, reference: string): JsonValue | undefined {
   if (reference === '#') return root
-  if (!reference.startsWith('#/')) return undefined
+  if (!reference.startsWith('#/')) return findAnchor(root, reference.slice(1))
   let value: JsonValue | undefined = root
   for (const part of reference.slice(2).split('/')) {
     if (typeof value !== 'object' || value === null) return undefined
     value = member(value, decode(part))
   }
   return value
+}
+
+function findAnchor(root: JsonObject, name: string): JsonObject | undefined {
+  for (const schema of everySchema(root)) if (schema.$anchor === name) return schema
+  return undefined
 }
 
 function member(value: JsonValue[] | JsonObject, key: string): JsonValue | undefined {

@@ -21,7 +21,7 @@ export type Target = {
 export function findTarget(view: View, method: CallMethod, name: string): Target | undefined {
   if (method === 'tools/call') return findTool(view, name)
   if (method === 'prompts/get') return toTarget(view.prompts.get(name))
-  if (method === 'resources/read') return findResource(view, name)
+  if (method === 'resources/read' || method === 'resources/subscribe') return findResource(view, name)
   return toTarget(view.prompts.get(name)) ?? toTarget(view.templates.find((template) => template.name === name))
 }
 

@@ -36,6 +36,7 @@ export type ToolRef = {
 /** What some principals see at one address. Shared by all who see the same. */
 export type View = {
   readonly key: string
+  readonly servers: readonly { readonly name: string; readonly connection: string }[]
   readonly tools: ReadonlyMap<string, ToolRef>
   readonly prompts: ReadonlyMap<string, OfferRef>
   readonly resources: ReadonlyMap<string, OfferRef>
@@ -99,7 +100,8 @@ export function buildView(parts: {
     resources: toListing([...resources.values()].map((offer) => toOfferWire('resources', offer))),
     templates: toListing(templates.map((offer) => toOfferWire('templates', offer))),
   }
-  return { key: parts.key, tools, prompts, resources, templates, setAside, lists }
+  const servers = included.map(({ server: { name, connection } }) => ({ name, connection }))
+  return { key: parts.key, servers, tools, prompts, resources, templates, setAside, lists }
 }
 
 /** One server's tools after the operator's choice: included, renamed, re-described, with their risk. */

@@ -149,6 +149,24 @@ export const errorTable = {
   },
   'call-not-found': { http: 404, rpc: -32602, exit: 1, hint: 'List the calls with `sallyport audit list`.' },
   'limit-exceeded': { http: 429, rpc: -32012, exit: 1, hint: 'Wait for the time in Retry-After, then repeat.' },
+  'question-refused': {
+    http: 400,
+    rpc: -32015,
+    exit: 5,
+    hint: 'The server asks something in the middle of this call: use a client that can put questions to a person.',
+  },
+  'capability-missing': {
+    http: 400,
+    rpc: -32021,
+    exit: 5,
+    hint: 'Declare the capabilities that the answer lists, or use a client that has them.',
+  },
+  'state-invalid': {
+    http: 400,
+    rpc: -32602,
+    exit: 1,
+    hint: 'Send the request again without `requestState`; each state can be used once, by whom it was given to.',
+  },
   'result-too-large': { http: 502, rpc: -32013, exit: 5, hint: 'Ask the tool for less, or raise `limits.message`.' },
   'storage-unavailable': {
     http: 503,

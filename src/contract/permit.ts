@@ -7,7 +7,7 @@ import type { ScopeKey } from './scope.ts'
 export type Surface = 'mcp' | 'http' | 'cli' | 'library'
 
 /** What may be asked of a server on behalf of a caller. */
-export type CallMethod = 'tools/call' | 'prompts/get' | 'resources/read' | 'completion/complete'
+export type CallMethod = 'tools/call' | 'prompts/get' | 'resources/read' | 'resources/subscribe' | 'completion/complete'
 
 /** A call whose name was found in the catalog and whose decision stands. */
 export type ResolvedCall = {
@@ -29,6 +29,10 @@ export type ResolvedCall = {
   readonly startedAt: number
   /** Trace context and other `_meta` that travels with the call. */
   readonly meta?: JsonObject
+  /** Answers to questions of an earlier round that the caller brings along, and the state of that round. */
+  readonly input?: JsonObject
+  /** What HTTP repeats of the arguments, by header. */
+  readonly mirrored?: Readonly<Record<string, string>>
 }
 
 declare const claimed: unique symbol

@@ -155,6 +155,10 @@ export const Server = z.object({
   lastSuccessAt: z.string().optional(),
   protocol: z.string().optional().describe('Protocol revision in use'),
   serverInfo: z.object({ name: z.string(), version: z.string() }).optional(),
+  conversational: z
+    .boolean()
+    .optional()
+    .describe('It asks questions in the middle of calls, so that every call has a link of its own'),
   attempt: z.int().optional().describe('Attempts since the last success'),
   nextAttemptAt: z.string().optional(),
   progress: z.string().optional().describe('What a start that takes long is doing'),

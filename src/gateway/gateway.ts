@@ -10,11 +10,13 @@ import { createIds, type Ids } from '../lib/ids.ts'
 import { type Log, silentLog } from '../lib/log.ts'
 import { createServers, endOrphans, type SupervisionSettings } from '../servers/servers.ts'
 import { openStorage, type Storage } from '../storage/storage.ts'
+import { createIntroduction } from './introduction.ts'
 import { createServerDesk } from './server-desk.ts'
 import { createStatus } from './status.ts'
 import type { Gateway } from './types.ts'
 import { version } from './version.ts'
 
+export type { Introduction } from './introduction.ts'
 export type { Gateway, ServerChange } from './types.ts'
 export { version } from './version.ts'
 
@@ -125,6 +127,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     catalog,
     status,
     ...desk.surface,
+    introduce: createIntroduction({ catalog, servers }),
     listTools: desk.listTools,
     call: calls.advance,
     findCall: (id) => storage.calls.find(id),

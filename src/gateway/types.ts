@@ -11,6 +11,7 @@ import type { Tool } from '../contract/tool.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Storage } from '../storage/storage.ts'
+import type { Introduction } from './introduction.ts'
 
 /** A running gateway, as the surfaces and embedding programs see it. They translate; the work is here. */
 export type Gateway = {
@@ -34,6 +35,7 @@ export type Gateway = {
   reconnectServer(principal: Principal, name: string, scope?: ScopeKey): Promise<ServerDetail>
   serverLogs(name: string, scope?: ScopeKey): { lines: string[]; dropped: number }
   validateServer(definition: ServerDefinition, signal: AbortSignal): Promise<Validation>
+  introduce(principal: Principal, selector: ViewSelector): Introduction
   listTools(principal: Principal, selector: ViewSelector): Tool[]
   call(request: CallRequest, options: CallOptions): Promise<CallOutcome>
   findCall(id: string): Promise<Call | undefined>

@@ -1,4 +1,4 @@
-import type { CallOutcome } from '../calls/calls.ts'
+import type { CallOptions, CallOutcome } from '../calls/calls.ts'
 import type { ViewSelector } from '../catalog/catalog.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
@@ -7,7 +7,8 @@ import type { Principal } from '../contract/principal.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { isObject } from '../lib/json.ts'
 import { type Answer, toResultAnswer } from '../wire/answer.ts'
-import type { Progress } from '../wire/peer.ts'
+import type { Caller } from '../wire/caller.ts'
+import { isHopKey } from '../wire/modern.ts'
 
 /** The requests that are calls: decided, recorded and sent on. */
 const callMethods: Readonly<Record<string, CallMethod>> = {
@@ -23,11 +24,13 @@ export function toCallMethod(method: string): CallMethod {
   throw new GatewayError('method-not-found', `${method.slice(0, 100)} is not offered here`)
 }
 
-type McpCall = {
+export type McpCall = {
   readonly method: CallMethod
   readonly name: string
   readonly arguments: JsonObject
   readonly meta: JsonObject | undefined
+  /** Answers to questions of a round that the gateway knows nothing of. */
+  readonly input: JsonObject | undefined
   readonly progressToken: string | number | undefined
 }
 
@@ -35,16 +38,20 @@ type McpCall = {
 export function readCall(method: CallMethod, params: JsonObject): McpCall {
   const meta = isObject(params._meta) ? params._meta : {}
   const { progressToken } = meta
-  const passedOn = Object.entries(meta).filter(([key]) => key !== 'progressToken' && !key.startsWith(ownPrefix))
+  const passedOn = Object.entries(meta).filter(([key]) => key !== 'progressToken' && !isHopKey(key))
+  const { inputResponses, requestState } = params
+  const input = {
+    ...(isObject(inputResponses) && { inputResponses }),
+    ...(typeof requestState === 'string' && { requestState }),
+  }
   return {
     method,
     ...readers[method](params),
     meta: passedOn.length > 0 ? Object.fromEntries(passedOn) : undefined,
+    input: Object.keys(input).length > 0 ? input : undefined,
     progressToken: typeof progressToken === 'string' || typeof progressToken === 'number' ? progressToken : undefined,
   }
 }
-
-const ownPrefix = 'io.modelcontextprotocol/'
 
 type Asked = { name: string; arguments: JsonObject }
 
@@ -52,6 +59,7 @@ const readers: Readonly<Record<CallMethod, (params: JsonObject) => Asked>> = {
   'tools/call': (params) => readNamed('tools/call', params),
   'prompts/get': (params) => readNamed('prompts/get', params),
   'resources/read': ({ uri }) => ({ name: toName('resources/read needs a uri', uri), arguments: {} }),
+  'resources/subscribe': ({ uri }) => ({ name: toName('resources/subscribe needs a uri', uri), arguments: {} }),
   'completion/complete': ({ ref, argument, context }) => {
     const reference = isObject(ref) ? ref : {}
     const name = reference.type === 'ref/prompt' ? reference.name : reference.uri
@@ -70,20 +78,17 @@ function toName(problem: string, name: unknown): string {
   throw new GatewayError('arguments-invalid', problem)
 }
 
+/** What one era hears of a call while it runs. */
+export type CallHearing = CallOptions & { readonly caller: Caller }
+
 export async function runCall(
   gateway: Pick<Gateway, 'call'>,
   who: { principal: Principal; selector: ViewSelector },
   call: McpCall,
-  options: { signal: AbortSignal; notify(method: string, params: JsonObject): void },
+  hearing: CallHearing,
 ): Promise<Answer> {
-  const { progressToken, ...request } = call
-  const onProgress = (progress: Progress) =>
-    options.notify('notifications/progress', { ...progress, progressToken: progressToken ?? null })
-  const outcome = await gateway.call(
-    { ...who, ...request, surface: 'mcp' },
-    { signal: options.signal, onProgress: progressToken === undefined ? undefined : onProgress },
-  )
-  return toAnswer(outcome, call.method)
+  const { progressToken: _own, ...request } = call
+  return toAnswer(await gateway.call({ ...who, ...request, surface: 'mcp' }, hearing), call.method)
 }
 
 /** What Sallyport says instead of a tool is a failed result: the model reads it, and no output schema applies. */
@@ -91,22 +96,31 @@ function toAnswer(outcome: CallOutcome, method: CallMethod): Answer {
   if (outcome.kind === 'answered') return outcome.answer
   const { error, call } = outcome
   if (method !== 'tools/call' || isNoResult(error)) throw error
-  const retryAfter = error.details.retryAfter
+  return toFailedResult(error, call.id)
+}
+
+export function toFailedResult(error: GatewayError, call?: string): Answer {
+  const { retryAfter } = error.details
   return toResultAnswer({
     content: [{ type: 'text', text: `${error.code}: ${error.message}\n${error.entry.hint}` }],
     isError: true,
     _meta: {
-      'sallyport/error': { code: error.code, call: call.id, ...(typeof retryAfter === 'number' && { retryAfter }) },
+      'sallyport/error': {
+        code: error.code,
+        ...(call !== undefined && { call }),
+        ...(typeof retryAfter === 'number' && { retryAfter }),
+      },
     },
   })
 }
 
-/** A name or an address that leads nowhere is the caller's mistake, and who took a call back wants no answer. */
+/** What is the caller's own mistake has a number of its own, and who took a call back wants no answer. */
 function isNoResult({ code }: GatewayError): boolean {
   return (
     code === 'tool-not-found' ||
     code === 'toolset-not-found' ||
     code === 'server-not-found' ||
+    code === 'capability-missing' ||
     code === 'call-cancelled'
   )
 }

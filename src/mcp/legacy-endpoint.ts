@@ -1,16 +1,21 @@
+import { inFormOf } from '../catalog/catalog.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { type Answer, toResultAnswer } from '../wire/answer.ts'
+import { isLogLevel } from '../wire/caller.ts'
 import {
   legacyResourceNotFound,
   negotiateLegacy,
   sessionHeader,
+  toCapabilities,
   toInitializeResult,
   toLegacyResult,
 } from '../wire/legacy.ts'
+import type { Progress } from '../wire/peer.ts'
 import { toMessage } from '../wire/splice.ts'
-import { readCall, runCall, toCallMethod } from './calls.ts'
-import { capabilities } from './capabilities.ts'
+import { type CallHearing, type McpCall, readCall, runCall, toCallMethod, toFailedResult } from './calls.ts'
+import { toOffered } from './capabilities.ts'
+import { createLegacyCaller } from './legacy-caller.ts'
 import { type ListChanges, toChangeMethod } from './list-changes.ts'
 import { isListMethod, listPage } from './lists.ts'
 import type { McpRequest } from './request.ts'
@@ -30,26 +35,30 @@ export function createLegacyEndpoint(parts: { gateway: Gateway; sessions: McpSes
     const session = sessions.get(id, principal, selector)
     if (envelope.kind === 'request') return answer(request, session, envelope.id, envelope.method)
     if (envelope.kind === 'notification' && envelope.method === 'notifications/cancelled') cancel(request, session)
+    if (envelope.kind === 'result' || envelope.kind === 'error') session.answered(envelope, request.body)
     reply.nothing()
   }
 
   function initialize(request: McpRequest, id: string): void {
     const { principal, selector, params, response, reply } = request
-    gateway.catalog.view(principal, selector) // an address that leads nowhere is refused here already
+    const introduction = gateway.introduce(principal, selector) // an address that leads nowhere is refused here already
     const revision = negotiateLegacy(params.protocolVersion)
-    const session = sessions.create({ principal, selector, revision }, () => stopWatching())
+    const declared = toCapabilities(params.capabilities)
+    const session = sessions.create({ principal, selector, revision, capabilities: declared }, () => stopWatching())
     const stopWatching = changes.watch(principal, selector, (changed) => {
       for (const kind of changed) session.notify(toChangeMethod(kind))
     })
     response.setHeader(sessionHeader, session.id)
-    const result = toInitializeResult({ revision, capabilities, version: gateway.version })
+    const { instructions } = introduction
+    const capabilities = toOffered(introduction)
+    const result = toInitializeResult({ revision, capabilities, version: gateway.version, instructions })
     reply.answer(toMessage(id, 'result', toResultAnswer(result).bytes))
   }
 
   async function answer(request: McpRequest, session: McpSession, id: string, method: string): Promise<void> {
     try {
       const answered = await work(request, session, id, method)
-      request.reply.answer(toMessage(id, answered.kind, toLegacyResult(answered)))
+      request.reply.answer(toMessage(id, answered.kind, toLegacyResult(answered).bytes))
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error
       // Who took a request back does not want to hear of it again.
@@ -63,21 +72,62 @@ export function createLegacyEndpoint(parts: { gateway: Gateway; sessions: McpSes
     const { principal, selector, params } = request
     if (method === 'ping') return toResultAnswer({})
     if (isListMethod(method)) return listPage(gateway.catalog.view(principal, selector), method, params)
-    const call = readCall(toCallMethod(method), params)
+    if (method === 'logging/setLevel') return setLevel(session, params.level)
+    if (method === 'resources/unsubscribe') return unfollow(session, params.uri)
+    const call = readCall(method === 'resources/subscribe' ? method : toCallMethod(method), params)
     const key = toIdKey(JSON.parse(id))
     if (session.inFlight.has(key))
       throw new GatewayError('request-invalid', 'A request with this id is still under way')
     const controller = new AbortController()
     session.inFlight.set(key, controller)
     try {
-      const { notify } = request.reply
-      return await runCall(gateway, { principal, selector }, call, {
-        signal: controller.signal,
-        notify,
-      })
+      const hearing = toHearing(request, session, call, controller.signal)
+      if (method === 'resources/subscribe') return await follow(request, session, call, hearing)
+      return await runCall(gateway, { principal, selector }, call, hearing)
+    } catch (error) {
+      // This era has no number for it: the model reads what is missing.
+      const missing = error instanceof GatewayError && error.code === 'capability-missing'
+      if (missing && method === 'tools/call') return toFailedResult(error)
+      throw error
     } finally {
       session.inFlight.delete(key)
     }
+  }
+
+  function setLevel(session: McpSession, level: unknown): Answer {
+    if (!isLogLevel(level)) throw new GatewayError('arguments-invalid', 'No such level of logging')
+    session.logFrom(level)
+    return toResultAnswer({})
+  }
+
+  /** A subscription is a call like any other, and what it brings comes on the standing stream. */
+  async function follow(
+    { principal, selector }: McpRequest,
+    session: McpSession,
+    call: McpCall,
+    hearing: CallHearing,
+  ): Promise<Answer> {
+    if (session.followed.has(call.name)) return toResultAnswer({})
+    if (session.followed.size >= maxFollowed)
+      throw new GatewayError('limit-exceeded', 'Too many resources are followed')
+    const following = new AbortController()
+    session.followed.set(call.name, following)
+    const onUpdated = (uri: string) =>
+      session.notify('notifications/resources/updated', { uri: inFormOf(call.name, uri) })
+    try {
+      const subscriber = { signal: following.signal, onUpdated }
+      return await runCall(gateway, { principal, selector }, call, { ...hearing, subscriber })
+    } catch (error) {
+      session.followed.delete(call.name)
+      throw error
+    }
+  }
+
+  function unfollow(session: McpSession, uri: unknown): Answer {
+    if (typeof uri !== 'string') throw new GatewayError('arguments-invalid', 'resources/unsubscribe needs a uri')
+    session.followed.get(uri)?.abort()
+    session.followed.delete(uri)
+    return toResultAnswer({})
   }
 
   /** Some clients cancel what has long been answered: that is nobody's business any more. */
@@ -86,6 +136,19 @@ export function createLegacyEndpoint(parts: { gateway: Gateway; sessions: McpSes
   }
 
   return { handle }
+}
+
+const maxFollowed = 1000
+
+function toHearing({ reply }: McpRequest, session: McpSession, call: McpCall, signal: AbortSignal): CallHearing {
+  const { progressToken } = call
+  const onProgress = (progress: Progress) =>
+    reply.notify('notifications/progress', { ...progress, progressToken: progressToken ?? null })
+  return {
+    signal,
+    caller: createLegacyCaller(session, reply),
+    ...(progressToken !== undefined && { onProgress }),
+  }
 }
 
 /** One id can be written in several ways, `"\\u0061"` and `"a"`, and a client may name its call in another one. */

@@ -39,7 +39,7 @@ export function createMcp(parts: McpParts): Mcp {
   const changes = createListChanges({ catalog: gateway.catalog, events: gateway.events, clock })
   const sessions = createMcpSessions({ instance: gateway.instance, clock, ids })
   const legacy = createLegacyEndpoint({ gateway, sessions, changes })
-  const modern = createModernEndpoint({ gateway, changes, clock })
+  const modern = createModernEndpoint({ gateway, changes, clock, ids })
 
   async function post(
     http: IncomingMessage,
@@ -53,7 +53,7 @@ export function createMcp(parts: McpParts): Mcp {
     try {
       envelope = readMessage(body)
       const params = paramsOf(body, envelope)
-      const request: McpRequest = { principal, selector, http, response, reply, envelope, params }
+      const request: McpRequest = { principal, selector, http, response, reply, body, envelope, params }
       if (isModernRequest(http.headers, params)) return await modern.handle(request)
       checkVersion(http)
       await legacy.handle(request)

@@ -1,101 +1,175 @@
 import type { ServerResponse } from 'node:http'
+import { inFormOf, type ViewSelector } from '../catalog/catalog.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
+import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { Ids } from '../lib/ids.ts'
 import { isObject } from '../lib/json.ts'
-import { toResultAnswer } from '../wire/answer.ts'
-import { readModernRequest, subscriptionKey, toDiscoverResult, toModernResult } from '../wire/modern.ts'
+import type { Subscriber } from '../servers/servers.ts'
+import { type Answer, isToolError, memberText, toResultAnswer } from '../wire/answer.ts'
+import { isAtLeast, muteCaller } from '../wire/caller.ts'
+import {
+  type ModernCaller,
+  readModernRequest,
+  subscriptionKey,
+  toDiscoverResult,
+  toInputRequired,
+  toModernResult,
+} from '../wire/modern.ts'
+import type { Progress } from '../wire/peer.ts'
 import { toMessage } from '../wire/splice.ts'
 import { sseKeepAlive, toSseEvent } from '../wire/sse.ts'
-import { readCall, runCall, toCallMethod } from './calls.ts'
-import { capabilities } from './capabilities.ts'
+import { type CallHearing, type McpCall, readCall, runCall, toCallMethod } from './calls.ts'
+import { toOffered } from './capabilities.ts'
 import { type ChangeKind, type ListChanges, toChangeMethod } from './list-changes.ts'
 import { isListMethod, listPage } from './lists.ts'
 import { keepAliveMs } from './reply.ts'
 import type { McpRequest } from './request.ts'
 import { toErrorMessage } from './rpc-error.ts'
+import { createTalks, type Step, type TalkEnd, type Waiting } from './talks.ts'
 
 /** Lists are told to change as they change; until then they may be asked for again at no cost. */
 const listTtlMs = 0
 const maxSubscriptions = 4096
 const maxUnread = 1024 * 1024
+const maxFollowed = 1000
 
 /** The stateless era: every request stands for itself, and a closed stream takes its request back. */
-export function createModernEndpoint(parts: { gateway: Gateway; changes: ListChanges; clock: Clock }) {
+export function createModernEndpoint(parts: { gateway: Gateway; changes: ListChanges; clock: Clock; ids: Ids }) {
   const { gateway, changes, clock } = parts
+  const talks = createTalks({ instance: gateway.instance, clock, ids: parts.ids })
   const subscriptions = new Set<() => void>()
 
   async function handle(request: McpRequest): Promise<void> {
     const { envelope, reply, http, params } = request
     if (envelope.kind !== 'request') return reply.nothing()
-    readModernRequest({ headers: http.headers, method: envelope.method, params })
+    const caller = readModernRequest({ headers: http.headers, method: envelope.method, params })
     if (envelope.method === 'subscriptions/listen') return listen(request, envelope.id)
     try {
-      reply.answer(toMessage(envelope.id, ...(await work(request, envelope.method))))
+      const answer = await work(request, envelope.method, caller)
+      reply.answer(toMessage(envelope.id, answer.kind, answer.bytes), toHttpStatus(answer))
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error
       if (error.code === 'call-cancelled') return reply.nothing()
-      reply.answer(toErrorMessage(envelope.id, error), error.code === 'method-not-found' ? 404 : 200)
+      reply.answer(toErrorMessage(envelope.id, error), statusOf(error.entry.rpc))
     }
   }
 
-  async function work(request: McpRequest, method: string): Promise<['result' | 'error', Buffer]> {
-    const { principal, selector, params, response, reply } = request
+  async function work(request: McpRequest, method: string, caller: ModernCaller): Promise<Answer> {
+    const { principal, selector, params } = request
     if (method === 'server/discover') {
-      gateway.catalog.view(principal, selector)
-      return [
-        'result',
-        toResultAnswer(toDiscoverResult({ capabilities, version: gateway.version, ttlMs: listTtlMs })).bytes,
-      ]
+      const introduction = gateway.introduce(principal, selector)
+      const { instructions } = introduction
+      const facts = { capabilities: toOffered(introduction), version: gateway.version, instructions }
+      return toResultAnswer(toDiscoverResult({ ...facts, ttlMs: listTtlMs }))
     }
     if (isListMethod(method)) {
-      const answer = listPage(gateway.catalog.view(principal, selector), method, params)
-      return ['result', toModernResult(answer, { ttlMs: listTtlMs })]
+      const page = listPage(gateway.catalog.view(principal, selector), method, params)
+      return toModernResult(page, { ttlMs: listTtlMs })
     }
     const call = readCall(toCallMethod(method), params)
+    const step = await attend(request, call, caller)
+    if (step.kind === 'questions') return toInputRequired(step.questions, step.state)
+    return toModernResult(step.answer, method === 'resources/read' ? { ttlMs: listTtlMs } : undefined)
+  }
+
+  /** A call from its start, or taken up again where it waits for an answer. */
+  async function attend(request: McpRequest, call: McpCall, caller: ModernCaller): Promise<Step> {
+    const { principal, selector, params, response, reply } = request
+    const { requestState, inputResponses } = params
+    const who = { principal, selector }
     const gone = new AbortController()
     const onClose = () => gone.abort()
     response.on('close', onClose)
+    const waiting: Waiting = {
+      binding: { who: JSON.stringify([toPrincipalKey(principal), selector]), method: call.method, params },
+      signal: gone.signal,
+      tell(method, told) {
+        if (method !== 'notifications/progress') return reply.notify(method, told)
+        const { progressToken } = call
+        if (progressToken !== undefined) reply.notify(method, { ...told, progressToken })
+      },
+    }
     try {
-      const { notify } = reply
-      const answer = await runCall(gateway, { principal, selector }, call, {
-        signal: gone.signal,
-        notify,
-      })
-      return [answer.kind, toModernResult(answer, method === 'resources/read' ? { ttlMs: listTtlMs } : undefined)]
+      if (talks.owns(requestState)) return await talks.resume(requestState, inputResponses, waiting)
+      return await talks.begin(waiting, (end) => run(who, call, toHearing(end, call, caller)))
     } finally {
       response.off('close', onClose)
     }
   }
 
+  /** A call that failed over a question which its caller cannot be asked is refused as this era wants it. */
+  async function run(who: Who, call: McpCall, { lacking, ...hearing }: ModernHearing): Promise<Answer> {
+    const answer = await runCall(gateway, who, call, hearing)
+    const required = lacking()
+    if (!required || !(answer.kind === 'error' || isToolError(answer))) return answer
+    const message = 'The server needs to ask something for which this client did not declare the capability'
+    throw new GatewayError('capability-missing', message, { requiredCapabilities: required })
+  }
+
   /** A long answer that tells changes until one side ends it. */
-  function listen({ principal, selector, params, reply }: McpRequest, id: string): void {
+  async function listen(request: McpRequest, id: string): Promise<void> {
+    const { principal, selector, params, reply } = request
     gateway.catalog.view(principal, selector) // an address that leads nowhere has nothing to tell
     if (subscriptions.size >= maxSubscriptions)
       throw new GatewayError('limit-exceeded', 'Too many subscriptions are open')
     const wanted = isObject(params.notifications) ? params.notifications : {}
     const honoured = changeKinds.filter((kind) => wanted[`${kind}ListChanged`] === true)
     const meta = `"_meta":{"${subscriptionKey}":${id}}`
+    const stopWatching = honoured.length > 0 ? changes.watch(principal, selector, tellChanges) : () => {}
+    const closed = new AbortController()
     const response = reply.stream()
-    const acknowledged = `{"notifications":${JSON.stringify(toFilter(honoured))},${meta}}`
-    response.write(toSseEvent(toNotification('notifications/subscriptions/acknowledged', acknowledged)))
-    const stopWatching = honoured.length > 0 ? changes.watch(principal, selector, tell) : () => {}
-    function tell(changed: readonly ChangeKind[]): void {
-      if (response.writableLength > maxUnread) return void response.destroy()
-      for (const kind of changed.filter((each) => honoured.includes(each))) {
-        response.write(toSseEvent(toNotification(toChangeMethod(kind), `{${meta}}`)))
-      }
-    }
     const end = () => {
       response.end(toSseEvent(toMessage(id, 'result', Buffer.from(`{"resultType":"complete",${meta}}`))))
     }
     subscriptions.add(end)
     response.on('close', () => {
       subscriptions.delete(end)
+      closed.abort()
       stopWatching()
     })
     keepAlive(response)
+    let early: string[] | undefined = []
+    const followed = await followAll(request, wanted.resourceSubscriptions, { signal: closed.signal, onUpdated })
+    const filter = { ...toFilter(honoured), ...(followed.length > 0 && { resourceSubscriptions: followed }) }
+    const first = `{"notifications":${JSON.stringify(filter)},${meta}}`
+    const waited = [toNotification('notifications/subscriptions/acknowledged', first), ...early]
+    early = undefined
+    for (const message of waited) write(message)
+
+    function tellChanges(changed: readonly ChangeKind[]): void {
+      for (const kind of changed) if (honoured.includes(kind)) write(toNotification(toChangeMethod(kind), `{${meta}}`))
+    }
+    function onUpdated(uri: string): void {
+      write(toNotification('notifications/resources/updated', `{"uri":${JSON.stringify(uri)},${meta}}`))
+    }
+    /** Nothing comes before the acknowledgement. */
+    function write(message: string): void {
+      if (early) return void (early.length < maxFollowed && early.push(message))
+      if (response.destroyed || response.writableEnded) return
+      if (response.writableLength > maxUnread) return void response.destroy()
+      response.write(toSseEvent(message))
+    }
+  }
+
+  /** Subscriptions are calls; those that are refused are left out of what is acknowledged. */
+  async function followAll(
+    { principal, selector }: McpRequest,
+    wanted: unknown,
+    subscriber: Subscriber,
+  ): Promise<string[]> {
+    const uris = Array.isArray(wanted) ? wanted.filter((uri) => typeof uri === 'string').slice(0, maxFollowed) : []
+    const tried = uris.map(async (uri) => {
+      const call = readCall('resources/subscribe', { uri })
+      const onUpdated = (updated: string) => subscriber.onUpdated(inFormOf(uri, updated))
+      const hearing = { signal: subscriber.signal, caller: muteCaller, subscriber: { ...subscriber, onUpdated } }
+      const answer = await runCall(gateway, { principal, selector }, call, hearing)
+      return answer.kind === 'result' ? [uri] : []
+    })
+    const ended = await Promise.allSettled(tried)
+    return ended.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
   }
 
   function keepAlive(response: ServerResponse): void {
@@ -109,9 +183,44 @@ export function createModernEndpoint(parts: { gateway: Gateway; changes: ListCha
   return {
     handle,
     close() {
+      talks.close()
       for (const end of subscriptions) end()
     },
   }
+}
+
+type Who = { readonly principal: Principal; readonly selector: ViewSelector }
+type ModernHearing = CallHearing & { lacking(): JsonObject | undefined }
+
+function toHearing(end: TalkEnd, call: McpCall, { capabilities: declared, logLevel }: ModernCaller): ModernHearing {
+  const { signal, ask, tell } = end
+  let lacking: JsonObject | undefined
+  const hears = (params: JsonObject) => logLevel !== undefined && isAtLeast(params.level, logLevel)
+  const onProgress = (progress: Progress) => tell('notifications/progress', { ...progress })
+  return {
+    signal,
+    ...(call.progressToken !== undefined && { onProgress }),
+    lacking: () => lacking,
+    caller: {
+      capabilities: declared,
+      logLevel,
+      ask,
+      lacks(required) {
+        lacking = { ...lacking, ...required }
+      },
+      tell: (method, params) => void (method === 'notifications/message' && hears(params) && tell(method, params)),
+    },
+  }
+}
+
+/** What is wrong with a request as such is said by the status as well. */
+function statusOf(rpc: number): number {
+  if (rpc === -32601) return 404
+  return rpc <= -32020 && rpc >= -32029 ? 400 : 200
+}
+
+function toHttpStatus(answer: Answer): number {
+  return answer.kind === 'error' ? statusOf(Number(memberText(answer, 'code'))) : 200
 }
 
 const changeKinds: readonly ChangeKind[] = ['tools', 'prompts', 'resources']

@@ -7,6 +7,8 @@ import { sseKeepAlive, toSseEvent } from '../wire/sse.ts'
 export type Reply = {
   /** Said before the answer; lost on a client that takes only JSON, or that does not read. */
   notify(method: string, params: JsonObject): void
+  /** As `notify`, for any message; tells whether it went out. */
+  say(message: JsonObject): boolean
   answer(message: Buffer, status?: number): void
   /** The answer is a stream that lasts, and whoever asked for it writes and ends it. */
   stream(): ServerResponse
@@ -38,11 +40,15 @@ export function createReply(request: IncomingMessage, response: ServerResponse, 
     return true
   }
 
+  function say(message: JsonObject): boolean {
+    if (!takesEvents || response.writableLength > maxUnread || !open()) return false
+    response.write(toSseEvent(JSON.stringify(message)))
+    return true
+  }
+
   return {
-    notify(method, params) {
-      if (!takesEvents || response.writableLength > maxUnread || !open()) return
-      response.write(toSseEvent(JSON.stringify({ jsonrpc: '2.0', method, params })))
-    },
+    notify: (method, params) => void say({ jsonrpc: '2.0', method, params }),
+    say,
     answer(message, status = 200) {
       cancel()
       if (response.destroyed || response.writableEnded) return

@@ -12,6 +12,7 @@ export type McpRequest = {
   readonly http: IncomingMessage
   readonly response: ServerResponse
   readonly reply: Reply
+  readonly body: Buffer
   readonly envelope: Envelope
   readonly params: JsonObject
 }

@@ -1,11 +1,14 @@
 import type { ServerResponse } from 'node:http'
 import type { ViewSelector } from '../catalog/catalog.ts'
 import { GatewayError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
 import { type Principal, type PrincipalKey, toPrincipalKey } from '../contract/principal.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
+import type { LogLevel } from '../wire/caller.ts'
 import { sseKeepAlive, toSseEvent } from '../wire/sse.ts'
 import { keepAliveMs, startStream } from './reply.ts'
+import { createSessionQuestions, type SessionQuestions } from './session-questions.ts'
 
 /** One client of the older era, from `initialize` until it says goodbye or is not heard of any more. */
 export type McpSession = {
@@ -15,14 +18,24 @@ export type McpSession = {
   readonly revision: string
   /** Calls under way, by the id that the client gave them, as JSON. */
   readonly inFlight: Map<string, AbortController>
+  readonly capabilities: JsonObject
+  readonly ask: SessionQuestions['ask']
+  readonly answered: SessionQuestions['answered']
+  /** From which level on it hears what servers log. */
+  logLevel(): LogLevel | 'any'
+  logFrom(level: LogLevel): void
+  /** What it follows, by address; aborting one ends it. */
+  readonly followed: Map<string, AbortController>
   /** Sends on the standing stream, or keeps it until there is one. */
-  notify(method: string): void
+  notify(method: string, params?: JsonObject): void
   openStream(response: ServerResponse): void
   touch(): void
 }
 
+type Wanted = Pick<McpSession, 'principal' | 'selector' | 'revision' | 'capabilities'>
+
 export type McpSessions = {
-  create(wanted: { principal: Principal; selector: ViewSelector; revision: string }, onEnd: () => void): McpSession
+  create(wanted: Wanted, onEnd: () => void): McpSession
   /** Throws `session-not-found`, also when it belongs to somebody else: nobody learns that it exists. */
   get(id: string, principal: Principal, selector: ViewSelector): McpSession
   end(session: McpSession): void
@@ -34,6 +47,7 @@ const maxSessions = 10_000
 const maxPerPrincipal = 2000
 const idleMs = 3_600_000
 const maxUnread = 1024 * 1024
+const maxUnsaid = 1000
 
 type Held = McpSession & {
   readonly key: PrincipalKey
@@ -97,12 +111,9 @@ export function createMcpSessions(parts: { instance: string; clock: Clock; ids: 
   }
 }
 
-type SessionParts = {
+type SessionParts = Wanted & {
   readonly id: string
   readonly key: PrincipalKey
-  readonly principal: Principal
-  readonly selector: ViewSelector
-  readonly revision: string
   readonly clock: Clock
   onEnd(): void
 }
@@ -111,6 +122,9 @@ function createSession(parts: SessionParts): Held {
   const { clock } = parts
   const inFlight = new Map<string, AbortController>()
   const unsaid = new Set<string>()
+  const followed = new Map<string, AbortController>()
+  const { ask, answered } = createSessionQuestions(clock)
+  let level: LogLevel | 'any' = 'any'
   let stream: ServerResponse | undefined
   let seen = clock.monotonic()
 
@@ -121,10 +135,15 @@ function createSession(parts: SessionParts): Held {
     clock.after(keepAliveMs, () => keepAlive(on))
   }
 
-  function notify(method: string): void {
-    if (!stream || stream.destroyed) return void unsaid.add(method)
+  function notify(method: string, params?: JsonObject): void {
+    say(JSON.stringify({ jsonrpc: '2.0', method, ...(params && { params }) }))
+  }
+
+  /** What was not said yet is said once, however often it became true. */
+  function say(message: string): void {
+    if (!stream || stream.destroyed) return void (unsaid.size < maxUnsaid && unsaid.add(message))
     if (stream.writableLength > maxUnread) return void stream.destroy()
-    stream.write(toSseEvent(JSON.stringify({ jsonrpc: '2.0', method })))
+    stream.write(toSseEvent(message))
   }
 
   return {
@@ -133,6 +152,14 @@ function createSession(parts: SessionParts): Held {
     principal: parts.principal,
     selector: parts.selector,
     revision: parts.revision,
+    capabilities: parts.capabilities,
+    ask,
+    answered,
+    logLevel: () => level,
+    logFrom(wanted) {
+      level = wanted
+    },
+    followed,
     inFlight,
     notify,
     openStream(response) {
@@ -144,7 +171,7 @@ function createSession(parts: SessionParts): Held {
         if (stream === response) stream = undefined
       })
       clock.after(keepAliveMs, () => keepAlive(response))
-      for (const method of unsaid) notify(method)
+      for (const message of unsaid) say(message)
       unsaid.clear()
     },
     touch() {
@@ -153,6 +180,7 @@ function createSession(parts: SessionParts): Held {
     lastSeen: () => seen,
     hangUp() {
       parts.onEnd()
+      for (const following of followed.values()) following.abort()
       stream?.end()
     },
   }

@@ -2,6 +2,7 @@ import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { ConnectionState, ServerDefinition, ServerFailure } from '../contract/server.ts'
 import { type BackoffSettings, backoffDelay } from '../lib/backoff.ts'
 import type { Clock } from '../lib/clock.ts'
+import { isObject } from '../lib/json.ts'
 import type { Log } from '../lib/log.ts'
 import { createRingBuffer, type RingBuffer } from '../lib/ring-buffer.ts'
 import type { Implementation } from '../wire/codec.ts'
@@ -10,7 +11,9 @@ import { toFailure } from './failure.ts'
 import type { Link, LinkParts, Way } from './link.ts'
 import { type ListKind, type ListLimits, listKinds, noLists, type RawLists, readLists } from './listing.ts'
 import { negotiate } from './negotiate.ts'
+import { createLinkPool, type LinkPool } from './pool.ts'
 import type { ChildRecords } from './stdio.ts'
+import { createSubscriptions, type Subscriber } from './subscriptions.ts'
 
 /** How patient the supervisor is; tests shorten it. */
 export type SupervisionSettings = {
@@ -47,11 +50,14 @@ export type ConnectionParts = {
   resolve(definition: ServerDefinition): ServerDefinition
   /** What must have ended before this one may start. */
   readonly after: Promise<void>
-  recall(): Promise<Way | undefined>
-  remember(way: Way): void
+  recall(): Promise<Remembered>
+  remember(known: Remembered): void
   onChange(): void
   onTools(): void
 }
+
+/** What an earlier link learned of the server. */
+export type Remembered = { readonly way?: Way | undefined; readonly conversational?: boolean }
 
 export type ConnectionStatus = {
   readonly state: ConnectionState
@@ -63,14 +69,21 @@ export type ConnectionStatus = {
   readonly nextAttemptAt: number | undefined
   readonly progress: string | undefined
   readonly lists: RawLists | undefined
+  /** It asks questions in the middle of calls that do not say which: every call has a link of its own. */
+  readonly conversational: boolean
 }
 
 /** One server, kept connected. */
 export type Connection = {
   status(): ConnectionStatus
   readonly logs: RingBuffer
-  /** The open link, or the reason why there is none. */
-  link(): Link
+  /** Runs on the open link, or on one that no other call uses; rejects with the reason if there is none. */
+  use<Result>(
+    run: (link: Link) => Promise<Result>,
+    options: { signal: AbortSignal; timeoutMs: number },
+  ): Promise<Result>
+  /** Tells when a resource changes, over every link to come. */
+  follow(uri: string, subscriber: Subscriber): Promise<void>
   /** A call found the server gone: the link is given up and made anew. */
   suspect(link: Link, error: GatewayError): void
   /** Tries now, from a clean slate. */
@@ -95,7 +108,10 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     nextAttemptAt: undefined,
     progress: undefined,
     lists: undefined,
+    conversational: false,
   }
+  const subscriptions = createSubscriptions({ current: () => status.link })
+  let pool = createPool()
   let life = new AbortController()
   let running: Promise<void> = parts.after
   let flaps = 0
@@ -106,7 +122,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
   let lose: (error: GatewayError) => void = () => {}
 
   if (definition.enabled) start()
-  return { status: () => status, logs, link, suspect, reconnect, settled, close }
+  return { status: () => status, logs, use, follow, suspect, reconnect, settled, close }
 
   function start(): void {
     life = new AbortController()
@@ -158,22 +174,59 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     try {
       link = await open(signal, lost.resolve)
       const lists = await read(link, { kinds: listKinds, known: noLists }, signal)
-      parts.remember(link.way)
+      remember(link)
       stopProgress()
       const now = clock.now()
       set({ state: 'connected', link, lists, failure: undefined, lastSuccessAt: now, attempt: 0, progress: undefined })
+      subscriptions.renew(link)
       return await live(link, lost.promise, signal)
     } catch (error) {
       return toGatewayError(error)
     } finally {
       stopProgress()
+      await renewPool()
       if (link) await link.close()
     }
   }
 
   async function open(signal: AbortSignal, onClose: (error: GatewayError) => void): Promise<Link> {
+    const known = await parts.recall()
+    if (known.conversational) set({ conversational: true })
+    const linkParts = {
+      ...toLinkParts(),
+      onListChanged: (kinds: readonly ListKind[]) => refresh(kinds, signal),
+      onClose,
+    }
+    const timeoutMs =
+      mayDownload(linkParts.definition) && status.lastSuccessAt === undefined
+        ? definition.timeout.start
+        : definition.timeout.connect
+    return negotiate(linkParts, { signal, timeoutMs, remembered: known.way })
+  }
+
+  /** One more link, for one call at a time; what it tells of lists the first one tells as well. */
+  async function openExtra(signal: AbortSignal): Promise<Link> {
+    let opened: Link | undefined
+    const linkParts = { ...toLinkParts(), onListChanged() {}, onClose: () => opened && pool.drop(opened) }
+    const remembered = status.link?.way
+    opened = await negotiate(linkParts, { signal, timeoutMs: definition.timeout.connect, remembered })
+    return opened
+  }
+
+  function remember(link: Link): void {
+    parts.remember({ way: link.way, conversational: status.conversational })
+  }
+
+  function onAmbiguous(): void {
+    if (status.conversational) return
+    set({ conversational: true })
+    if (status.link) remember(status.link)
+    parts.log.info({ server: parts.id }, 'this server asks questions: every call gets a link of its own')
+  }
+
+  function toLinkParts(): Omit<LinkParts, 'onListChanged' | 'onClose'> {
     const resolved = parts.resolve(definition)
-    const linkParts: LinkParts = {
+    return {
       connection: parts.id,
       definition: resolved,
       client: parts.client,
@@ -184,14 +237,9 @@ export function createConnection(definition: ServerDefinition, parts: Connection
       children: parts.children,
       maxMessageBytes: parts.limits.message,
       proofTimeoutMs: supervision.proofTimeoutMs,
-      onListChanged: (kinds) => refresh(kinds, signal),
-      onClose,
+      onResourceUpdated: (uri) => subscriptions.updated(uri),
+      onAmbiguous,
     }
-    const timeoutMs =
-      mayDownload(resolved) && status.lastSuccessAt === undefined
-        ? definition.timeout.start
-        : definition.timeout.connect
-    return negotiate(linkParts, { signal, timeoutMs, remembered: await parts.recall() })
   }
 
   /** While it lives: silence is questioned, and an end is judged by how long it lasted. */
@@ -288,6 +336,33 @@ export function createConnection(definition: ServerDefinition, parts: Connection
       state: status.state,
       sent: false,
     })
+  }
+
+  function use<Result>(
+    run: (link: Link) => Promise<Result>,
+    options: { signal: AbortSignal; timeoutMs: number },
+  ): Promise<Result> {
+    return pool.use(run, { ...options, alone: status.conversational })
+  }
+
+  function createPool(): LinkPool {
+    return createLinkPool({ clock, primary: link, open: openExtra })
+  }
+
+  /** A new first link starts with a pool of its own. */
+  async function renewPool(): Promise<void> {
+    const closing = pool
+    pool = createPool()
+    await closing.close()
+  }
+
+  async function follow(uri: string, subscriber: Subscriber): Promise<void> {
+    const current = link()
+    const { resources } = current.facts.capabilities
+    if (current.facts.era === 'legacy' && !(isObject(resources) && resources.subscribe === true)) {
+      throw new GatewayError('method-not-found', 'The server does not tell changes of resources', { sent: false })
+    }
+    await subscriptions.add(uri, subscriber, current)
   }
 
   function suspect(suspected: Link, error: GatewayError): void {

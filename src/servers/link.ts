@@ -1,19 +1,21 @@
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerDefinition } from '../contract/server.ts'
-import { backoffDelay } from '../lib/backoff.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { RingBuffer } from '../lib/ring-buffer.ts'
 import type { Answer } from '../wire/answer.ts'
+import { isAtLeast, type LogLevel } from '../wire/caller.ts'
 import type { Implementation, ServerCodec, ServerFacts } from '../wire/codec.ts'
-import { createLegacyCodec } from '../wire/legacy.ts'
+import { createLegacyCodec, errorFacts } from '../wire/legacy.ts'
 import { createModernCodec } from '../wire/modern.ts'
 import { createPeer, type Peer, type PeerCounters, type RequestOptions } from '../wire/peer.ts'
 import { createProbingCodec } from '../wire/probe.ts'
 import type { CarrierParts, ServerCarrier } from './carrier.ts'
 import type { EgressRules } from './egress.ts'
 import { openHttp } from './http.ts'
+import { createListening, type Listening } from './listening.ts'
 import { type ListKind, listKinds, listTable } from './listing.ts'
+import { completeRounds, isIncomplete } from './rounds.ts'
 import { openSse } from './sse.ts'
 import { type ChildRecords, openStdio } from './stdio.ts'
 
@@ -28,6 +30,11 @@ export type Link = {
   readonly way: Way
   readonly facts: ServerFacts
   request(method: string, params: JsonObject, options: LinkRequestOptions): Promise<Answer>
+  /** From now on the server tells when this resource changes; or rejects, if it cannot. */
+  follow(uri: string): Promise<void>
+  unfollow(uri: string): void
+  /** Makes the server log at least so much, where it does so for the whole link. */
+  logFrom(level: LogLevel, options: RequestOptions): Promise<void>
   /** Proves that the server is there. */
   prove(signal: AbortSignal): Promise<void>
   lastHeardAt(): number
@@ -54,11 +61,14 @@ export type LinkParts = {
   readonly proofTimeoutMs: number
   /** These lists are no longer what they were. */
   onListChanged(kinds: readonly ListKind[]): void
+  onResourceUpdated(uri: string): void
+  /** The server asks questions that cannot be told apart while calls share the link. */
+  onAmbiguous(): void
   onClose(error: GatewayError): void
 }
 
 const listenForeverMs = 2 ** 31 - 1
-const listenRetry = { first: 1000, most: 60_000, factor: 2 }
+const maxLoggedBytes = 4096
 
 /** Opens one way and says hello. What was opened is closed again when the hello fails. */
 export async function openLink(
@@ -74,7 +84,8 @@ export async function openLink(
   let established = false
   let sessions = 0
   let renewing: Promise<void> | undefined
-  let missed = false
+  let listening: Listening | undefined
+  let loggedFrom: LogLevel | undefined
 
   const carrierParts: CarrierParts = {
     maxMessageBytes: parts.maxMessageBytes,
@@ -96,12 +107,16 @@ export async function openLink(
     codec,
     clock: parts.clock,
     cancelsByClosing: overHttp && codec.cancelsByClosing,
-    onNotification(method) {
+    onNotification(method, params) {
       const changed = listKinds.filter((kind) => listTable[kind].changed === method)
       if (changed.length > 0) parts.onListChanged(changed)
-      if (method === 'notifications/subscriptions/acknowledged') onListening()
+      if (method === 'notifications/subscriptions/acknowledged') listening?.acknowledged()
+      if (method === 'notifications/resources/updated' && typeof params.uri === 'string') {
+        parts.onResourceUpdated(params.uri)
+      }
+      if (method === 'notifications/message') parts.logs.push(toLogLine(params))
     },
-    onRequest: (method) => (method === 'ping' ? {} : undefined),
+    onAmbiguous: () => parts.onAmbiguous(),
   })
   const open = peer
   let facts: ServerFacts
@@ -115,12 +130,22 @@ export async function openLink(
   }
   established = true
   if (codec.era === 'legacy') carrier.listen?.(codec.headers(undefined, {}))
-  if (codec.era === 'modern') subscribe(1)
+  if (codec.era === 'modern') {
+    listening = createListening({
+      clock: parts.clock,
+      closing: closing.signal,
+      request: (params, signal) => open.request('subscriptions/listen', params, { signal, timeoutMs: listenForeverMs }),
+      onGap: () => parts.onListChanged(listKinds),
+    })
+  }
 
   return {
     way: way === 'probe' ? facts.era : way,
     facts,
-    request,
+    request: converse,
+    follow,
+    unfollow,
+    logFrom,
     async prove(signal) {
       const proof = { signal, timeoutMs: parts.proofTimeoutMs }
       const answer = await request(codec.liveness, {}, proof)
@@ -136,6 +161,15 @@ export async function openLink(
       open.close(new GatewayError('server-unavailable', 'The connection was closed'))
       await carrier.close()
     },
+  }
+
+  /** A request, and the rounds of questions that it takes where the era asks by answers. */
+  async function converse(method: string, params: JsonObject, requestOptions: LinkRequestOptions): Promise<Answer> {
+    const { caller, signal, timeoutMs, maximumMs = timeoutMs } = requestOptions
+    const first = await request(method, params, requestOptions)
+    if (!caller || codec.era === 'legacy' || !isIncomplete(first)) return first
+    const send = (next: JsonObject) => request(method, next, requestOptions)
+    return completeRounds(first, params, { caller, clock: parts.clock, signal, maximumMs, send })
   }
 
   async function request(method: string, params: JsonObject, requestOptions: LinkRequestOptions): Promise<Answer> {
@@ -173,29 +207,41 @@ export async function openLink(
     return renewing
   }
 
-  /** What changed while nobody listened was told to nobody. */
-  function onListening(): void {
-    if (missed) parts.onListChanged(listKinds)
-    missed = false
+  async function follow(uri: string): Promise<void> {
+    if (listening) return listening.follow(uri)
+    const answer = await request('resources/subscribe', { uri }, ownOptions())
+    if (answer.kind === 'error') {
+      throw new GatewayError('server-refused', 'The server refused the subscription', errorFacts(answer))
+    }
   }
 
-  /** The newer era tells changes only to those who listen. A server without subscriptions refuses, and is left alone. */
-  function subscribe(attempt: number): void {
-    if (closing.signal.aborted) return
-    const params = {
-      notifications: { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true },
-    }
-    open.request('subscriptions/listen', params, { signal: closing.signal, timeoutMs: listenForeverMs }).then(
-      (answer) => {
-        missed = true
-        if (answer.kind === 'result') parts.clock.after(backoffDelay(1, listenRetry), () => subscribe(1))
-      },
-      () => {
-        missed = true
-        parts.clock.after(backoffDelay(attempt, listenRetry), () => subscribe(attempt + 1))
-      },
-    )
+  function unfollow(uri: string): void {
+    if (listening) return listening.unfollow(uri)
+    request('resources/unsubscribe', { uri }, ownOptions()).catch(() => {}) // what it tells now reaches nobody
   }
+
+  /** Only ever more: every caller hears from its own level on. A refusal costs nobody the call. */
+  async function logFrom(level: LogLevel, requestOptions: RequestOptions): Promise<void> {
+    if (codec.era === 'modern' || facts.capabilities.logging === undefined) return
+    if (loggedFrom !== undefined && isAtLeast(level, loggedFrom)) return
+    loggedFrom = level
+    await request('logging/setLevel', { level }, requestOptions).catch((error: unknown) => {
+      loggedFrom = undefined
+      if (requestOptions.signal.aborted) throw error
+    })
+  }
+
+  function ownOptions(): RequestOptions {
+    return { signal: closing.signal, timeoutMs: parts.proofTimeoutMs }
+  }
+}
+
+/** What a server logs by message stands beside what it prints. */
+function toLogLine({ level, logger, data }: JsonObject): Buffer {
+  const from = typeof logger === 'string' ? ` ${logger}:` : ''
+  const text = typeof data === 'string' ? data : JSON.stringify(data ?? null)
+  const line = `[${typeof level === 'string' ? level : 'log'}]${from} ${text}`.replaceAll('\n', ' ')
+  return Buffer.from(`${line.slice(0, maxLoggedBytes)}\n`)
 }
 
 /** Whoever waited for the new session has not been sent. */
@@ -206,8 +252,8 @@ function toRenewError(error: unknown, closing: boolean): GatewayError {
 }
 
 function createCodec(way: WayToTry, parts: LinkParts): ServerCodec {
-  const modern = createModernCodec(parts.client, {})
-  const legacy = createLegacyCodec(parts.client, {})
+  const modern = createModernCodec(parts.client)
+  const legacy = createLegacyCodec(parts.client)
   if (way === 'probe') return createProbingCodec(modern, legacy, parts.clock)
   return way === 'modern' ? modern : legacy
 }

@@ -3,10 +3,10 @@ import type { ResolvedCall } from '../contract/permit.ts'
 import { isObject } from '../lib/json.ts'
 
 /** What the server is asked, under its own names. */
-export function toParams({ method, original, arguments: given }: ResolvedCall): JsonObject {
-  if (method === 'resources/read') return { uri: original }
+export function toParams({ method, original, arguments: given, input }: ResolvedCall): JsonObject {
+  if (method === 'resources/read') return { uri: original, ...input }
   if (method === 'completion/complete') return { ...given, ref: toReference(given, original) }
-  return { name: original, arguments: given }
+  return { name: original, arguments: given, ...input }
 }
 
 function toReference({ ref }: JsonObject, original: string): JsonObject {

@@ -6,7 +6,8 @@ import { type Clock, toIso } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { createRingBuffer } from '../lib/ring-buffer.ts'
 import { toPlainLine } from '../lib/text.ts'
-import type { Answer } from '../wire/answer.ts'
+import { type Answer, toResultAnswer } from '../wire/answer.ts'
+import type { Caller } from '../wire/caller.ts'
 import { gatewayName, type ServerFacts } from '../wire/codec.ts'
 import type { Progress } from '../wire/peer.ts'
 import {
@@ -14,24 +15,29 @@ import {
   createConnection,
   defaultSupervision,
   offeredLists,
+  type Remembered,
   type SupervisionSettings,
 } from './connection.ts'
-import type { Way } from './link.ts'
 import { listKinds, noLists, type RawLists, readLists } from './listing.ts'
 import { negotiate } from './negotiate.ts'
 import { toParams } from './params.ts'
 import { endMarked, endOrphan, type Orphan } from './process.ts'
 import type { ChildRecords } from './stdio.ts'
+import type { Subscriber } from './subscriptions.ts'
 
 export type { SupervisionSettings } from './connection.ts'
 export { toFailure } from './failure.ts'
 export { type ListKind, listKinds, noLists, type RawList, type RawLists } from './listing.ts'
+export type { Subscriber } from './subscriptions.ts'
 
 /** Everything about a server but what the catalog makes of its tools. */
 export type ServerLinkStatus = Omit<Server, 'tools' | 'setAside'>
 
 export type SendOptions = {
   readonly signal: AbortSignal
+  readonly caller: Caller
+  /** For a subscription: who hears of changes, and for how long. */
+  readonly subscriber?: Subscriber | undefined
   readonly onProgress?: ((progress: Progress) => void) | undefined
   readonly onLate?: (() => void) | undefined
   readonly onResent?: (() => void) | undefined
@@ -44,6 +50,8 @@ export type Servers = {
   find(id: string): ServerLinkStatus | undefined
   /** What the server listed last; undefined while it has nothing to offer. */
   lists(id: string): RawLists | undefined
+  /** What the server said of itself when its link was opened. */
+  facts(id: string): ServerFacts | undefined
   logs(id: string): { lines: string[]; dropped: number }
   /** The last step of a call. Only a claimed call gets here. */
   send(permit: Permit, options: SendOptions): Promise<Answer>
@@ -84,7 +92,7 @@ export function createServers(parts: ServersParts): Servers {
   const listLimits = () => ({ pages: maxListPages, items: parts.limits().tools, bytes: maxListBytes })
   let closed = false
 
-  return { reconcile, list, find, lists, logs, send, reconnect, settled, trial, close }
+  return { reconcile, list, find, lists, facts, logs, send, reconnect, settled, trial, close }
 
   function reconcile(specs: readonly ConnectionSpec[]): void {
     if (closed) return
@@ -123,8 +131,8 @@ export function createServers(parts: ServersParts): Servers {
       supervision,
       resolve: parts.resolve,
       after: endings.get(spec.id) ?? Promise.resolve(),
-      recall: async () => toWay(await parts.memory.get(memoryKey)),
-      remember: (way) => parts.memory.set(memoryKey, way),
+      recall: async () => toRemembered(await parts.memory.get(memoryKey)),
+      remember: (known) => parts.memory.set(memoryKey, toText(known)),
       onChange: () => parts.onChange(spec.id),
       onTools: () => parts.onTools(spec.id),
     })
@@ -144,6 +152,10 @@ export function createServers(parts: ServersParts): Servers {
     return status && offeredLists(status)
   }
 
+  function facts(id: string): ServerFacts | undefined {
+    return entries.get(id)?.connection.status().link?.facts
+  }
+
   function logs(id: string): { lines: string[]; dropped: number } {
     const { connection } = get(id)
     return { lines: connection.logs.lines().map(toPlainLine), dropped: connection.logs.dropped() }
@@ -151,26 +163,32 @@ export function createServers(parts: ServersParts): Servers {
 
   async function send(permit: Permit, options: SendOptions): Promise<Answer> {
     const { spec, connection } = get(permit.connection)
-    const link = connection.link()
+    if (permit.method === 'resources/subscribe') return follow(permit, connection, options)
     const { timeout } = spec.definition
-    const ask = () =>
-      link.request(permit.method, toParams(permit), {
-        ...options,
-        timeoutMs: timeout.call,
-        maximumMs: timeout.maximum,
-        meta: permit.meta,
-      })
-    try {
-      return await ask().catch((error: unknown) => {
-        if (permit.risk !== 'read' || toGatewayError(error).details.dropped !== true) throw error
-        options.onResent?.() // once more, because it only reads
-        return ask()
-      })
-    } catch (error) {
-      const failure = toGatewayError(error)
-      if (isGone(failure)) connection.suspect(link, failure)
-      throw failure
-    }
+    const { caller } = options
+    const limits = { signal: options.signal, timeoutMs: timeout.call }
+    const request = { ...options, ...limits, maximumMs: timeout.maximum, meta: permit.meta, mirrored: permit.mirrored }
+    return connection.use(async (link) => {
+      const ask = () => link.request(permit.method, toParams(permit), request)
+      try {
+        if (caller.logLevel && caller.logLevel !== 'any') await link.logFrom(caller.logLevel, limits)
+        return await ask().catch((error: unknown) => {
+          if (permit.risk !== 'read' || toGatewayError(error).details.dropped !== true) throw error
+          options.onResent?.() // once more, because it only reads
+          return ask()
+        })
+      } catch (error) {
+        const failure = toGatewayError(error)
+        if (isGone(failure)) connection.suspect(link, failure)
+        throw failure
+      }
+    }, limits)
+  }
+
+  async function follow(permit: Permit, connection: Connection, { subscriber }: SendOptions): Promise<Answer> {
+    if (!subscriber) throw new GatewayError('method-not-found', 'Nobody is there who could hear of changes')
+    await connection.follow(permit.original, subscriber)
+    return toResultAnswer({})
   }
 
   function reconnect(id: string): void {
@@ -199,6 +217,8 @@ export function createServers(parts: ServersParts): Servers {
       maxMessageBytes: parts.limits().message,
       proofTimeoutMs: supervision.proofTimeoutMs,
       onListChanged() {},
+      onResourceUpdated() {},
+      onAmbiguous() {},
       onClose: lost.reject,
     }
     lost.promise.catch(() => {})
@@ -242,8 +262,15 @@ function isSameLink(a: ConnectionSpec, b: ConnectionSpec): boolean {
   return a.fingerprint === b.fingerprint && a.definition.enabled === b.definition.enabled
 }
 
-function toWay(text: string | undefined): Way | undefined {
-  return text === 'modern' || text === 'legacy' || text === 'sse' ? text : undefined
+/** Such as `legacy` or `legacy conversational`. */
+function toText({ way, conversational }: Remembered): string {
+  return `${way ?? ''}${conversational ? ' conversational' : ''}`
+}
+
+function toRemembered(text = ''): Remembered {
+  const [way, mark] = text.split(' ')
+  const known = way === 'modern' || way === 'legacy' || way === 'sse' ? way : undefined
+  return { way: known, conversational: mark === 'conversational' }
 }
 
 function toStatus({ spec, connection }: Entry): ServerLinkStatus {
@@ -262,6 +289,7 @@ function toStatus({ spec, connection }: Entry): ServerLinkStatus {
     ...(failure && { error: failure }),
     ...(lastSuccessAt !== undefined && { lastSuccessAt: toIso(lastSuccessAt) }),
     ...(link && { protocol: link.facts.revision }),
+    ...(status.conversational && { conversational: true }),
     ...(link?.facts.serverInfo && { serverInfo: link.facts.serverInfo }),
     ...(status.attempt > 0 && { attempt: status.attempt }),
     ...(nextAttemptAt !== undefined && { nextAttemptAt: toIso(nextAttemptAt) }),

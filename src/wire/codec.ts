@@ -1,4 +1,5 @@
 import type { JsonObject } from '../contract/json.ts'
+import type { Caller } from './caller.ts'
 import type { Peer } from './peer.ts'
 
 /** The two ways in which MCP is spoken: with sessions, and stateless. */
@@ -21,13 +22,31 @@ export type ServerCodec = {
   /** The conversation's first words. */
   open(peer: Peer, options: { signal: AbortSignal; timeoutMs: number }): Promise<ServerFacts>
   /** Puts into `_meta` what the era wants to find there. */
-  shape(params: JsonObject, own: { progressToken: number | undefined; meta: JsonObject | undefined }): JsonObject
-  /** Headers that HTTP carries beside the body. */
-  headers(method: string | undefined, params: JsonObject): Record<string, string>
+  shape(params: JsonObject, own: OwnMeta): JsonObject
+  /** Headers that HTTP carries beside the body; `mirrored` repeats arguments, where the era wants that. */
+  headers(
+    method: string | undefined,
+    params: JsonObject,
+    mirrored?: Readonly<Record<string, string>>,
+  ): Record<string, string>
   /** On HTTP: whether closing the answer's stream is the way to cancel. */
   readonly cancelsByClosing: boolean
   /** What proves that an idle link is alive. */
   readonly liveness: 'ping' | 'tools/list'
+}
+
+/** What travels with one request beside its parameters. */
+export type OwnMeta = {
+  readonly progressToken?: number | undefined
+  readonly meta?: JsonObject | undefined
+  readonly caller?: Caller | undefined
+}
+
+/** What the gateway says of itself to agents. */
+export type GatewayFacts = {
+  readonly capabilities: JsonObject
+  readonly version: string
+  readonly instructions: string | undefined
 }
 
 export const gatewayName = 'sallyport'

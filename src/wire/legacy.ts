@@ -2,7 +2,8 @@ import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import { isObject } from '../lib/json.ts'
 import { type Answer, memberText } from './answer.ts'
-import { gatewayName, type Implementation, type ServerCodec, type ServerFacts } from './codec.ts'
+import type { Question } from './caller.ts'
+import { type GatewayFacts, gatewayName, type Implementation, type ServerCodec, type ServerFacts } from './codec.ts'
 import { dropMember } from './splice.ts'
 
 /** The revisions with sessions, newest first. */
@@ -18,24 +19,30 @@ function isRevision(value: unknown): value is Revision {
   return revisions.some((revision) => revision === value)
 }
 
+/**
+ * One link serves many callers, so that it declares what any of them might: who cannot answer a question refuses it.
+ * A change of roots is not declared: it would be the news of one caller to a link of all.
+ */
+const offeredToServers = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: {} }
+
 /** Towards servers: `initialize`, then plain requests. */
-export function createLegacyCodec(client: Implementation, clientCapabilities: JsonObject): ServerCodec {
+export function createLegacyCodec(client: Implementation): ServerCodec {
   let revision: string | undefined
   return {
     era: 'legacy',
     cancelsByClosing: false,
     liveness: 'ping',
     shape(params, own) {
-      if (own.progressToken === undefined && own.meta === undefined) return params
-      const token: JsonObject = own.progressToken === undefined ? {} : { progressToken: own.progressToken }
-      return { ...params, _meta: { ...own.meta, ...token } }
+      const { progressToken, meta } = own
+      if (progressToken === undefined && meta === undefined) return params
+      return { ...params, _meta: { ...meta, ...(progressToken !== undefined && { progressToken }) } }
     },
     headers(): Record<string, string> {
       return revision === undefined ? {} : { [versionHeader]: revision }
     },
     async open(peer, options) {
       revision = undefined
-      const params = { protocolVersion: newestLegacy, capabilities: clientCapabilities, clientInfo: { ...client } }
+      const params = { protocolVersion: newestLegacy, capabilities: offeredToServers, clientInfo: { ...client } }
       const answer = await peer.request('initialize', params, options)
       const facts = toFacts(answer)
       revision = facts.revision
@@ -79,16 +86,35 @@ export function negotiateLegacy(requested: unknown): string {
   return isRevision(requested) ? requested : newestLegacy
 }
 
-export function toInitializeResult(facts: { revision: string; capabilities: JsonObject; version: string }): JsonObject {
+export function toInitializeResult(facts: GatewayFacts & { revision: string }): JsonObject {
   return {
     protocolVersion: facts.revision,
     capabilities: facts.capabilities,
     serverInfo: { name: gatewayName, title: 'Sallyport', version: facts.version },
+    ...(facts.instructions !== undefined && { instructions: facts.instructions }),
   }
 }
 
 /** A result as this era writes it: what the other era adds at the top is taken off. */
-export function toLegacyResult(answer: Answer): Buffer {
-  if (answer.kind === 'error' || memberText(answer, 'resultType') === undefined) return answer.bytes
+export function toLegacyResult(answer: Answer): Answer {
+  if (answer.kind === 'error' || memberText(answer, 'resultType') === undefined) return answer
   return dropMember(answer, 'resultType')
+}
+
+/** What a client of this era declared, as the newer era writes it. Forms are meant where nothing else is said. */
+export function toCapabilities(declared: unknown): JsonObject {
+  const { elicitation, sampling, roots, extensions } = isObject(declared) ? declared : {}
+  const plain = isObject(elicitation) && Object.keys(elicitation).length === 0
+  return {
+    ...(isObject(elicitation) && { elicitation: plain ? { form: {} } : elicitation }),
+    ...(isObject(sampling) && { sampling }),
+    ...(isObject(roots) && { roots: {} }),
+    ...(isObject(extensions) && { extensions }),
+  }
+}
+
+/** A question as this era puts it: what happens at another address has a number there. */
+export function toLegacyQuestion({ method, params }: Question, id: string): Question {
+  const numbered = method === 'elicitation/create' && params.mode === 'url' && params.elicitationId === undefined
+  return { method, params: numbered ? { ...params, elicitationId: id } : params }
 }

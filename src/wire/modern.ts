@@ -2,10 +2,11 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import { isObject } from '../lib/json.ts'
-import { type Answer, memberText } from './answer.ts'
-import { gatewayName, type Implementation, type ServerCodec, type ServerFacts } from './codec.ts'
+import { type Answer, createAnswer, memberText, toResultAnswer } from './answer.ts'
+import { isLogLevel, type LogLevel, type Questions } from './caller.ts'
+import { type GatewayFacts, gatewayName, type Implementation, type ServerCodec, type ServerFacts } from './codec.ts'
 import { errorFacts, legacyResourceNotFound, toImplementation, versionHeader } from './legacy.ts'
-import { addMembers } from './splice.ts'
+import { addMembers, dropMember } from './splice.ts'
 
 /** The stateless revision: every request says which protocol it speaks and what its sender can do. */
 const revision = '2026-07-28'
@@ -16,35 +17,57 @@ const keys = {
   version: `${prefix}protocolVersion`,
   capabilities: `${prefix}clientCapabilities`,
   client: `${prefix}clientInfo`,
+  logLevel: `${prefix}logLevel`,
   server: `${prefix}serverInfo`,
   subscription: `${prefix}subscriptionId`,
 }
 export const subscriptionKey = keys.subscription
 
+/** Of the reserved keys, those that are between the caller and the server. */
+const endToEnd: ReadonlySet<string> = new Set([`${prefix}related-task`])
+
+/** Whether a key of `_meta` belongs to one hop, so that it must not travel further. */
+export function isHopKey(key: string): boolean {
+  return key.startsWith(prefix) && !endToEnd.has(key)
+}
+
 const methodHeader = 'mcp-method'
 const nameHeader = 'mcp-name'
+
+/** For callers that leave the choice to the server, which in this era makes none by itself. */
+const usualLevel: LogLevel = 'info'
 
 /** The parameter that `Mcp-Name` repeats. */
 const named: Readonly<Record<string, string>> = { 'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri' }
 
 /** Towards servers: `server/discover`, then requests that carry everything themselves. */
-export function createModernCodec(client: Implementation, clientCapabilities: JsonObject): ServerCodec {
-  const envelope = { [keys.version]: revision, [keys.capabilities]: clientCapabilities, [keys.client]: { ...client } }
+export function createModernCodec(client: Implementation): ServerCodec {
+  const envelope = { [keys.version]: revision, [keys.capabilities]: {}, [keys.client]: { ...client } }
   return {
     era: 'modern',
     cancelsByClosing: true,
     liveness: 'tools/list',
     shape(params, own) {
-      const token: JsonObject = own.progressToken === undefined ? {} : { progressToken: own.progressToken }
-      return { ...params, _meta: { ...own.meta, ...envelope, ...token } }
+      const { progressToken, caller } = own
+      return {
+        ...params,
+        _meta: {
+          ...own.meta,
+          ...envelope,
+          ...(caller && { [keys.capabilities]: caller.capabilities }),
+          ...(caller?.logLevel && { [keys.logLevel]: caller.logLevel === 'any' ? usualLevel : caller.logLevel }),
+          ...(progressToken !== undefined && { progressToken }),
+        },
+      }
     },
-    headers(method, params) {
+    headers(method, params, mirrored) {
       if (method === undefined) return { [versionHeader]: revision }
       const name = nameOf(method, params)
       return {
         [versionHeader]: revision,
         [methodHeader]: method,
         ...(name === undefined ? {} : { [nameHeader]: toHeaderValue(name) }),
+        ...mirrored,
       }
     },
     async open(peer, options) {
@@ -89,7 +112,11 @@ function fromHeaderValue(value: string): string {
 }
 
 /** What a stateless request says of its sender. */
-export type ModernCaller = { readonly client: Implementation | undefined; readonly capabilities: JsonObject }
+export type ModernCaller = {
+  readonly client: Implementation | undefined
+  readonly capabilities: JsonObject
+  readonly logLevel: LogLevel | undefined
+}
 
 /** Whether a request from an agent is of this era at all. */
 export function isModernRequest(headers: IncomingHttpHeaders, params: JsonObject): boolean {
@@ -106,13 +133,17 @@ export function readModernRequest(request: {
   const { headers, method, params } = request
   const meta = isObject(params._meta) ? params._meta : {}
   const version = meta[keys.version]
+  if (version === undefined) throw incomplete(keys.version)
   if (headers) checkHeaders(headers, method, params, version)
-  if (version !== revision) throw unsupported(version ?? headers?.[versionHeader])
+  if (version !== revision) throw unsupported(version)
   const capabilities = meta[keys.capabilities]
-  if (!isObject(capabilities)) {
-    throw new GatewayError('arguments-invalid', `The request lacks ${keys.capabilities} in _meta`)
+  if (!isObject(capabilities)) throw incomplete(keys.capabilities)
+  const logLevel = meta[keys.logLevel]
+  return {
+    client: toImplementation(meta[keys.client]),
+    capabilities,
+    logLevel: isLogLevel(logLevel) ? logLevel : undefined,
   }
-  return { client: toImplementation(meta[keys.client]), capabilities }
 }
 
 function checkHeaders(headers: IncomingHttpHeaders, method: string, params: JsonObject, version: unknown): void {
@@ -124,6 +155,10 @@ function checkHeaders(headers: IncomingHttpHeaders, method: string, params: Json
   const header = headers[nameHeader]
   if (name === undefined && header === undefined) return
   if (typeof header !== 'string' || fromHeaderValue(header) !== name) throw mismatch('Mcp-Name')
+}
+
+function incomplete(key: string): GatewayError {
+  return new GatewayError('arguments-invalid', `The request lacks ${key} in _meta`)
 }
 
 function mismatch(header: string): GatewayError {
@@ -141,11 +176,12 @@ function unsupported(requested: unknown): GatewayError {
 /** How long an agent may keep a list; always private, because views differ between principals. */
 export type CacheHint = { readonly ttlMs: number }
 
-export function toDiscoverResult(facts: { capabilities: JsonObject; version: string; ttlMs: number }): JsonObject {
+export function toDiscoverResult(facts: GatewayFacts & CacheHint): JsonObject {
   return {
     resultType: 'complete',
     supportedVersions: [revision],
     capabilities: facts.capabilities,
+    ...(facts.instructions !== undefined && { instructions: facts.instructions }),
     ttlMs: facts.ttlMs,
     cacheScope: 'private',
     _meta: serverMeta(facts.version),
@@ -157,16 +193,28 @@ export function serverMeta(version: string): JsonObject {
 }
 
 /** The older era's number for a resource that is not there is an ordinary wrong parameter here. */
-function toModernError(answer: Answer): Buffer {
-  if (memberText(answer, 'code') !== String(legacyResourceNotFound)) return answer.bytes
-  return Buffer.from(JSON.stringify({ ...answer.value(), code: -32602 }))
+function toModernError(answer: Answer): Answer {
+  if (memberText(answer, 'code') !== String(legacyResourceNotFound)) return answer
+  return createAnswer('error', Buffer.from(JSON.stringify({ ...answer.value(), code: -32602 })))
 }
 
 /** A result as this era writes it: complete unless it says otherwise, and lists with their hints. */
-export function toModernResult(answer: Answer, hint?: CacheHint): Buffer {
+export function toModernResult(answer: Answer, hint?: CacheHint): Answer {
   if (answer.kind === 'error') return toModernError(answer)
   const added: string[] = []
   if (memberText(answer, 'resultType') === undefined) added.push('"resultType":"complete"')
-  if (hint && memberText(answer, 'ttlMs') === undefined) added.push(`"ttlMs":${hint.ttlMs},"cacheScope":"private"`)
-  return addMembers(answer, added)
+  if (!hint) return addMembers(answer, added)
+  if (memberText(answer, 'ttlMs') === undefined) added.push(`"ttlMs":${hint.ttlMs}`)
+  // A server's answer to one caller is no business of another's cache, whatever the server says.
+  const shared = memberText(answer, 'cacheScope') !== undefined
+  return addMembers(shared ? dropMember(answer, 'cacheScope') : answer, [...added, '"cacheScope":"private"'])
+}
+
+/** The answer to a request that cannot go on without its caller. */
+export function toInputRequired(questions: Questions, state: string): Answer {
+  return toResultAnswer({ resultType: 'input_required', inputRequests: toPlain(questions), requestState: state })
+}
+
+function toPlain(questions: Questions): JsonObject {
+  return Object.fromEntries(Object.entries(questions).map(([key, { method, params }]) => [key, { method, params }]))
 }

@@ -4,8 +4,10 @@ import type { JsonObject } from '../contract/json.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type Depth, isObject, JsonError, maxDepth, parseJson } from '../lib/json.ts'
 import { type Answer, createAnswer, toOwnMembers } from './answer.ts'
+import type { Caller } from './caller.ts'
 import type { ServerCodec } from './codec.ts'
 import { type Envelope, readEnvelope } from './envelope.ts'
+import { type Asker, createQuestions, type QuestionEnd } from './questions.ts'
 
 /** One message on its way to a server. */
 export type Outgoing = {
@@ -35,6 +37,10 @@ export type RequestOptions = {
   /** Milliseconds in all, whatever progress is reported. */
   readonly maximumMs?: number
   readonly meta?: JsonObject | undefined
+  /** Whose call it is. Requests of the gateway's own have none. */
+  readonly caller?: Caller | undefined
+  /** What HTTP repeats of the arguments, by header. */
+  readonly mirrored?: Readonly<Record<string, string>> | undefined
   /** The asker looks at the parts of the answer one by one and copes with a part that is nested too deep. */
   readonly deep?: boolean
   readonly onProgress?: ((progress: Progress) => void) | undefined
@@ -66,8 +72,8 @@ export type PeerParts = {
   /** Whether giving up is told by a notification, or by closing the stream of the answer. */
   readonly cancelsByClosing: boolean
   onNotification(method: string, params: JsonObject): void
-  /** A request of the server; undefined means that we do not know the method. */
-  onRequest(method: string, params: JsonObject): JsonObject | undefined
+  /** A question came while several calls shared the link. */
+  onAmbiguous(): void
 }
 
 type Pending = {
@@ -76,10 +82,12 @@ type Pending = {
   sent: boolean
   settle(outcome: Answer | GatewayError): void
   touch(): void
+  /** Its time stands still until the returned function is called; `controller` is aborted when it ends. */
+  hold(controller: AbortController): () => void
 }
 
 const rememberedLate = 1000
-const maxServerRequests = 64
+const maxAnswers = 64
 
 export function createPeer(parts: PeerParts): Peer {
   const { carrier, codec, clock } = parts
@@ -89,6 +97,7 @@ export function createPeer(parts: PeerParts): Peer {
   let nextId = 1
   let closed: GatewayError | undefined
   let answering = 0
+  const questions = createQuestions({ askers, answer, onAmbiguous: () => parts.onAmbiguous() })
 
   const peer: Peer = { request, notify, receive, fail, failRaw, inFlight: () => pending.size, counters, close }
   return peer
@@ -99,7 +108,9 @@ export function createPeer(parts: PeerParts): Peer {
     const id = nextId++
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     const controller = new AbortController()
-    const started = clock.monotonic()
+    let started = clock.monotonic()
+    let held = 0
+    const asking = new Set<AbortController>()
     const maximumMs = options.maximumMs ?? options.timeoutMs
     let cancelTimer = clock.after(Math.min(options.timeoutMs, maximumMs), onTimeout)
 
@@ -111,13 +122,27 @@ export function createPeer(parts: PeerParts): Peer {
         if (!pending.delete(id)) return
         cancelTimer()
         options.signal.removeEventListener('abort', onAbort)
+        for (const question of asking) question.abort()
         if (outcome instanceof GatewayError) reject(outcome)
         if (!(outcome instanceof GatewayError)) resolve(outcome)
       },
       touch() {
+        if (held > 0) return
         const left = maximumMs - (clock.monotonic() - started)
         cancelTimer()
         cancelTimer = clock.after(Math.max(0, Math.min(options.timeoutMs, left)), onTimeout)
+      },
+      hold(question) {
+        const since = clock.monotonic()
+        held++
+        asking.add(question)
+        cancelTimer()
+        return () => {
+          asking.delete(question)
+          held--
+          started += clock.monotonic() - since
+          if (pending.has(id)) entry.touch()
+        }
       },
     }
     function onAbort() {
@@ -129,11 +154,11 @@ export function createPeer(parts: PeerParts): Peer {
     pending.set(id, entry)
     options.signal.addEventListener('abort', onAbort, { once: true })
 
-    const shaped = codec.shape(params, { progressToken: options.onProgress ? id : undefined, meta: options.meta })
+    const shaped = codec.shape(params, { ...options, progressToken: options.onProgress ? id : undefined })
     const message: Outgoing = {
       id,
       body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params: shaped })),
-      headers: codec.headers(method, params),
+      headers: codec.headers(method, params, options.mirrored),
       signal: controller.signal,
       sent: () => {
         entry.sent = true
@@ -161,7 +186,7 @@ export function createPeer(parts: PeerParts): Peer {
 
   function notify(method: string, params: JsonObject): void {
     if (closed) return
-    const shaped = codec.shape(params, { progressToken: undefined, meta: undefined })
+    const shaped = codec.shape(params, {})
     sendQuietly(Buffer.from(JSON.stringify({ jsonrpc: '2.0', method, params: shaped })), codec.headers(method, params))
   }
 
@@ -178,8 +203,8 @@ export function createPeer(parts: PeerParts): Peer {
       if (origin !== undefined) fail(origin, brokenError())
       return
     }
-    if (envelope.kind === 'notification') return onNotification(message, envelope)
-    if (envelope.kind === 'request') return onRequest(message, envelope)
+    if (envelope.kind === 'notification') return onNotification(message, envelope, origin)
+    if (envelope.kind === 'request') return onRequest(message, envelope, origin)
     const id = toOwnId(envelope.id)
     const entry = id === undefined ? undefined : pending.get(id)
     if (id === undefined || !entry || (origin !== undefined && origin !== id)) return onUnmatched(id)
@@ -201,10 +226,22 @@ export function createPeer(parts: PeerParts): Peer {
     given.delete(id)
   }
 
-  function onNotification(message: Buffer, envelope: Envelope & { kind: 'notification' }): void {
+  function onNotification(
+    message: Buffer,
+    envelope: Envelope & { kind: 'notification' },
+    origin: number | undefined,
+  ): void {
+    const { method } = envelope
     const params = paramsOf(message, envelope.params)
     if (!params) return void counters.invalid++
-    if (envelope.method !== 'notifications/progress') return parts.onNotification(envelope.method, params)
+    if (method === 'notifications/progress') return onProgress(params)
+    if (method === 'notifications/cancelled') questions.cancel(params.requestId)
+    if (method === 'notifications/elicitation/complete') questions.complete(params)
+    if (method === 'notifications/message') onLogged(params, origin)
+    parts.onNotification(method, params)
+  }
+
+  function onProgress(params: JsonObject): void {
     const entry = typeof params.progressToken === 'number' ? pending.get(params.progressToken) : undefined
     if (!entry) return
     entry.touch()
@@ -212,14 +249,30 @@ export function createPeer(parts: PeerParts): Peer {
     if (progress) entry.options.onProgress?.(progress)
   }
 
-  function onRequest(message: Buffer, envelope: Envelope & { kind: 'request' }): void {
-    if (answering >= maxServerRequests) return
-    const result = parts.onRequest(envelope.method, paramsOf(message, envelope.params) ?? {})
-    const answer = result
-      ? `{"jsonrpc":"2.0","id":${envelope.id},"result":${JSON.stringify(result)}}`
-      : `{"jsonrpc":"2.0","id":${envelope.id},"error":{"code":-32601,"message":"Method not found"}}`
+  /** What a server logs without saying for whom is nobody's, unless there is only one it can be for. */
+  function onLogged(params: JsonObject, origin: number | undefined): void {
+    const [asker, ...others] = askers(origin)
+    if (asker && others.length === 0) asker.caller.tell('notifications/message', params)
+  }
+
+  function onRequest(message: Buffer, envelope: Envelope & { kind: 'request' }, origin: number | undefined): void {
+    if (envelope.method === 'ping') return void answer(envelope.id, { result: {} })
+    const params = paramsOf(message, envelope.params) ?? {}
+    questions.receive(envelope.id, { method: envelope.method, params }, origin)
+  }
+
+  /** The call on whose stream a message came; where that is not known, every call under way. */
+  function askers(origin: number | undefined): readonly Asker[] {
+    const own = origin ? pending.get(origin) : undefined
+    const candidates = own ? [own] : origin ? [] : [...pending.values()]
+    return candidates.flatMap(({ options: { caller }, hold }) => (caller ? [{ caller, hold }] : []))
+  }
+
+  async function answer(id: string, end: QuestionEnd): Promise<void> {
+    if (answering >= maxAnswers) return // a server that does not take its answers gets no more of them
     answering++
-    sendQuietly(Buffer.from(answer), codec.headers(undefined, {})).finally(() => answering--)
+    const body = `{"jsonrpc":"2.0","id":${id},${JSON.stringify(end).slice(1)}`
+    await sendQuietly(Buffer.from(body), codec.headers(undefined, {})).finally(() => answering--)
   }
 
   /** Nobody waits for these: a link that cannot carry them closes itself. */

@@ -22,7 +22,7 @@ export function createProbingCodec(modern: ServerCodec, legacy: ServerCodec, clo
       return current.liveness
     },
     shape: (params, own) => current.shape(params, own),
-    headers: (method, params) => current.headers(method, params),
+    headers: (method, params, mirrored) => current.headers(method, params, mirrored),
     async open(peer, options) {
       const stop = new AbortController()
       const signal = AbortSignal.any([options.signal, stop.signal])

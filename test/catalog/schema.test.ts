@@ -129,7 +129,8 @@ describe('a schema', () => {
     ['an empty choice', { enum: [], anyOf: [] }, {}],
     ['a reference into nothing', { $ref: '#/$defs/none' }, {}],
     ['a reference into a value', { $ref: '#/default', default: 1 }, { default: 1 }],
-    ['an anchor', { $ref: '#here', $anchor: 'here' }, {}],
+    ['an anchor that is no name', { $anchor: 'a b' }, {}],
+    ['a reference to an anchor that is not there', { $ref: '#here' }, {}],
     ['an address of its own', { $id: 'http://example.com/a', id: 'b', title: 'c' }, { title: 'c' }],
     ['a switch that makes checks late', { $async: true, type: 'null' }, { type: 'null' }],
     ['a broken expression', { pattern: '(' }, {}],
@@ -143,6 +144,13 @@ describe('a schema', () => {
     const { schema, mended } = usable({ type: 'object', properties: { a: given } })
     expect(schema).toEqual({ type: 'object', properties: { a: expected } })
     expect(mended).toMatch(/^left out of its schema: /)
+  })
+
+  it('keeps an anchor and what refers to it, but not a second one of the same name', () => {
+    const $defs = { first: { $anchor: 'here', type: 'string' }, second: { $anchor: 'here' } }
+    const { schema } = usable({ type: 'object', properties: { a: { $ref: '#here' } }, $defs })
+    expect(schema).toMatchObject({ properties: { a: { $ref: '#here' } }, $defs: { first: $defs.first, second: {} } })
+    expect(judgeSchema({ $anchor: 'here', $ref: '#here' })).toMatchObject({ kind: 'dangerous' })
   })
 
   it('has true and false among its properties written as schemas', () => {

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../src/contract/json.ts'
 import { isObject } from '../../src/lib/json.ts'
 import { createModernCodec, isModernRequest, modernRevision, readModernRequest } from '../../src/wire/modern.ts'
 
-const codec = createModernCodec({ name: 'tester', version: '1' }, { elicitation: {} })
+const codec = createModernCodec({ name: 'tester', version: '1' })
 const own = { progressToken: undefined, meta: undefined }
 
 /** A request exactly as our own codec writes it towards servers. */
@@ -28,7 +28,8 @@ describe('a stateless request', () => {
     for (const value of Object.values(request.headers)) expect(value).toMatch(/^[\x20-\x7e]*$/)
     expect(readModernRequest(request)).toEqual({
       client: { name: 'tester', version: '1' },
-      capabilities: { elicitation: {} },
+      capabilities: {},
+      logLevel: undefined,
     })
     expect(isModernRequest(request.headers, request.params)).toBe(true)
   })

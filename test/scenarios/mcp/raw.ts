@@ -220,8 +220,9 @@ export async function temporaryFolder(): Promise<AsyncDisposable & { path: strin
 export const offeredCapabilities = {
   tools: { listChanged: true },
   prompts: { listChanged: true },
-  resources: { listChanged: true },
+  resources: { listChanged: true, subscribe: true },
   completions: {},
+  logging: {},
 }
 
 export type RecordingGateway = {

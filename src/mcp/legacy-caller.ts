@@ -1,0 +1,36 @@
+import type { JsonObject } from '../contract/json.ts'
+import { type Caller, isAtLeast, type Questions, type Replies } from '../wire/caller.ts'
+import { toLegacyQuestion } from '../wire/legacy.ts'
+import type { Reply } from './reply.ts'
+import type { McpSession } from './sessions.ts'
+
+/** A client of the older era is asked by requests on the stream of its call, and answers by requests of its own. */
+export function createLegacyCaller(session: McpSession, reply: Reply): Caller {
+  const { capabilities, logLevel } = session
+
+  return {
+    capabilities,
+    logLevel: logLevel(),
+    ask,
+    lacks() {}, // what the server then says is all that this era knows
+    tell(method, params) {
+      if (method !== 'notifications/message' || isAtLeast(params.level, logLevel())) reply.notify(method, params)
+    },
+  }
+
+  async function ask(questions: Questions, signal: AbortSignal): Promise<Replies> {
+    const ending = new AbortController()
+    const onAbort = () => ending.abort()
+    signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      const asked = Object.entries(questions).map(async ([key, question]): Promise<[string, JsonObject]> => {
+        const result = await session.ask((id) => toLegacyQuestion(question, id), reply, ending.signal)
+        return [key, result]
+      })
+      return Object.fromEntries(await Promise.all(asked))
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+      ending.abort() // one answer that does not come makes the others useless
+    }
+  }
+}

@@ -1,0 +1,72 @@
+import type { JsonObject } from '../contract/json.ts'
+import type { Clock } from '../lib/clock.ts'
+import { isObject, parseJson } from '../lib/json.ts'
+import { type Question, type Refusal, refusal } from '../wire/caller.ts'
+import type { Envelope } from '../wire/envelope.ts'
+import type { Reply } from './reply.ts'
+
+/** What one client has been asked and has not answered yet. */
+export type SessionQuestions = {
+  /** Puts a question on the stream of a call. Rejects with `question-refused`. */
+  ask(toQuestion: (id: string) => Question, reply: Reply, signal: AbortSignal): Promise<JsonObject>
+  /** An answer of the client, to something that it was asked or to nothing. */
+  answered(envelope: Envelope & { kind: 'result' | 'error' }, body: Buffer): void
+}
+
+const maxOpen = 64
+const patienceMs = 600_000
+
+export function createSessionQuestions(clock: Clock): SessionQuestions {
+  const open = new Map<string, PromiseWithResolvers<JsonObject>>()
+  let asked = 0
+
+  return {
+    async ask(toQuestion, reply, signal) {
+      if (open.size >= maxOpen) throw refusal({ code: -32603, message: 'Too many questions are open' })
+      const id = `sallyport-${++asked}`
+      const { method, params } = toQuestion(id)
+      const answer = Promise.withResolvers<JsonObject>()
+      const takeBack = (message: string) => {
+        reply.notify('notifications/cancelled', { requestId: id, reason: message })
+        answer.reject(refusal({ code: -32603, message }))
+      }
+      const onAbort = () => takeBack('The question was taken back')
+      const cancel = clock.after(patienceMs, () => takeBack('Nobody answered in time'))
+      open.set(id, answer)
+      signal.addEventListener('abort', onAbort, { once: true })
+      try {
+        if (signal.aborted || !reply.say({ jsonrpc: '2.0', id, method, params })) {
+          throw refusal({ code: -32603, message: 'The caller takes no questions with this request' })
+        }
+        return await answer.promise
+      } finally {
+        cancel()
+        signal.removeEventListener('abort', onAbort)
+        open.delete(id)
+      }
+    },
+    answered(envelope, body) {
+      const answer = open.get(parsed(Buffer.from(envelope.id)))
+      if (!answer) return // late, or made up: nobody waits for it
+      const value = parsedObject(body.subarray(envelope.span.start, envelope.span.end))
+      if (envelope.kind === 'error') return answer.reject(refusal(toRefusal(value)))
+      if (!value) return answer.reject(refusal({ code: -32603, message: 'The answer is not an object' }))
+      answer.resolve(value)
+    },
+  }
+}
+
+function toRefusal(value: JsonObject | undefined): Refusal {
+  const code = typeof value?.code === 'number' ? value.code : -32603
+  return { code, message: typeof value?.message === 'string' ? value.message.slice(0, 2000) : 'No reason was given' }
+}
+
+function parsed(json: Buffer): string {
+  const value = parseJson(json)
+  return typeof value === 'string' ? value : ''
+}
+
+function parsedObject(json: Buffer): JsonObject | undefined {
+  const value = parseJson(json)
+  return isObject(value) ? value : undefined
+}

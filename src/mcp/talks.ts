@@ -1,0 +1,225 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { GatewayError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Ids } from '../lib/ids.ts'
+import { isObject } from '../lib/json.ts'
+import type { Answer } from '../wire/answer.ts'
+import { type Questions, type Replies, refusal } from '../wire/caller.ts'
+
+/** Where a call stands when its caller is told something: done, or in need of answers. */
+export type Step =
+  | { readonly kind: 'answer'; readonly answer: Answer }
+  | { readonly kind: 'questions'; readonly questions: Questions; readonly state: string }
+
+/** Whom a state was given to, and for which request: nobody else, and for nothing else, can it be used. */
+export type Binding = { readonly who: string; readonly method: string; readonly params: JsonObject }
+
+/** The request that waits for a call now. A call that is parked has none. */
+export type Waiting = {
+  readonly binding: Binding
+  readonly signal: AbortSignal
+  tell(method: string, params: JsonObject): void
+}
+
+/** What the running call is given to reach whoever waits for it. */
+export type TalkEnd = {
+  readonly signal: AbortSignal
+  ask(questions: Questions, signal: AbortSignal): Promise<Replies>
+  tell(method: string, params: JsonObject): void
+}
+
+/** Calls of the stateless era: while somebody thinks they are parked, and the next request takes them up again. */
+export type Talks = {
+  begin(waiting: Waiting, run: (end: TalkEnd) => Promise<Answer>): Promise<Step>
+  /** Whether a state was made here, valid or not: any other belongs to a server. */
+  owns(state: unknown): state is string
+  resume(state: string, replies: unknown, waiting: Waiting): Promise<Step>
+  close(): void
+}
+
+const prefix = 'sp1.'
+const parkedMs = 600_000
+const maxParked = 1024
+const maxPerCaller = 8
+
+type Asked = { readonly questions: Questions; readonly answer: PromiseWithResolvers<Replies> }
+
+type Talk = {
+  readonly controller: AbortController
+  readonly asked: Asked[]
+  waiting: Waiting | undefined
+  step: PromiseWithResolvers<Step>
+  ended: (() => void) | undefined
+  /** Set while it is parked: the one state that takes it up again. */
+  parked: { readonly state: string; readonly who: string; cancelExpiry(): void; abandon(): void } | undefined
+}
+
+export function createTalks(parts: { instance: string; clock: Clock; ids: Ids }): Talks {
+  const { clock } = parts
+  const key = randomBytes(32)
+  const parked = new Map<string, Talk>()
+  let rounds = 0
+
+  return { begin, owns, resume, close }
+
+  function begin(waiting: Waiting, run: (end: TalkEnd) => Promise<Answer>): Promise<Step> {
+    const talk: Talk = {
+      controller: new AbortController(),
+      asked: [],
+      waiting: undefined,
+      step: Promise.withResolvers(),
+      ended: undefined,
+      parked: undefined,
+    }
+    const step = attend(talk, waiting)
+    const end: TalkEnd = {
+      signal: talk.controller.signal,
+      ask: (questions, signal) => ask(talk, questions, signal),
+      tell: (method, params) => talk.waiting?.tell(method, params),
+    }
+    run(end).then(
+      (answer) => finish(talk, () => talk.step.resolve({ kind: 'answer', answer })),
+      (error: unknown) => finish(talk, () => talk.step.reject(error)),
+    )
+    return step
+  }
+
+  /** From now on this request waits; when its caller hangs up, the call is taken back. */
+  async function attend(talk: Talk, waiting: Waiting): Promise<Step> {
+    const onAbort = () => talk.controller.abort()
+    talk.waiting = waiting
+    waiting.signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      return await talk.step.promise
+    } finally {
+      waiting.signal.removeEventListener('abort', onAbort)
+      talk.waiting = undefined
+    }
+  }
+
+  function finish(talk: Talk, tell: () => void): void {
+    talk.ended = tell
+    if (!talk.parked) tell()
+  }
+
+  function ask(talk: Talk, questions: Questions, signal: AbortSignal): Promise<Replies> {
+    const asked: Asked = { questions, answer: Promise.withResolvers() }
+    talk.asked.push(asked)
+    signal.addEventListener('abort', () => withdraw(talk, asked), { once: true })
+    if (talk.waiting) park(talk, asked)
+    return asked.answer.promise
+  }
+
+  /** The server no longer wants to know. Who comes with an answer to it hears how the call went on. */
+  function withdraw(talk: Talk, asked: Asked): void {
+    const index = talk.asked.indexOf(asked)
+    if (index !== -1) talk.asked.splice(index, 1)
+    asked.answer.reject(refusal({ code: -32603, message: 'The question was taken back' }))
+  }
+
+  /** The request that waits gets the question for an answer, and the call waits for the next one. */
+  function park(talk: Talk, asked: Asked): void {
+    const { waiting } = talk
+    if (!waiting || talk.parked) return
+    const { who } = waiting.binding
+    makeRoom(who)
+    if (parked.size >= maxParked) {
+      return asked.answer.reject(refusal({ code: -32603, message: 'Too many calls wait for answers' }))
+    }
+    const id = `${parts.instance}.${++rounds}.${parts.ids.secret(12)}`
+    const state = `${prefix}${id}.${sign(id, waiting.binding)}`
+    const abandon = () => {
+      parked.delete(id)
+      cancelExpiry()
+      talk.controller.abort()
+    }
+    const cancelExpiry = clock.after(parkedMs, abandon)
+    talk.parked = { state, who, cancelExpiry, abandon }
+    parked.set(id, talk)
+    const { step } = talk
+    talk.step = Promise.withResolvers()
+    talk.step.promise.catch(() => {}) // it may end before anybody comes back for it
+    step.resolve({ kind: 'questions', questions: asked.questions, state })
+  }
+
+  /** A caller that parks ever more calls does not come back for the first: they would keep links of servers busy. */
+  function makeRoom(who: string): void {
+    const own = [...parked.values()].filter((talk) => talk.parked?.who === who)
+    if (own.length >= maxPerCaller) own[0]?.parked?.abandon()
+  }
+
+  function owns(state: unknown): state is string {
+    return typeof state === 'string' && state.startsWith(prefix)
+  }
+
+  async function resume(state: string, replies: unknown, waiting: Waiting): Promise<Step> {
+    const talk = take(state, waiting.binding)
+    const asked = talk.asked[0]
+    const answers = asked && toReplies(asked.questions, replies)
+    const step = attend(talk, waiting)
+    if (asked && !answers) {
+      park(talk, asked)
+      return step
+    }
+    if (asked && answers) {
+      talk.asked.shift()
+      asked.answer.resolve(answers)
+    }
+    talk.ended?.()
+    const next = talk.asked[0]
+    if (next && !talk.ended) park(talk, next)
+    return step
+  }
+
+  /** A state is good for one use, by the one it was given to, for the same request. */
+  function take(state: string, binding: Binding): Talk {
+    const end = state.lastIndexOf('.')
+    const id = state.slice(prefix.length, Math.max(prefix.length, end))
+    const talk = parked.get(id)
+    const genuine = isEqual(state.slice(end + 1), sign(id, binding))
+    if (!genuine || !talk?.parked || talk.parked.state !== state) {
+      throw new GatewayError('state-invalid', 'This state is not valid, or no longer, or not for this request')
+    }
+    parked.delete(id)
+    talk.parked.cancelExpiry()
+    talk.parked = undefined
+    return talk
+  }
+
+  function sign(id: string, { who, method, params }: Binding): string {
+    const { _meta, inputResponses, requestState, ...asked } = params
+    const digest = createHash('sha256').update(toSortedJson(asked)).digest('base64url')
+    return createHmac('sha256', key)
+      .update(JSON.stringify([id, who, method, digest]))
+      .digest('base64url')
+  }
+
+  function close(): void {
+    for (const talk of parked.values()) talk.parked?.abandon()
+  }
+}
+
+/** The answers to exactly what was asked; undefined when one of them is missing. What nobody asked for is left out. */
+function toReplies(questions: Questions, given: unknown): Replies | undefined {
+  if (!isObject(given)) return undefined
+  const replies: Record<string, JsonObject> = {}
+  for (const key of Object.keys(questions)) {
+    const reply = Object.hasOwn(given, key) ? given[key] : undefined
+    if (!isObject(reply)) return undefined
+    replies[key] = reply
+  }
+  return replies
+}
+
+function isEqual(a: string, b: string): boolean {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)]
+  return left.length === right.length && timingSafeEqual(left, right)
+}
+
+/** One text for one value, however its keys were ordered. */
+function toSortedJson(value: JsonObject): string {
+  return JSON.stringify(value, (_key, each: unknown) =>
+    isObject(each) ? Object.fromEntries(Object.entries(each).toSorted(([a], [b]) => (a < b ? -1 : 1))) : each,
+  )
+}

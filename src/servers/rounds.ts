@@ -1,0 +1,87 @@
+import { GatewayError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
+import { backoffDelay } from '../lib/backoff.ts'
+import { type Clock, sleep } from '../lib/clock.ts'
+import { isObject } from '../lib/json.ts'
+import { type Answer, memberText } from '../wire/answer.ts'
+import { type Caller, missingFor, type Questions, type Replies, toRefusal } from '../wire/caller.ts'
+
+export type RoundsParts = {
+  readonly caller: Caller
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  /** Milliseconds for all rounds together, without the time in which somebody thinks. */
+  readonly maximumMs: number
+  send(params: JsonObject): Promise<Answer>
+}
+
+const maxRounds = 64
+const pollDelay = { first: 100, most: 2000, factor: 2 }
+
+/** The newer era asks by an answer that wants answers: the request goes out again with them until one is complete. */
+export async function completeRounds(first: Answer, params: JsonObject, parts: RoundsParts): Promise<Answer> {
+  const { clock, signal } = parts
+  let answer = first
+  let spent = 0
+  for (let round = 1; isIncomplete(answer); round++) {
+    if (round > maxRounds || spent > parts.maximumMs) {
+      throw new GatewayError('server-broken', `The server still asks after ${round - 1} rounds`, { sent: true })
+    }
+    const { inputRequests, requestState } = answer.value()
+    const questions = toQuestions(inputRequests)
+    const replies = questions && (await ask(questions, parts))
+    const since = clock.monotonic()
+    if (!replies) await sleep(clock, backoffDelay(round, pollDelay), signal)
+    answer = await parts.send({
+      ...params,
+      ...(replies && { inputResponses: { ...replies } }),
+      ...(typeof requestState === 'string' && { requestState }),
+    })
+    spent += clock.monotonic() - since
+  }
+  return answer
+}
+
+export function isIncomplete(answer: Answer): boolean {
+  return answer.kind === 'result' && memberText(answer, 'resultType') === '"input_required"'
+}
+
+async function ask(questions: Questions, { caller, signal }: RoundsParts): Promise<Replies> {
+  const required = missingFor(caller, questions)
+  if (required) {
+    const message = 'The server asks for what the caller cannot do'
+    throw new GatewayError('capability-missing', message, { requiredCapabilities: required, sent: true })
+  }
+  try {
+    return await caller.ask(questions, signal)
+  } catch (error) {
+    if (signal.aborted) throw new GatewayError('call-cancelled', 'The caller cancelled', { sent: true })
+    return declined(questions, error)
+  }
+}
+
+/** A person who does not answer has cancelled; the other questions have no word for that, and the call ends. */
+function declined(questions: Questions, error: unknown): Replies {
+  const { code, message } = toRefusal(error)
+  const replies: Record<string, JsonObject> = {}
+  for (const [key, { method }] of Object.entries(questions)) {
+    if (method !== 'elicitation/create') {
+      throw new GatewayError('question-refused', `The caller did not answer ${method}: ${message}`, {
+        sent: true,
+        rejected: true,
+        refusal: { code, message },
+      })
+    }
+    replies[key] = { action: 'cancel' }
+  }
+  return replies
+}
+
+function toQuestions(value: unknown): Questions | undefined {
+  if (!isObject(value)) return undefined
+  const questions = Object.entries(value).flatMap(([key, each]) => {
+    if (!isObject(each) || typeof each.method !== 'string') return []
+    return [[key, { method: each.method, params: isObject(each.params) ? each.params : {} }] as const]
+  })
+  return questions.length > 0 ? Object.fromEntries(questions) : undefined
+}

@@ -1,0 +1,23 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createRequire } from 'node:module'
+
+const program = createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/dist/index.js')
+
+export type SuiteEnd = { readonly code: number | null; readonly output: string }
+
+/** One run of the official suite, as its users run it. */
+export async function runSuite(args: readonly string[], env: Record<string, string> = {}): Promise<SuiteEnd> {
+  const child = spawn(process.execPath, [program, ...args], {
+    env: { ...process.env, NO_COLOR: '1', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      output += chunk
+    })
+  }
+  const [code]: (number | null)[] = await once(child, 'close')
+  return { code: code ?? null, output }
+}
