@@ -23,7 +23,7 @@ export const usage = `node bench/bench.ts [options]
   --only A,B       only cells, measures (start, memory) and targets whose names begin so
   --rounds N       rounds of each cell (5)
   --seconds S      length of a slice (1.5)
-  --peers          also mcp-hub, mcp-proxy and supergateway, installed into .cache/bench/ on first use
+  --peers          also mcp-hub, mcp-proxy and supergateway, installed into ~/.cache/sallyport/ on first use
   --json FILE      where the figures go (.cache/bench/results.json)
   --figure FILE    draw CPU per call as SVG
   --write-docs     put the tables into docs/performance.md and README.md, and the figure into docs/images/

@@ -1,9 +1,4 @@
-import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { cacheFolder } from '../lib/folders.ts'
+import { installOnDemand, onDemandPath } from '../../scripts/on-demand.ts'
 
 /** What they are measured in: exact versions, with the script that `npx` would run. */
 const peers = {
@@ -18,24 +13,11 @@ export const peerVersions: Readonly<Record<string, string>> = Object.fromEntries
   Object.entries(peers).map(([name, { version }]) => [name, version]),
 )
 
-const folder = join(cacheFolder, 'peers')
-const run = promisify(execFile)
-
 export function peerScript(name: PeerName): string {
-  return join(folder, 'node_modules', name, peers[name].script)
+  const { version, script } = peers[name]
+  return onDemandPath({ name, version }, name, script)
 }
 
-/** Into a folder of their own and only when they are wanted: nobody who installs Sallyport installs them. */
 export async function installPeers(): Promise<void> {
-  const manifest = `${JSON.stringify({ private: true, dependencies: peerVersions }, null, 2)}\n`
-  const file = join(folder, 'package.json')
-  const stamp = join(folder, 'installed.json')
-  if (existsSync(stamp) && (await readFile(stamp, 'utf8')) === manifest) return
-  await mkdir(folder, { recursive: true })
-  await writeFile(file, manifest)
-  const npm = process.env.npm_execpath
-  const [command, ...first] = npm === undefined ? ['npm'] : [process.execPath, npm]
-  const quiet = ['--no-audit', '--no-fund', '--loglevel=error', '--ignore-scripts']
-  await run(command, [...first, 'install', ...quiet], { cwd: folder })
-  await writeFile(stamp, manifest)
+  for (const [name, { version }] of Object.entries(peers)) await installOnDemand({ name, version })
 }

@@ -1,0 +1,62 @@
+import { mkdtemp } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Call } from '../../src/contract/call.ts'
+import { type RecordedCall, readRecord } from '../fixtures/fixtures.ts'
+import { allowAll, recordedCalls, recordingAt, temporaryFolder } from '../scenarios/mcp/raw.ts'
+import { poll, startTestGateway } from '../support/gateway.ts'
+import type { AgentProgram } from './agents.ts'
+import type { Turn } from './formats/format.ts'
+import { type AgentRun, runAgent } from './run-agent.ts'
+import { type Script, startScriptedModel } from './scripted-model.ts'
+
+export type StagedRun = AgentRun & { readonly turns: readonly Turn[]; readonly strangers: readonly string[] }
+
+/** A gateway in front of a recording server, `rec`, and an agent that knows nothing but this gateway and its model. */
+export type Stage = AsyncDisposable & {
+  run(script: Script): Promise<StagedRun>
+  /** The gateway ends and another one begins at the same address with the same data: every session is forgotten. */
+  restart(): Promise<void>
+  /** Resolves when the gateway offers a tool under this name. */
+  offers(name: string): Promise<unknown>
+  /** The calls that the gateway recorded, all of them ended, oldest first. */
+  calls(): Promise<Call[]>
+  /** The calls that reached the server. */
+  received(): Promise<RecordedCall[]>
+}
+
+export async function openStage(agent: AgentProgram): Promise<Stage> {
+  const folder = await temporaryFolder()
+  const { file, server } = recordingAt(folder.path)
+  const rules = [...allowAll, { tools: 'rec_destroy_thing', action: 'deny' as const }]
+  const start = async (port: number) => {
+    const started = await startTestGateway({ servers: { rec: server }, rules }, { folder: folder.path, port })
+    await started.reach('rec', 'connected')
+    return started
+  }
+  let gateway = await start(0)
+  const { mcpUrl } = gateway
+  const token = await gateway.token('tester')
+  return {
+    async run(script) {
+      await using model = await startScriptedModel(script)
+      const own = await mkdtemp(join(folder.path, 'run-'))
+      const ended = await runAgent(agent, { folder: own, modelUrl: model.url, mcpUrl, token })
+      return { ...ended, turns: model.turns, strangers: model.strangers }
+    },
+    async restart() {
+      await gateway.close()
+      gateway = await start(Number(new URL(mcpUrl).port))
+    },
+    offers: (wanted) => poll(() => gateway.gateway.getServer('rec').tools.find(({ name }) => name === wanted)),
+    calls: () =>
+      poll(async () => {
+        const calls = await recordedCalls(gateway)
+        return calls.every(({ endedAt }) => endedAt) ? calls : undefined
+      }),
+    received: () => readRecord(file),
+    async [Symbol.asyncDispose]() {
+      await gateway.close()
+      await folder[Symbol.asyncDispose]()
+    },
+  }
+}

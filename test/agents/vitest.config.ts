@@ -1,0 +1,12 @@
+import { defineConfig } from 'vitest/config'
+
+/** Real agents take seconds for what a test takes milliseconds for, and minutes to install the first time. */
+export default defineConfig({
+  test: {
+    include: ['test/agents/**/*.test.ts'],
+    globalSetup: ['test/support/global-setup.ts'],
+    testTimeout: 240_000,
+    hookTimeout: 330_000,
+    pool: 'forks',
+  },
+})
