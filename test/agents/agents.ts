@@ -22,8 +22,8 @@ export type AgentProgram = {
   readonly needs: string
   /** What it does when the gateway says that the list has changed: it lists again, or not before its next run. */
   readonly listsAgain: boolean
-  /** What it does when the gateway has forgotten its session: it opens a new one and asks again, or tells the model. */
-  readonly renewsSession: boolean
+  /** When the gateway was started again: it opens a new session and asks again, has none to lose, or tells the model. */
+  readonly afterRestart: 'renews' | 'stateless' | 'tells'
   start(place: Place): Start
 }
 
@@ -38,7 +38,7 @@ const opencode: AgentProgram = {
   package: opencodePackage,
   needs: onDemandPath(opencodePackage, opencodeBuild, 'bin', 'opencode'),
   listsAgain: true,
-  renewsSession: true,
+  afterRestart: 'renews',
   start({ work, modelUrl, mcpUrl }) {
     const model = { name: 'scripted', tool_call: true, limit: { context: 100_000, output: 10_000 } }
     const scripted = {
@@ -72,7 +72,7 @@ const claudeCode: AgentProgram = {
   package: claudePackage,
   needs: onDemandPath(claudePackage, `${claudePackage.name}-${process.platform}-${process.arch}`, 'claude'),
   listsAgain: true,
-  renewsSession: true,
+  afterRestart: 'stateless',
   start({ work, modelUrl, mcpUrl }) {
     const file = join(work, '.mcp.json')
     return {
@@ -96,7 +96,7 @@ const codex: AgentProgram = {
   package: codexPackage,
   needs: onDemandPath(codexPackage, `${codexPackage.name}-${process.platform}-${process.arch}`),
   listsAgain: false,
-  renewsSession: true,
+  afterRestart: 'renews',
   start({ home, modelUrl, mcpUrl }) {
     const settings = `model = "scripted"
 model_provider = "scripted"
@@ -138,7 +138,7 @@ const geminiCli: AgentProgram = {
   package: geminiPackage,
   needs: onDemandPath(geminiPackage, geminiPackage.name, 'bundle', 'gemini.js'),
   listsAgain: true,
-  renewsSession: false,
+  afterRestart: 'tells',
   start({ home, modelUrl, mcpUrl }) {
     const settings = {
       ...guideJson('Gemini CLI', mcpUrl),
