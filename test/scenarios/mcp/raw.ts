@@ -187,6 +187,27 @@ export function initialize(id: string | number = 1, protocolVersion = legacyVers
   return { jsonrpc: '2.0', id, method: 'initialize', params: { protocolVersion, capabilities: {}, clientInfo } }
 }
 
+export type Stream = { status: number; text(): string; ended: Promise<void>; close(): void }
+
+/** The standing stream of a session. */
+export async function openStream(to: TestGateway, session: string, agent = 'agent', path = '/mcp'): Promise<Stream> {
+  const headers = await headersOf(to, agent, { accept: 'text/event-stream', 'mcp-session-id': session })
+  const request = open(`${to.url}${path}`, { method: 'GET', headers })
+  return new Promise((resolve, reject) => {
+    request.on('error', reject)
+    request.on('response', (response) => {
+      let text = ''
+      const ended = new Promise<void>((end) => response.on('close', end))
+      response.on('error', () => {})
+      response.on('data', (chunk) => {
+        text += chunk
+      })
+      resolve({ status: response.statusCode ?? 0, text: () => text, ended, close: () => request.destroy() })
+    })
+    request.end()
+  })
+}
+
 /** The text of a tool's result, as any client gets it. */
 export function textOf(result: unknown): string | undefined {
   const { content } = toFields(result)

@@ -14,9 +14,11 @@ import {
   offeredCapabilities,
   open,
   openSession,
+  openStream,
   type RawSession,
   recordedCalls,
   recordingAt,
+  type Stream,
   send,
   startRecordingGateway,
   textOf,
@@ -40,27 +42,6 @@ async function findEnded(text: string) {
   return poll(async () =>
     (await recordedCalls(gateway)).find((call) => JSON.stringify(call.arguments).includes(text) && call.endedAt),
   )
-}
-
-type Stream = { status: number; text(): string; ended: Promise<void>; close(): void }
-
-/** The standing stream of a session. */
-async function openStream(to: TestGateway, session: string, agent = 'agent', path = '/mcp'): Promise<Stream> {
-  const headers = await headersOf(to, agent, { accept: 'text/event-stream', 'mcp-session-id': session })
-  const request = open(`${to.url}${path}`, { method: 'GET', headers })
-  return new Promise((resolve, reject) => {
-    request.on('error', reject)
-    request.on('response', (response) => {
-      let text = ''
-      const ended = new Promise<void>((end) => response.on('close', end))
-      response.on('error', () => {})
-      response.on('data', (chunk) => {
-        text += chunk
-      })
-      resolve({ status: response.statusCode ?? 0, text: () => text, ended, close: () => request.destroy() })
-    })
-    request.end()
-  })
 }
 
 describe('a session', () => {
