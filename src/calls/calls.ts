@@ -15,6 +15,7 @@ import type { Servers, Subscriber } from '../servers/servers.ts'
 import type { Storage } from '../storage/storage.ts'
 import { type Answer, isToolError } from '../wire/answer.ts'
 import { type Caller, muteCaller } from '../wire/caller.ts'
+import { toMirrorHeaders } from '../wire/mirrors.ts'
 import type { Progress } from '../wire/peer.ts'
 import { toEnd } from './end.ts'
 import { finishResult } from './results.ts'
@@ -206,6 +207,7 @@ export function createCalls(parts: CallsParts): Calls {
       startedAt: clock.now(),
       ...(request.meta && { meta: request.meta }),
       ...(request.input && { input: request.input }),
+      ...(target.mirrors?.length && { mirrored: toMirrorHeaders(target.mirrors, request.arguments) }),
     }
   }
 

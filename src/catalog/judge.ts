@@ -4,6 +4,7 @@ import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { type SetAside, ToolAnnotations } from '../contract/tool.ts'
 import { isObject, JsonError, parseJson } from '../lib/json.ts'
 import { toVisible } from '../lib/text.ts'
+import { findMirrors, type Mirror } from '../wire/mirrors.ts'
 import { judgeSchema } from './schema.ts'
 
 /** A tool as its server defines it, found usable. */
@@ -14,6 +15,8 @@ export type JudgedTool = {
   readonly inputSchema: JsonObject
   readonly outputSchema: JsonObject | undefined
   readonly annotations: ToolAnnotations | undefined
+  /** The arguments that HTTP repeats in headers. */
+  readonly mirrors: readonly Mirror[]
   /** Everything else that the server says of it, passed on as it is. */
   readonly rest: JsonObject
   readonly mended: string | undefined
@@ -63,6 +66,8 @@ function judgeTool(item: Buffer): JudgedTool | SetAside {
   if (typeof name !== 'string' || problem) return { name: shown(name), reason: problem ?? 'it has no name' }
   const input = judgeSchema(inputSchema)
   if (input.kind === 'dangerous') return { name, reason: `its input schema ${input.reason}` }
+  const found = findMirrors(input.schema)
+  if ('problem' in found) return { name, reason: `its input schema ${found.problem}` }
   const output = outputSchema === undefined ? undefined : judgeSchema(outputSchema)
   const usableOutput = output?.kind === 'usable' && output.mended === undefined ? output.schema : undefined
   const mended = [input.mended, output && !usableOutput ? 'output schema left out' : undefined].filter(Boolean)
@@ -73,6 +78,7 @@ function judgeTool(item: Buffer): JudgedTool | SetAside {
     inputSchema: input.schema,
     outputSchema: usableOutput,
     annotations: toAnnotations(annotations),
+    mirrors: found.mirrors,
     rest: toRest(rest),
     mended: mended.length > 0 ? mended.join('; ') : undefined,
     hash: createHash('sha256').update(item).digest('hex'),

@@ -1,6 +1,7 @@
 import type { CallMethod } from '../contract/permit.ts'
 import type { Risk } from '../contract/risk.ts'
 import type { ScopeKey } from '../contract/scope.ts'
+import type { Mirror } from '../wire/mirrors.ts'
 import { fromPublicUri, isPlainAddress, matchesTemplate } from './addresses.ts'
 import type { OfferRef } from './merge.ts'
 import type { View } from './view.ts'
@@ -15,6 +16,8 @@ export type Target = {
   readonly scope: ScopeKey
   readonly connection: string
   readonly risk: Risk
+  /** The arguments that HTTP repeats in headers. */
+  readonly mirrors?: readonly Mirror[]
 }
 
 /** The target behind a name in a view; undefined where there is none. */
@@ -27,7 +30,7 @@ export function findTarget(view: View, method: CallMethod, name: string): Target
 
 function findTool(view: View, name: string): Target | undefined {
   const tool = view.tools.get(name)
-  return tool && { ...tool, original: tool.definition.name }
+  return tool && { ...tool, original: tool.definition.name, mirrors: tool.definition.mirrors }
 }
 
 /** Listed resources first, then what a template describes; a wrapped address names its server itself. */

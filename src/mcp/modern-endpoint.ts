@@ -10,6 +10,7 @@ import { isObject } from '../lib/json.ts'
 import type { Subscriber } from '../servers/servers.ts'
 import { type Answer, isToolError, memberText, toResultAnswer } from '../wire/answer.ts'
 import { isAtLeast, muteCaller } from '../wire/caller.ts'
+import { checkMirrors } from '../wire/mirrors.ts'
 import {
   type ModernCaller,
   readModernRequest,
@@ -70,9 +71,16 @@ export function createModernEndpoint(parts: { gateway: Gateway; changes: ListCha
       return toModernResult(page, { ttlMs: listTtlMs })
     }
     const call = readCall(toCallMethod(method), params)
+    checkMirrored(request, call)
     const step = await attend(request, call, caller)
     if (step.kind === 'questions') return toInputRequired(step.questions, step.state)
     return toModernResult(step.answer, method === 'resources/read' ? { ttlMs: listTtlMs } : undefined)
+  }
+
+  function checkMirrored({ principal, selector, http }: McpRequest, call: McpCall): void {
+    if (call.method !== 'tools/call') return
+    const tool = gateway.catalog.view(principal, selector).tools.get(call.name)
+    if (tool) checkMirrors(tool.definition.mirrors, call.arguments, http.headers)
   }
 
   /** A call from its start, or taken up again where it waits for an answer. */

@@ -5,6 +5,7 @@ import { isObject } from '../lib/json.ts'
 import { type Answer, createAnswer, memberText, toResultAnswer } from './answer.ts'
 import { isLogLevel, type LogLevel, type Questions } from './caller.ts'
 import { type GatewayFacts, gatewayName, type Implementation, type ServerCodec, type ServerFacts } from './codec.ts'
+import { fromHeaderValue, toHeaderValue } from './header-value.ts'
 import { errorFacts, legacyResourceNotFound, toImplementation, versionHeader } from './legacy.ts'
 import { addMembers, dropMember } from './splice.ts'
 
@@ -98,17 +99,6 @@ function nameOf(method: string, params: JsonObject): string | undefined {
   const parameter = named[method]
   const value = parameter === undefined ? undefined : params[parameter]
   return typeof value === 'string' ? value : undefined
-}
-
-/** Header values are visible ASCII without surrounding blanks; everything else travels in base 64. */
-function toHeaderValue(text: string): string {
-  if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !text.startsWith('=?')) return text
-  return `=?base64?${Buffer.from(text).toString('base64')}?=`
-}
-
-function fromHeaderValue(value: string): string {
-  const encoded = /^=\?base64\?([A-Za-z0-9+/=]*)\?=$/.exec(value)
-  return encoded?.[1] === undefined ? value : Buffer.from(encoded[1], 'base64').toString('utf8')
 }
 
 /** What a stateless request says of its sender. */
