@@ -4,7 +4,14 @@ import type { Call, CallEndState } from '../contract/call.ts'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { EventTable } from '../contract/events.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { CallEnd, CallMethod, Permit, ResolvedCall, Surface } from '../contract/permit.ts'
+import {
+  type CallEnd,
+  type CallMethod,
+  isTaskMethod,
+  type Permit,
+  type ResolvedCall,
+  type Surface,
+} from '../contract/permit.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import type { ScopeKey } from '../contract/scope.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
@@ -19,6 +26,7 @@ import { toMirrorHeaders } from '../wire/mirrors.ts'
 import type { Progress } from '../wire/peer.ts'
 import { toEnd } from './end.ts'
 import { finishResult } from './results.ts'
+import { createTasks } from './tasks.ts'
 
 /** One request, as a surface hands it in. */
 export type CallRequest = {
@@ -69,6 +77,7 @@ export function createCalls(parts: CallsParts): Calls {
   const { storage, catalog, config, servers, clock, ids, emit } = parts
   const running = new Set<Promise<unknown>>()
   const sending = new Set<AbortController>()
+  const tasks = createTasks(catalog)
   let closing = false
   let stopping = false
 
@@ -92,12 +101,15 @@ export function createCalls(parts: CallsParts): Calls {
     if (decision.action === 'ask') return refuse(call, 'denied', approvalRequired(call, decision))
     const permit = await storage.claim(call) // durable before anything is sent, or nothing is sent
     emit('call-started', { call: toRecord(call, { state: 'running' }) })
-    return send(permit, options)
+    const outcome = await send(permit, options)
+    if (outcome.kind === 'answered') tasks.noteAnswer(request, permit, outcome.answer)
+    return outcome
   }
 
   /** What stands behind the name, or why there is none: also an address that leads nowhere was tried by somebody. */
   function findTarget({ principal, selector, method = 'tools/call', name }: CallRequest): Target | GatewayError {
     try {
+      if (isTaskMethod(method)) return tasks.resolve(principal, name) ?? notFound(method, name)
       return catalog.resolve(principal, selector, method, name) ?? notFound(method, name)
     } catch (error) {
       if (error instanceof GatewayError) return error
@@ -269,6 +281,7 @@ function notFound(method: CallMethod, name: string): GatewayError {
   const shown = JSON.stringify(name.slice(0, 128))
   if (method === 'tools/call') return new GatewayError('tool-not-found', `No tool is named ${shown}`)
   if (method === 'prompts/get') return new GatewayError('prompt-not-found', `No prompt is named ${shown}`)
+  if (isTaskMethod(method)) return new GatewayError('task-not-found', `No task of yours has the id ${shown}`)
   return new GatewayError('resource-not-found', `No resource has the address ${shown}`, { uri: name.slice(0, 2048) })
 }
 

@@ -99,13 +99,18 @@ const Icon = z.looseObject({
   theme: z.enum(['light', 'dark']).optional(),
 })
 
-/**
- * What clients check is passed on only in its proper form: one slip would make them refuse the whole list. How a call
- * is executed is agreed between neighbours, and the agent's neighbour is the gateway.
- */
+const Execution = z.object({ taskSupport: z.enum(['forbidden', 'optional', 'required']) })
+
+/** What clients check is passed on only in its proper form: one slip would make them refuse the whole list. */
 function toRest({ execution, _meta, icons, ...others }: JsonObject): JsonObject {
+  const executed = Execution.safeParse(execution)
   const iconsFit = Array.isArray(icons) && icons.every((icon) => Icon.safeParse(icon).success)
-  return { ...others, ...(isObject(_meta) && { _meta }), ...(iconsFit && { icons }) }
+  return {
+    ...others,
+    ...(isObject(_meta) && { _meta }),
+    ...(iconsFit && { icons }),
+    ...(executed.success && { execution: executed.data }),
+  }
 }
 
 function nameProblem(name: JsonValue | undefined): string | undefined {

@@ -126,6 +126,12 @@ export const errorTable = {
     exit: 1,
     hint: 'List the resources again: the catalog may have changed.',
   },
+  'task-not-found': {
+    http: 404,
+    rpc: -32602,
+    exit: 1,
+    hint: 'Tasks are known to who started them, until the gateway ends; start the work again.',
+  },
   'toolset-not-found': { http: 404, rpc: -32602, exit: 1, hint: 'Look at `toolsets` in the configuration.' },
   'approval-required': {
     http: 403,

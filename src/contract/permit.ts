@@ -7,7 +7,20 @@ import type { ScopeKey } from './scope.ts'
 export type Surface = 'mcp' | 'http' | 'cli' | 'library'
 
 /** What may be asked of a server on behalf of a caller. */
-export type CallMethod = 'tools/call' | 'prompts/get' | 'resources/read' | 'resources/subscribe' | 'completion/complete'
+export type CallMethod =
+  | 'tools/call'
+  | 'prompts/get'
+  | 'resources/read'
+  | 'resources/subscribe'
+  | 'completion/complete'
+  | TaskMethod
+
+/** About work that goes on after its call was answered: the names of both eras. */
+export type TaskMethod = 'tasks/get' | 'tasks/result' | 'tasks/update' | 'tasks/cancel'
+
+export function isTaskMethod(method: string): method is TaskMethod {
+  return method === 'tasks/get' || method === 'tasks/result' || method === 'tasks/update' || method === 'tasks/cancel'
+}
 
 /** A call whose name was found in the catalog and whose decision stands. */
 export type ResolvedCall = {

@@ -5,7 +5,12 @@ import { isObject } from '../lib/json.ts'
 import type { Servers } from '../servers/servers.ts'
 
 /** What the servers behind one address say of themselves, for whoever comes to it. */
-export type Introduction = { readonly instructions?: string; readonly extensions?: JsonObject }
+export type Introduction = {
+  readonly instructions?: string
+  readonly extensions?: JsonObject
+  /** One of them has tasks of the older era. */
+  readonly tasks?: boolean
+}
 
 const maxInstructions = 8192
 
@@ -27,6 +32,7 @@ export function createIntroduction(parts: { catalog: Pick<Catalog, 'view'>; serv
     return {
       ...(texts.length > 0 && { instructions: texts.join('\n\n') }),
       ...(extensions.length > 0 && { extensions: Object.fromEntries(extensions) }),
+      ...(known.some(({ facts }) => facts.era === 'legacy' && isObject(facts.capabilities.tasks)) && { tasks: true }),
     }
   }
 }

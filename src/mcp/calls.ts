@@ -18,8 +18,9 @@ const callMethods: Readonly<Record<string, CallMethod>> = {
   'completion/complete': 'completion/complete',
 }
 
-export function toCallMethod(method: string): CallMethod {
-  const known = Object.hasOwn(callMethods, method) ? callMethods[method] : undefined
+/** `further` are those that only one era has. */
+export function toCallMethod(method: string, further: readonly CallMethod[] = []): CallMethod {
+  const known = Object.hasOwn(callMethods, method) ? callMethods[method] : further.find((each) => each === method)
   if (known) return known
   throw new GatewayError('method-not-found', `${method.slice(0, 100)} is not offered here`)
 }
@@ -39,8 +40,9 @@ export function readCall(method: CallMethod, params: JsonObject): McpCall {
   const meta = isObject(params._meta) ? params._meta : {}
   const { progressToken } = meta
   const passedOn = Object.entries(meta).filter(([key]) => key !== 'progressToken' && !isHopKey(key))
-  const { inputResponses, requestState } = params
+  const { inputResponses, requestState, task } = params
   const input = {
+    ...(method === 'tools/call' && isObject(task) && { task }),
     ...(isObject(inputResponses) && { inputResponses }),
     ...(typeof requestState === 'string' && { requestState }),
   }
@@ -60,12 +62,20 @@ const readers: Readonly<Record<CallMethod, (params: JsonObject) => Asked>> = {
   'prompts/get': (params) => readNamed('prompts/get', params),
   'resources/read': ({ uri }) => ({ name: toName('resources/read needs a uri', uri), arguments: {} }),
   'resources/subscribe': ({ uri }) => ({ name: toName('resources/subscribe needs a uri', uri), arguments: {} }),
+  'tasks/get': readTask,
+  'tasks/result': readTask,
+  'tasks/update': readTask,
+  'tasks/cancel': readTask,
   'completion/complete': ({ ref, argument, context }) => {
     const reference = isObject(ref) ? ref : {}
     const name = reference.type === 'ref/prompt' ? reference.name : reference.uri
     const given = { ref: reference, argument: argument ?? null, ...(context !== undefined && { context }) }
     return { name: toName('completion/complete needs a ref', name), arguments: given }
   },
+}
+
+function readTask({ taskId, _meta, ...given }: JsonObject): Asked {
+  return { name: toName('A task is asked for by its taskId', taskId), arguments: given }
 }
 
 function readNamed(method: string, { name, arguments: given = {} }: JsonObject): Asked {

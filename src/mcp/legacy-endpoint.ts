@@ -1,5 +1,6 @@
 import { inFormOf } from '../catalog/catalog.ts'
 import { GatewayError } from '../contract/errors.ts'
+import type { CallMethod } from '../contract/permit.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { type Answer, toResultAnswer } from '../wire/answer.ts'
 import { isLogLevel } from '../wire/caller.ts'
@@ -14,7 +15,7 @@ import {
 import type { Progress } from '../wire/peer.ts'
 import { toMessage } from '../wire/splice.ts'
 import { type CallHearing, type McpCall, readCall, runCall, toCallMethod, toFailedResult } from './calls.ts'
-import { toOffered } from './capabilities.ts'
+import { toLegacyOffer } from './capabilities.ts'
 import { createLegacyCaller } from './legacy-caller.ts'
 import { type ListChanges, toChangeMethod } from './list-changes.ts'
 import { isListMethod, listPage } from './lists.ts'
@@ -50,7 +51,7 @@ export function createLegacyEndpoint(parts: { gateway: Gateway; sessions: McpSes
     })
     response.setHeader(sessionHeader, session.id)
     const { instructions } = introduction
-    const capabilities = toOffered(introduction)
+    const capabilities = toLegacyOffer(introduction)
     const result = toInitializeResult({ revision, capabilities, version: gateway.version, instructions })
     reply.answer(toMessage(id, 'result', toResultAnswer(result).bytes))
   }
@@ -74,7 +75,7 @@ export function createLegacyEndpoint(parts: { gateway: Gateway; sessions: McpSes
     if (isListMethod(method)) return listPage(gateway.catalog.view(principal, selector), method, params)
     if (method === 'logging/setLevel') return setLevel(session, params.level)
     if (method === 'resources/unsubscribe') return unfollow(session, params.uri)
-    const call = readCall(method === 'resources/subscribe' ? method : toCallMethod(method), params)
+    const call = readCall(toCallMethod(method, ownMethods), params)
     const key = toIdKey(JSON.parse(id))
     if (session.inFlight.has(key))
       throw new GatewayError('request-invalid', 'A request with this id is still under way')
@@ -139,6 +140,7 @@ export function createLegacyEndpoint(parts: { gateway: Gateway; sessions: McpSes
 }
 
 const maxFollowed = 1000
+const ownMethods: readonly CallMethod[] = ['resources/subscribe', 'tasks/get', 'tasks/result', 'tasks/cancel']
 
 function toHearing({ reply }: McpRequest, session: McpSession, call: McpCall, signal: AbortSignal): CallHearing {
   const { progressToken } = call

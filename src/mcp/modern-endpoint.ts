@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { inFormOf, type ViewSelector } from '../catalog/catalog.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
+import { type CallMethod, isTaskMethod } from '../contract/permit.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -10,6 +11,7 @@ import { isObject } from '../lib/json.ts'
 import type { Subscriber } from '../servers/servers.ts'
 import { type Answer, isToolError, memberText, toResultAnswer } from '../wire/answer.ts'
 import { isAtLeast, muteCaller } from '../wire/caller.ts'
+import { tasksExtension } from '../wire/codec.ts'
 import { checkMirrors } from '../wire/mirrors.ts'
 import {
   type ModernCaller,
@@ -23,7 +25,7 @@ import type { Progress } from '../wire/peer.ts'
 import { toMessage } from '../wire/splice.ts'
 import { sseKeepAlive, toSseEvent } from '../wire/sse.ts'
 import { type CallHearing, type McpCall, readCall, runCall, toCallMethod } from './calls.ts'
-import { toOffered } from './capabilities.ts'
+import { toModernOffer } from './capabilities.ts'
 import { type ChangeKind, type ListChanges, toChangeMethod } from './list-changes.ts'
 import { isListMethod, listPage } from './lists.ts'
 import { keepAliveMs } from './reply.ts'
@@ -63,14 +65,15 @@ export function createModernEndpoint(parts: { gateway: Gateway; changes: ListCha
     if (method === 'server/discover') {
       const introduction = gateway.introduce(principal, selector)
       const { instructions } = introduction
-      const facts = { capabilities: toOffered(introduction), version: gateway.version, instructions }
+      const facts = { capabilities: toModernOffer(introduction), version: gateway.version, instructions }
       return toResultAnswer(toDiscoverResult({ ...facts, ttlMs: listTtlMs }))
     }
     if (isListMethod(method)) {
       const page = listPage(gateway.catalog.view(principal, selector), method, params)
       return toModernResult(page, { ttlMs: listTtlMs })
     }
-    const call = readCall(toCallMethod(method), params)
+    const call = readCall(toCallMethod(method, ownMethods), params)
+    if (isTaskMethod(method)) demandTasks(caller.capabilities)
     checkMirrored(request, call)
     const step = await attend(request, call, caller)
     if (step.kind === 'questions') return toInputRequired(step.questions, step.state)
@@ -195,6 +198,14 @@ export function createModernEndpoint(parts: { gateway: Gateway; changes: ListCha
       for (const end of subscriptions) end()
     },
   }
+}
+
+const ownMethods: readonly CallMethod[] = ['tasks/get', 'tasks/update', 'tasks/cancel']
+
+function demandTasks({ extensions }: JsonObject): void {
+  if (isObject(extensions) && isObject(extensions[tasksExtension])) return
+  const requiredCapabilities = { extensions: { [tasksExtension]: {} } }
+  throw new GatewayError('capability-missing', 'Tasks are for clients that declare them', { requiredCapabilities })
 }
 
 type Who = { readonly principal: Principal; readonly selector: ViewSelector }

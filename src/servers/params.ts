@@ -1,10 +1,11 @@
 import type { JsonObject } from '../contract/json.ts'
-import type { ResolvedCall } from '../contract/permit.ts'
+import { isTaskMethod, type ResolvedCall } from '../contract/permit.ts'
 import { isObject } from '../lib/json.ts'
 
 /** What the server is asked, under its own names. */
 export function toParams({ method, original, arguments: given, input }: ResolvedCall): JsonObject {
   if (method === 'resources/read') return { uri: original, ...input }
+  if (isTaskMethod(method)) return { ...given, taskId: original }
   if (method === 'completion/complete') return { ...given, ref: toReference(given, original) }
   return { name: original, arguments: given, ...input }
 }

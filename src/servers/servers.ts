@@ -166,7 +166,9 @@ export function createServers(parts: ServersParts): Servers {
     if (permit.method === 'resources/subscribe') return follow(permit, connection, options)
     const { timeout } = spec.definition
     const { caller } = options
-    const limits = { signal: options.signal, timeoutMs: timeout.call }
+    // Who waits for the end of a task waits as long as it takes.
+    const timeoutMs = permit.method === 'tasks/result' ? timeout.maximum : timeout.call
+    const limits = { signal: options.signal, timeoutMs }
     const request = { ...options, ...limits, maximumMs: timeout.maximum, meta: permit.meta, mirrored: permit.mirrored }
     return connection.use(async (link) => {
       const ask = () => link.request(permit.method, toParams(permit), request)

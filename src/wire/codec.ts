@@ -49,4 +49,7 @@ export type GatewayFacts = {
   readonly instructions: string | undefined
 }
 
+/** What the newer era calls its tasks; those of the older one are something else. */
+export const tasksExtension = 'io.modelcontextprotocol/tasks'
+
 export const gatewayName = 'sallyport'

@@ -3,7 +3,14 @@ import type { JsonObject } from '../contract/json.ts'
 import { isObject } from '../lib/json.ts'
 import { type Answer, memberText } from './answer.ts'
 import type { Question } from './caller.ts'
-import { type GatewayFacts, gatewayName, type Implementation, type ServerCodec, type ServerFacts } from './codec.ts'
+import {
+  type GatewayFacts,
+  gatewayName,
+  type Implementation,
+  type ServerCodec,
+  type ServerFacts,
+  tasksExtension,
+} from './codec.ts'
 import { dropMember } from './splice.ts'
 
 /** The revisions with sessions, newest first. */
@@ -104,12 +111,13 @@ export function toLegacyResult(answer: Answer): Answer {
 /** What a client of this era declared, as the newer era writes it. Forms are meant where nothing else is said. */
 export function toCapabilities(declared: unknown): JsonObject {
   const { elicitation, sampling, roots, extensions } = isObject(declared) ? declared : {}
+  const { [tasksExtension]: _newer, ...usable } = isObject(extensions) ? extensions : {}
   const plain = isObject(elicitation) && Object.keys(elicitation).length === 0
   return {
     ...(isObject(elicitation) && { elicitation: plain ? { form: {} } : elicitation }),
     ...(isObject(sampling) && { sampling }),
     ...(isObject(roots) && { roots: {} }),
-    ...(isObject(extensions) && { extensions }),
+    ...(Object.keys(usable).length > 0 && { extensions: usable }),
   }
 }
 

@@ -39,7 +39,14 @@ const nameHeader = 'mcp-name'
 const usualLevel: LogLevel = 'info'
 
 /** The parameter that `Mcp-Name` repeats. */
-const named: Readonly<Record<string, string>> = { 'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri' }
+const named: Readonly<Record<string, string>> = {
+  'tools/call': 'name',
+  'prompts/get': 'name',
+  'resources/read': 'uri',
+  'tasks/get': 'taskId',
+  'tasks/update': 'taskId',
+  'tasks/cancel': 'taskId',
+}
 
 /** Towards servers: `server/discover`, then requests that carry everything themselves. */
 export function createModernCodec(client: Implementation): ServerCodec {

@@ -83,10 +83,12 @@ describe('a definition', () => {
     expect(new Set(hashes).size).toBe(3)
   })
 
-  it('passes on what else the server says, but not what concerns only the link to it', () => {
-    const rest = { _meta: { a: 1 }, icons: [{ src: 'https://example.com/i.png' }], future: [1] }
-    expect(judgeOne({ name: 'a', ...rest, execution: { taskSupport: 'required' } }).rest).toEqual(rest)
-    expect(judgeOne({ name: 'a', _meta: 5, icons: [{ src: 5 }], future: null }).rest).toEqual({ future: null })
+  it('passes on what else the server says, where it is in proper form', () => {
+    const known = { _meta: { a: 1 }, icons: [{ src: 'https://example.com/i.png' }] }
+    const rest = { ...known, future: [1], execution: { taskSupport: 'required' } }
+    expect(judgeOne({ name: 'a', ...rest }).rest).toEqual(rest)
+    const slips = { _meta: 5, icons: [{ src: 5 }], execution: { taskSupport: 'sometimes' } }
+    expect(judgeOne({ name: 'a', ...slips, future: null }).rest).toEqual({ future: null })
   })
 })
 
