@@ -82,8 +82,8 @@ export function createModernEndpoint(parts: { gateway: Gateway; changes: ListCha
 
   function checkMirrored({ principal, selector, http }: McpRequest, call: McpCall): void {
     if (call.method !== 'tools/call') return
-    const tool = gateway.catalog.view(principal, selector).tools.get(call.name)
-    if (tool) checkMirrors(tool.definition.mirrors, call.arguments, http.headers)
+    const target = gateway.catalog.find(principal, selector, call.method, call.name)
+    if (target?.mirrors) checkMirrors(target.mirrors, call.arguments, http.headers)
   }
 
   /** A call from its start, or taken up again where it waits for an answer. */
