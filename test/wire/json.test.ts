@@ -42,6 +42,21 @@ describe('parseJson', () => {
     )
   })
 
+  it('judges a byte the same wherever in a long text and wherever in memory it stands', () => {
+    const bytes = fc.record({ byte: fc.nat(255), at: fc.nat(299), shift: fc.nat(7) })
+    fc.assert(
+      fc.property(bytes, ({ byte, at, shift }) => {
+        const memory = Buffer.alloc(312, 'a')
+        const text = memory.subarray(shift, shift + 302)
+        text[0] = 0x22
+        text[301] = 0x22
+        text[1 + at] = byte
+        expect(accepts<Buffer>(parseJson, text)).toBe(accepts<string>(JSON.parse, text.toString('latin1')))
+      }),
+      { numRuns: 3000 },
+    )
+  })
+
   it('takes __proto__ for an ordinary key', () => {
     const parsed = parseJson('{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}')
     expect(Object.keys(parsed ?? {})).toEqual(['__proto__', 'constructor'])
@@ -176,7 +191,7 @@ describe('scanArray', () => {
   })
 })
 
-function accepts(read: (text: string) => unknown, text: string): boolean {
+function accepts<Text>(read: (text: Text) => unknown, text: Text): boolean {
   try {
     read(text)
     return true
