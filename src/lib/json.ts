@@ -196,55 +196,58 @@ function skipSpace(bytes: Buffer, from: number, to: number): number {
 
 /** As strict as a parser: what is passed on unparsed must be JSON for whoever parses it in the end. */
 function skipString(bytes: Buffer, from: number, to: number): number {
+  const near = from + shortText < to ? from + shortText : to
   let at = from + 1
-  while (true) {
-    at = skipOrdinary(bytes, at, to)
-    if (at >= to) throw invalid(from)
-    if (bytes[at] === quote) return at + 1
-    if (bytes[at] !== backslash) throw invalid(at)
-    at = skipEscape(bytes, at)
+  while (at < near) {
+    const byte = bytes[at] ?? 0
+    if (special[byte] === 0) at++
+    else if (byte === quote) return at + 1
+    else at = skipEscape(bytes, at)
   }
+  if (at >= to) throw invalid(from)
+  return skipLongString(bytes, at, to)
 }
 
 /** Up to here looking at single bytes is quicker than making a view of words. */
-const shortRun = 64
-
-/** To the next quote, backslash or control character, or to the end. */
-function skipOrdinary(bytes: Buffer, from: number, to: number): number {
-  const near = from + shortRun < to ? from + shortRun : to
-  let at = from
-  while (at < near && special[bytes[at] ?? 0] === 0) at++
-  if (at < near || at === to) return at
-  at = skipWords(bytes, at, to)
-  while (at < to && special[bytes[at] ?? 0] === 0) at++
-  return at
-}
+const shortText = 128
 
 const special = new Uint8Array(256).fill(1, 0, 0x20)
 special[quote] = 1
 special[backslash] = 1
 
-/** Four bytes at a time, past those words in which nothing is special. */
-function skipWords(bytes: Buffer, from: number, to: number): number {
+/** The rest of a text, four bytes at a time wherever nothing is special in them. */
+function skipLongString(bytes: Buffer, from: number, to: number): number {
+  const lead = -bytes.byteOffset & 3
+  const words = new Int32Array(bytes.buffer, bytes.byteOffset + lead, (to - lead) >> 2)
   let at = from
-  while (((bytes.byteOffset + at) & 3) !== 0 && at < to && special[bytes[at] ?? 0] === 0) at++
-  if (((bytes.byteOffset + at) & 3) !== 0 || to - at < 4) return at
-  const words = new Int32Array(bytes.buffer, bytes.byteOffset + at, (to - at) >> 2)
-  let index = 0
-  while (index < words.length) {
-    const word = words[index] ?? 0
-    const quotes = word ^ 0x22222222
-    const backslashes = word ^ 0x5c5c5c5c
-    // The high bit of each byte that is a control, a quote or a backslash; now and then of its neighbour too.
-    const controls = (word - 0x20202020) & ~word
-    const marks = controls | ((quotes - 0x01010101) & ~quotes) | ((backslashes - 0x01010101) & ~backslashes)
-    if ((marks & 0x80808080) !== 0) break
-    index++
+  while (at < to) {
+    const byte = bytes[at] ?? 0
+    if (special[byte] === 1) {
+      if (byte === quote) return at + 1
+      at = skipEscape(bytes, at)
+    } else if (((at - lead) & 3) !== 0) {
+      at++
+    } else {
+      let index = (at - lead) >> 2
+      while (index < words.length && !hasSpecial(words[index] ?? 0)) index++
+      at = lead + index * 4
+      while (at < to && special[bytes[at] ?? 0] === 0) at++
+    }
   }
-  return at + index * 4
+  throw invalid(from)
+}
+
+/** The trick of setting the high bit of each byte that is below a blank, a quote or a backslash. */
+function hasSpecial(word: number): boolean {
+  const quotes = word ^ 0x22222222
+  const backslashes = word ^ 0x5c5c5c5c
+  const controls = (word - 0x20202020) & ~word
+  const marks = controls | ((quotes - 0x01010101) & ~quotes) | ((backslashes - 0x01010101) & ~backslashes)
+  return (marks & 0x80808080) !== 0
 }
 
 function skipEscape(bytes: Buffer, at: number): number {
+  if (bytes[at] !== backslash) throw invalid(at)
   const escaped = bytes[at + 1] ?? 0
   if (escapes[escaped] === 1) return at + 2
   if (escaped !== 0x75 || !hexadecimal.test(bytes.toString('latin1', at + 2, at + 6))) throw invalid(at)

@@ -1,8 +1,10 @@
 import { lookup } from 'node:dns/promises'
-import { isIP } from 'node:net'
+import { once } from 'node:events'
+import { connect, isIP, type LookupFunction, type Socket } from 'node:net'
+import { connect as connectSecure } from 'node:tls'
 import ipaddr from 'ipaddr.js'
-import { buildConnector } from 'undici'
 import { GatewayError } from '../contract/errors.ts'
+import type { Clock } from '../lib/clock.ts'
 import { matchesGlob } from '../lib/glob.ts'
 
 export type EgressRules = {
@@ -15,34 +17,77 @@ export type EgressRules = {
 /** Reported as ordinary addresses by the library, but they serve secrets of the machine itself. */
 const metadataAddresses: ReadonlySet<string> = new Set(['168.63.129.16'])
 
+/** Where a connection leads to; `host` as it stands in the address of the server. */
+export type Origin = { readonly host: string; readonly port: number; readonly secure: boolean }
+
 /**
  * The one connector towards servers. The literal address and every resolved one are checked, and the connection is
- * made to the checked addresses themselves, so that a second look-up cannot lead elsewhere.
+ * made to the checked addresses themselves, so that a second look-up cannot lead elsewhere. Resolves when bytes may be
+ * sent, after the proof of identity where there is one; whatever fails before that, the server has seen no request.
  */
-export function createGuardedConnector(rules: EgressRules, connectTimeoutMs: number): buildConnector.connector {
-  return (options, callback) => {
-    pickAddresses(options.hostname, rules).then(
-      ([first, ...others]) => {
-        const pinned = buildConnector({
-          timeout: connectTimeoutMs,
-          lookup: (_host, lookupOptions, done) => {
-            if (!lookupOptions.all) return done(null, first, isIP(first))
-            done(
-              null,
-              [first, ...others].map((address) => ({ address, family: isIP(address) })),
-            )
-          },
-        })
-        pinned(options, callback)
-      },
-      (error: unknown) => callback(error instanceof Error ? error : new Error(String(error)), null),
+export async function connectGuarded(
+  origin: Origin,
+  rules: EgressRules,
+  { timeoutMs, clock, signal }: { timeoutMs: number; clock: Clock; signal: AbortSignal },
+): Promise<Socket> {
+  const { promise: stopped, reject } = Promise.withResolvers<never>()
+  const cancel = clock.after(timeoutMs, () => reject(notConnected('ETIMEDOUT')))
+  const onAbort = () => reject(signal.reason)
+  signal.addEventListener('abort', onAbort, { once: true })
+  if (signal.aborted) onAbort()
+  let socket: Socket | undefined
+  try {
+    const addresses = await Promise.race([pickAddresses(origin.host, rules), stopped])
+    socket = open(origin, addresses)
+    socket.on('error', () => {}) // somebody hears it at every moment; what it means is told by `once` or by the end
+    await Promise.race([once(socket, origin.secure ? 'secureConnect' : 'connect'), stopped])
+    return socket
+  } catch (error) {
+    socket?.destroy()
+    if (error instanceof GatewayError || signal.aborted) throw error
+    throw notConnected(error instanceof Error && 'code' in error ? String(error.code) : 'unknown', error)
+  } finally {
+    cancel()
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+function open({ host, port, secure }: Origin, addresses: readonly [string, ...string[]]): Socket {
+  const name = bareHost(host)
+  const options = {
+    host: isIP(name) ? addresses[0] : name, // a literal is not looked up: it stands for the address that was checked
+    port,
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: 60_000,
+    lookup: toPinned(addresses),
+  }
+  if (!secure) return connect(options)
+  // An address is proven by the addresses in the certificate, a name also by asking for it.
+  return connectSecure({ ...options, servername: isIP(name) ? '' : name, ALPNProtocols: ['http/1.1'] })
+}
+
+function toPinned([first, ...others]: readonly [string, ...string[]]): LookupFunction {
+  return (_host, options, done) => {
+    if (!options.all) return done(null, first, isIP(first))
+    done(
+      null,
+      [first, ...others].map((address) => ({ address, family: isIP(address) })),
     )
   }
 }
 
+function notConnected(errno: string, cause?: unknown): GatewayError {
+  return new GatewayError('connect-failed', `No connection to the server (${errno})`, { errno, sent: false }, { cause })
+}
+
+function bareHost(host: string): string {
+  return host.replace(/^\[|\]$/g, '').replace(/\.$/, '')
+}
+
 /** All of them: a name such as `localhost` often has one address that answers and one that does not. */
 async function pickAddresses(hostname: string, rules: EgressRules): Promise<readonly [string, ...string[]]> {
-  const host = hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
+  const host = bareHost(hostname)
   const literal = toAddress(host)
   const found = literal === undefined ? await resolve(host) : [literal]
   const [first, ...others] = found

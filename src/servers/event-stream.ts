@@ -1,6 +1,6 @@
-import type { Dispatcher, Pool } from 'undici'
 import { GatewayError } from '../contract/errors.ts'
 import { createSseReader } from '../wire/sse.ts'
+import type { HttpClient } from './http-client.ts'
 import { toLinkError, toStatusError } from './http-errors.ts'
 
 type StreamParts = {
@@ -13,11 +13,16 @@ type StreamParts = {
 }
 
 /** A long GET that carries events until one side ends it. */
-export function openStream(pool: Pool, path: string, headers: Record<string, string>, parts: StreamParts): void {
-  let controller: Dispatcher.DispatchController | undefined
+export function openStream(
+  client: HttpClient,
+  path: string,
+  headers: Record<string, string>,
+  parts: StreamParts,
+): void {
   let refused: GatewayError | undefined
   let ended = false
-  const onAbort = () => controller?.abort(new Error('The stream is closed'))
+  let abort = (_error: Error) => {}
+  const onAbort = () => abort(new Error('The stream is closed'))
   const end = (error?: GatewayError) => {
     if (ended) return
     ended = true
@@ -27,25 +32,23 @@ export function openStream(pool: Pool, path: string, headers: Record<string, str
   const reader = createSseReader({
     maxBytes: parts.maxBytes,
     onEvent: parts.onEvent,
-    onTooLong: () => controller?.abort(new GatewayError('result-too-large', 'An event has no end')),
+    onTooLong: () => abort(new GatewayError('result-too-large', 'An event has no end')),
   })
-  pool.dispatch(
-    { path, method: 'GET', headers },
+  if (parts.signal.aborted) return
+  parts.signal.addEventListener('abort', onAbort, { once: true })
+  abort = client.send(
+    { method: 'GET', path, headers },
     {
-      onRequestStart(started) {
-        controller = started
-        if (parts.signal.aborted) return onAbort()
-        parts.signal.addEventListener('abort', onAbort, { once: true })
-      },
-      onResponseStart(_controller, status, received) {
-        const type = String(received['content-type'] ?? '').toLowerCase()
-        if (status === 200 && type.startsWith('text/event-stream')) return parts.onOpen()
+      onStart() {},
+      onHead(status, received) {
+        const type = received.get('content-type')?.toLowerCase()
+        if (status === 200 && type?.startsWith('text/event-stream')) return parts.onOpen()
         refused = toStatusError(status, received, false)
         onAbort()
       },
-      onResponseData: (_controller, chunk) => reader.push(chunk),
-      onResponseEnd: () => end(),
-      onResponseError: (_controller, error) => end(toLinkError(error, false)),
+      onData: (chunk) => reader.push(chunk),
+      onEnd: () => end(),
+      onError: (error) => end(toLinkError(error, false)),
     },
   )
 }

@@ -1,16 +1,20 @@
-import type { Dispatcher } from 'undici'
 import { GatewayError } from '../contract/errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import { readEnvelope } from '../wire/envelope.ts'
+import type { ResponseHeaders } from '../wire/http-response.ts'
 import type { Outgoing } from '../wire/peer.ts'
 import { createSseReader } from '../wire/sse.ts'
-import { type ResponseHeaders, toLinkError, toStatusError } from './http-errors.ts'
+import type { HttpClient } from './http-client.ts'
+import { toLinkError, toStatusError } from './http-errors.ts'
+import type { HttpRequest } from './http-request.ts'
 
 /** A server should end the stream of an answered request itself; one that does not is helped. */
 const lingerMs = 5000
 const maxIdleBody = 64 * 1024
 
 type ExchangeParts = {
+  readonly client: HttpClient
+  readonly request: HttpRequest
   readonly maxBytes: number
   readonly clock: Clock
   readonly closing: AbortSignal
@@ -20,100 +24,114 @@ type ExchangeParts = {
   readonly lost: boolean
   onHeaders(status: number, headers: ResponseHeaders): void
   onMessage(message: Buffer): void
-  resolve(): void
-  reject(error: unknown): void
 }
 
 type BodyKind = 'json' | 'events' | 'refusal' | 'nothing'
 
 /** One POST: hands on what comes back, whatever form it has, and never keeps more than it may. */
-export function createExchange(message: Outgoing, parts: ExchangeParts): Dispatcher.DispatchHandler {
+export function exchange(message: Outgoing, parts: ExchangeParts): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
   let status = 0
   let kind: BodyKind = 'nothing'
-  let headers: ResponseHeaders = {}
+  let headers: ResponseHeaders = noHeaders
   let chunks: Buffer[] = []
   let bytes = 0
   let reader: ReturnType<typeof createSseReader> | undefined
-  let controller: Dispatcher.DispatchController | undefined
   let cancelLinger: (() => void) | undefined
+  let abort = (_error: Error) => {}
 
-  const onAbort = () => controller?.abort(new Error('Nobody waits for this answer'))
-  const done = () => {
+  if (message.signal?.aborted) {
+    onError(abandoned())
+    return promise
+  }
+  message.signal?.addEventListener('abort', onAbort, { once: true })
+  abort = parts.client.send(parts.request, { onStart: message.sent, onHead, onData, onEnd, onError })
+  return promise
+
+  function onAbort(): void {
+    abort(abandoned())
+  }
+
+  function done(): void {
     cancelLinger?.()
     message.signal?.removeEventListener('abort', onAbort)
-    parts.closing.removeEventListener('abort', onAbort)
   }
-  const fail = (error: unknown) => {
-    done()
-    parts.reject(error)
-    controller?.abort(error instanceof Error ? error : new Error('Ended'))
+
+  function fail(error: GatewayError): void {
+    reject(error)
+    abort(error)
   }
-  const tooLarge = () =>
+
+  function tooLarge(): void {
     fail(new GatewayError('result-too-large', `The answer has more than ${parts.maxBytes} bytes`, { sent: true }))
-  return {
-    onRequestStart(started) {
-      controller = started
-      if (message.signal?.aborted || parts.closing.aborted) return onAbort()
-      message.signal?.addEventListener('abort', onAbort, { once: true })
-      parts.closing.addEventListener('abort', onAbort, { once: true })
-      message.sent()
-    },
-    onResponseStart(_controller, code, received) {
-      status = code
-      headers = received
-      parts.onHeaders(code, received)
-      kind = bodyKind(code, received, parts.answers === 'here' && message.id !== undefined)
-      if (kind !== 'events') return
-      reader = createSseReader({
-        maxBytes: parts.maxBytes,
-        onTooLong: tooLarge,
-        onEvent: (event) => {
-          if (event.event !== 'message' || event.data.length === 0) return
-          parts.onMessage(event.data)
-          if (message.id !== undefined && !message.waiting()) cancelLinger ??= parts.clock.after(lingerMs, onAbort)
-        },
-      })
-    },
-    onResponseData(_controller, chunk) {
-      if (reader) return reader.push(chunk)
-      bytes += chunk.length
-      if (kind === 'json' && bytes > parts.maxBytes) return tooLarge()
-      if (kind !== 'json' && bytes > maxIdleBody) return cutShort()
-      if (kind !== 'nothing') chunks.push(chunk)
-    },
-    onResponseEnd() {
-      done()
-      const body = Buffer.concat(chunks)
-      chunks = []
-      if (kind === 'refusal') return refuse(body)
-      if (kind === 'json' && body.length > 0) parts.onMessage(body)
-      if (parts.answers === 'here' && message.waiting()) return parts.reject(silentError(kind))
-      parts.resolve()
-    },
-    onResponseError(_controller, error) {
-      done()
-      if (!message.waiting()) return parts.resolve()
-      parts.reject(
-        kind === 'events' && !parts.closing.aborted ? silentError(kind) : toLinkError(error, parts.closing.aborted),
-      )
-    },
+  }
+
+  function onHead(code: number, received: ResponseHeaders): void {
+    status = code
+    headers = received
+    parts.onHeaders(code, received)
+    kind = bodyKind(code, received, parts.answers === 'here' && message.id !== undefined)
+    if (kind !== 'events') return
+    reader = createSseReader({
+      maxBytes: parts.maxBytes,
+      onTooLong: tooLarge,
+      onEvent: (event) => {
+        if (event.event !== 'message' || event.data.length === 0) return
+        parts.onMessage(event.data)
+        if (message.id !== undefined && !message.waiting()) cancelLinger ??= parts.clock.after(lingerMs, onAbort)
+      },
+    })
+  }
+
+  function onData(chunk: Buffer): void {
+    if (reader) return reader.push(chunk)
+    bytes += chunk.length
+    if (kind === 'json' && bytes > parts.maxBytes) return tooLarge()
+    if (kind !== 'json' && bytes > maxIdleBody) return cutShort()
+    if (kind !== 'nothing') chunks.push(chunk)
+  }
+
+  function onEnd(): void {
+    done()
+    const body = joined(chunks)
+    chunks = []
+    if (kind === 'refusal') return refuse(body)
+    if (kind === 'json' && body.length > 0) parts.onMessage(body)
+    if (parts.answers === 'here' && message.waiting()) return reject(silentError(kind))
+    resolve()
+  }
+
+  function onError(error: unknown): void {
+    done()
+    if (!message.waiting()) return resolve()
+    reject(kind === 'events' && !parts.closing.aborted ? silentError(kind) : toLinkError(error, parts.closing.aborted))
   }
 
   /** Nobody reads on what says nothing: neither a page about an error nor the rest of an acceptance. */
   function cutShort(): void {
     if (kind === 'refusal') return fail(toStatusError(status, headers, parts.lost))
-    done()
-    parts.resolve()
+    resolve()
     onAbort()
   }
 
   /** Newer servers put a JSON-RPC error into the body of a refusal: that is an answer like any other. */
   function refuse(body: Buffer): void {
     const error = toStatusError(status, headers, parts.lost)
-    if (error.code !== 'connect-failed' || !isErrorAnswer(body, message.id)) return parts.reject(error)
+    if (error.code !== 'connect-failed' || !isErrorAnswer(body, message.id)) return reject(error)
     parts.onMessage(body)
-    parts.resolve()
+    resolve()
   }
+}
+
+const noHeaders: ResponseHeaders = new Map()
+
+function joined(chunks: readonly Buffer[]): Buffer {
+  const [first] = chunks
+  return chunks.length === 1 && first ? first : Buffer.concat(chunks)
+}
+
+function abandoned(): Error {
+  return new Error('Nobody waits for this answer')
 }
 
 function isErrorAnswer(body: Buffer, id: number | undefined): boolean {
@@ -126,11 +144,8 @@ function isErrorAnswer(body: Buffer, id: number | undefined): boolean {
 }
 
 function bodyKind(status: number, headers: ResponseHeaders, answered: boolean): BodyKind {
-  const type = String(headers['content-type'] ?? '')
-    .split(';')[0]
-    ?.trim()
-    .toLowerCase()
-  const encoding = headers['content-encoding']
+  const type = headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase()
+  const encoding = headers.get('content-encoding')
   if (status >= 300 || status < 200) return 'refusal'
   if (encoding !== undefined && encoding !== 'identity') return 'refusal' // we asked for none: a bomb, or a broken server
   if (!answered || status === 202) return 'nothing'

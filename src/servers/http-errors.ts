@@ -1,7 +1,6 @@
 import { GatewayError } from '../contract/errors.ts'
 import { toVisible } from '../lib/text.ts'
-
-export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>
+import type { ResponseHeaders } from '../wire/http-response.ts'
 
 export function toStatusError(status: number, headers: ResponseHeaders, lostSession: boolean): GatewayError {
   const facts = { status, sent: true }
@@ -11,11 +10,11 @@ export function toStatusError(status: number, headers: ResponseHeaders, lostSess
   if (status === 404 && lostSession)
     return new GatewayError('session-lost', 'The server has forgotten the session', facts)
   if (status >= 300 && status < 400) {
-    const target = toVisible(String(headers.location ?? 'nowhere')).slice(0, 200)
+    const target = toVisible(headers.get('location') ?? 'nowhere').slice(0, 200)
     return new GatewayError('connect-failed', `The server redirects to ${target}; redirects are not followed`, facts)
   }
   if (status === 429 || status === 503) {
-    const retryAfter = toRetryAfter(headers['retry-after'])
+    const retryAfter = toRetryAfter(headers.get('retry-after'))
     const message = `The server answered ${status}: it has too much to do`
     return new GatewayError('limit-exceeded', message, { ...facts, rejected: true, ...(retryAfter && { retryAfter }) })
   }
@@ -24,7 +23,7 @@ export function toStatusError(status: number, headers: ResponseHeaders, lostSess
 }
 
 /** Seconds, within an hour: a server does not get to park its callers for ever. */
-function toRetryAfter(value: string | string[] | undefined): number | undefined {
+function toRetryAfter(value: string | undefined): number | undefined {
   const seconds = Number(value)
   return Number.isFinite(seconds) && seconds > 0 ? Math.min(3600, Math.ceil(seconds)) : undefined
 }
@@ -33,15 +32,5 @@ export function toLinkError(error: unknown, closing: boolean): GatewayError {
   if (error instanceof GatewayError) return error
   if (closing) return new GatewayError('server-unavailable', 'The connection is being closed')
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-  const neverSent =
-    /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_TLS.*|CERT.*|.*CERT.*)$/
-  if (neverSent.test(code)) {
-    return new GatewayError(
-      'connect-failed',
-      `No connection to the server (${code})`,
-      { errno: code, sent: false },
-      { cause: error },
-    )
-  }
   return new GatewayError('server-broken', `The link to the server broke (${code})`, { errno: code }, { cause: error })
 }

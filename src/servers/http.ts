@@ -1,14 +1,14 @@
-import { Pool } from 'undici'
 import type { HttpServer, SseServer } from '../contract/server.ts'
 import { backoffDelay } from '../lib/backoff.ts'
 import type { Clock } from '../lib/clock.ts'
 import { sessionHeader } from '../wire/legacy.ts'
 import type { Outgoing } from '../wire/peer.ts'
 import type { CarrierParts, ServerCarrier } from './carrier.ts'
-import { createGuardedConnector, type EgressRules } from './egress.ts'
+import type { EgressRules } from './egress.ts'
 import { openStream } from './event-stream.ts'
-import { createExchange } from './exchange.ts'
-import { toLinkError } from './http-errors.ts'
+import { exchange } from './exchange.ts'
+import { createHttpClient, type HttpClient } from './http-client.ts'
+import { type HttpRequest, toLowerNames } from './http-request.ts'
 
 export type HttpParts = CarrierParts & {
   readonly definition: HttpServer | SseServer
@@ -20,60 +20,48 @@ export type HttpParts = CarrierParts & {
 type Listening = { readonly signal: AbortSignal; readonly attempt: number; readonly missed: boolean }
 
 export const acceptBoth = 'application/json, text/event-stream'
+const endSessionMs = 2000
 const streamRetry = { first: 1000, most: 60_000, factor: 2 }
 
-export function createPool(parts: HttpParts, origin: string): Pool {
-  return new Pool(origin, {
-    connections: 128,
-    pipelining: 1,
-    connect: createGuardedConnector(parts.egress, parts.definition.timeout.connect),
-    headersTimeout: 0, // every wait has a deadline of its own further up
-    bodyTimeout: 0,
-    allowH2: false,
-  })
+export function createClient({ egress, definition, clock }: HttpParts, url: URL): HttpClient {
+  return createHttpClient({ url, egress, connectTimeoutMs: definition.timeout.connect, clock })
 }
 
 /** Streamable HTTP: one exchange per message, answered in JSON or as a stream of events. */
 export function openHttp(parts: HttpParts): ServerCarrier {
   const url = new URL(parts.definition.url)
   const path = `${url.pathname}${url.search}`
-  const pool = createPool(parts, url.origin)
+  const client = createClient(parts, url)
+  const configured = toLowerNames(parts.definition.headers)
   const closing = new AbortController()
   let session: string | undefined
   let listening = new AbortController()
 
   const headersFor = (own: Readonly<Record<string, string>>, accept: string) => ({
-    ...parts.definition.headers,
+    ...configured,
     ...own,
     accept,
     ...(session === undefined ? {} : { [sessionHeader]: session }),
   })
 
   function send(message: Outgoing): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
     const hadSession = session
-    const exchange = createExchange(message, {
+    const headers = { ...headersFor(message.headers, acceptBoth), 'content-type': 'application/json' }
+    return exchange(message, {
+      client,
+      request: { method: 'POST', path, headers, body: message.body },
       maxBytes: parts.maxMessageBytes,
       clock: parts.clock,
       closing: closing.signal,
-      onHeaders(status, headers) {
-        const given = headers[sessionHeader]
-        if (status < 300 && typeof given === 'string' && /^[\x21-\x7e]{1,512}$/.test(given)) session = given
+      onHeaders(status, received) {
+        const given = received.get(sessionHeader)
+        if (status < 300 && given !== undefined && /^[\x21-\x7e]{1,512}$/.test(given)) session = given
         if (status === 404 && session === hadSession) session = undefined
       },
       onMessage: (body) => parts.onMessage(body, message.id),
       answers: 'here',
       lost: hadSession !== undefined,
-      resolve,
-      reject,
     })
-    const headers = { ...headersFor(message.headers, acceptBoth), 'content-type': 'application/json' }
-    try {
-      pool.dispatch({ path, method: 'POST', headers, body: message.body }, exchange)
-    } catch (error) {
-      reject(toLinkError(error, closing.signal.aborted))
-    }
-    return promise
   }
 
   /** A new session has a stream of its own: the one of the session before is let go. */
@@ -93,7 +81,7 @@ export function openHttp(parts: HttpParts): ServerCarrier {
       const resume = () => listen(own, { signal, attempt: next, missed: missed || opened > 0 })
       parts.clock.after(backoffDelay(next, streamRetry), resume)
     }
-    openStream(pool, path, headersFor(own, 'text/event-stream'), {
+    openStream(client, path, headersFor(own, 'text/event-stream'), {
       maxBytes: parts.maxMessageBytes,
       signal,
       onOpen: () => {
@@ -115,14 +103,20 @@ export function openHttp(parts: HttpParts): ServerCarrier {
       if (session === undefined) return
       const headers = headersFor(own, acceptBoth)
       session = undefined
-      await pool.request({ path, method: 'DELETE', headers, signal: AbortSignal.timeout(2000) }).then(
-        ({ body }) => body.dump(),
-        () => {},
-      )
+      await end(client, { method: 'DELETE', path, headers }, parts.clock)
     },
     async close() {
       closing.abort()
-      await pool.destroy()
+      await client.close()
     },
   }
+}
+
+/** A request whose answer nobody needs, only that there was one. */
+function end(client: HttpClient, request: HttpRequest, clock: Clock): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const ignored = { onStart() {}, onHead() {}, onData() {} }
+  const abort = client.send(request, { ...ignored, onEnd: resolve, onError: () => resolve() })
+  const cancel = clock.after(endSessionMs, () => abort(new Error('The server does not answer')))
+  return promise.finally(cancel)
 }

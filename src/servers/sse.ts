@@ -1,9 +1,9 @@
 import { GatewayError } from '../contract/errors.ts'
 import type { ServerCarrier } from './carrier.ts'
 import { openStream } from './event-stream.ts'
-import { createExchange } from './exchange.ts'
-import { acceptBoth, createPool, type HttpParts } from './http.ts'
-import { toLinkError } from './http-errors.ts'
+import { exchange } from './exchange.ts'
+import { acceptBoth, createClient, type HttpParts } from './http.ts'
+import { toLowerNames } from './http-request.ts'
 
 /** The oldest way: one standing stream brings every message, requests are posted to the address it names first. */
 export async function openSse(
@@ -11,12 +11,13 @@ export async function openSse(
   { signal, timeoutMs }: { signal: AbortSignal; timeoutMs: number },
 ): Promise<ServerCarrier> {
   const url = new URL(parts.definition.url)
-  const pool = createPool(parts, url.origin)
+  const client = createClient(parts, url)
+  const configured = toLowerNames(parts.definition.headers)
   const closing = new AbortController()
   const endpoint = Promise.withResolvers<string>()
   const close = async () => {
     closing.abort()
-    await pool.destroy()
+    await client.close()
   }
   const onAbort = () => endpoint.reject(signal.reason)
   signal.addEventListener('abort', onAbort, { once: true })
@@ -25,9 +26,9 @@ export async function openSse(
   })
 
   openStream(
-    pool,
+    client,
     `${url.pathname}${url.search}`,
-    { ...parts.definition.headers, accept: 'text/event-stream' },
+    { ...configured, accept: 'text/event-stream' },
     {
       maxBytes: parts.maxMessageBytes,
       signal: closing.signal,
@@ -55,8 +56,10 @@ export async function openSse(
     })
   return {
     send(message) {
-      const { promise, resolve, reject } = Promise.withResolvers<void>()
-      const exchange = createExchange(message, {
+      const headers = { ...configured, ...message.headers, accept: acceptBoth, 'content-type': 'application/json' }
+      return exchange(message, {
+        client,
+        request: { method: 'POST', path, headers, body: message.body },
         maxBytes: parts.maxMessageBytes,
         clock: parts.clock,
         closing: closing.signal,
@@ -64,17 +67,7 @@ export async function openSse(
         lost: false,
         onHeaders() {},
         onMessage: (body) => parts.onMessage(body, message.id),
-        resolve,
-        reject,
       })
-      const own = { ...parts.definition.headers, ...message.headers }
-      const headers = { ...own, accept: acceptBoth, 'content-type': 'application/json' }
-      try {
-        pool.dispatch({ path, method: 'POST', headers, body: message.body }, exchange)
-      } catch (error) {
-        reject(toLinkError(error, closing.signal.aborted))
-      }
-      return promise
     },
     listen: undefined,
     endSession: async () => {},

@@ -3,7 +3,8 @@ import { createServer as createHttpServer } from 'node:http'
 import { createServer, type Server, type Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { GatewayError } from '../../../src/contract/errors.ts'
-import { createGuardedConnector, isAllowed } from '../../../src/servers/egress.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { connectGuarded, isAllowed } from '../../../src/servers/egress.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 
 /** Listens where the forbidden addresses lead, and counts who comes. */
@@ -35,15 +36,22 @@ async function listen(server: Server, port: number, host: string): Promise<{ ser
 }
 
 /** Connects as a link would, and tells where to, or why not. */
-async function connectTo(hostname: string, port: number, allow: readonly string[] = []): Promise<string> {
-  const connect = createGuardedConnector({ privateAllowed: false, allow }, 2000)
-  const { promise, resolve } = Promise.withResolvers<string>()
-  connect({ hostname, host: hostname, protocol: 'http:', port: String(port) }, (error, socket) => {
-    if (error) return resolve(error instanceof GatewayError ? error.code : error.message)
-    resolve(socket.remoteAddress ?? 'nowhere')
+async function connectTo(
+  hostname: string,
+  port: number,
+  allow: readonly string[] = [],
+  privateAllowed = false,
+): Promise<string> {
+  const rules = { privateAllowed, allow }
+  const waiting = { timeoutMs: 2000, clock: systemClock, signal: new AbortController().signal }
+  try {
+    const socket = await connectGuarded({ host: hostname, port, secure: false }, rules, waiting)
+    const { remoteAddress = 'nowhere' } = socket
     socket.destroy()
-  })
-  return promise
+    return remoteAddress
+  } catch (error) {
+    return error instanceof GatewayError ? error.code : String(error)
+  }
 }
 
 const forbidden = [
@@ -145,16 +153,7 @@ describe('an address that was not written by an administrator', () => {
 describe('an administrator’s own server', () => {
   it('may stand in a private place', async () => {
     await using canary = await startCanary()
-    const connect = createGuardedConnector({ privateAllowed: true, allow: [] }, 2000)
-    const { promise, resolve } = Promise.withResolvers<unknown>()
-    connect(
-      { hostname: 'localhost', host: 'localhost', protocol: 'http:', port: String(canary.port) },
-      (error, socket) => {
-        socket?.destroy()
-        resolve(error)
-      },
-    )
-    expect(await promise).toBeNull()
+    expect(await connectTo('localhost', canary.port, [], true)).toMatch(/^(127\.0\.0\.1|::1)$/)
     await expect.poll(canary.visits).toBe(1)
   })
 
