@@ -13,7 +13,7 @@ import {
   toLegacyResult,
 } from '../wire/legacy.ts'
 import type { Progress } from '../wire/peer.ts'
-import { toMessage } from '../wire/splice.ts'
+import { toMessage, toPieces } from '../wire/splice.ts'
 import { type CallHearing, type McpCall, readCall, runCall, toCallMethod, toFailedResult } from './calls.ts'
 import { toLegacyOffer } from './capabilities.ts'
 import { createLegacyCaller } from './legacy-caller.ts'
@@ -59,7 +59,7 @@ export function createLegacyEndpoint(parts: { gateway: Gateway; sessions: McpSes
   async function answer(request: McpRequest, session: McpSession, id: string, method: string): Promise<void> {
     try {
       const answered = await work(request, session, id, method)
-      request.reply.answer(toMessage(id, answered.kind, toLegacyResult(answered).bytes))
+      request.reply.answer(toPieces(id, answered.kind, toLegacyResult(answered).bytes))
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error
       // Who took a request back does not want to hear of it again.

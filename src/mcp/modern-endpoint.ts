@@ -22,7 +22,7 @@ import {
   toModernResult,
 } from '../wire/modern.ts'
 import type { Progress } from '../wire/peer.ts'
-import { toMessage } from '../wire/splice.ts'
+import { toMessage, toPieces } from '../wire/splice.ts'
 import { sseKeepAlive, toSseEvent } from '../wire/sse.ts'
 import { type CallHearing, type McpCall, readCall, runCall, toCallMethod } from './calls.ts'
 import { toModernOffer } from './capabilities.ts'
@@ -52,7 +52,7 @@ export function createModernEndpoint(parts: { gateway: Gateway; changes: ListCha
     if (envelope.method === 'subscriptions/listen') return listen(request, envelope.id)
     try {
       const answer = await work(request, envelope.method, caller)
-      reply.answer(toMessage(envelope.id, answer.kind, answer.bytes), toHttpStatus(answer))
+      reply.answer(toPieces(envelope.id, answer.kind, answer.bytes), toHttpStatus(answer))
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error
       if (error.code === 'call-cancelled') return reply.nothing()

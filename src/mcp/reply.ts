@@ -9,7 +9,8 @@ export type Reply = {
   notify(method: string, params: JsonObject): void
   /** As `notify`, for any message; tells whether it went out. */
   say(message: JsonObject): boolean
-  answer(message: Buffer, status?: number): void
+  /** The message, whole or in pieces that follow each other. */
+  answer(message: Buffer | readonly Buffer[], status?: number): void
   /** The answer is a stream that lasts, and whoever asked for it writes and ends it. */
   stream(): ServerResponse
   /** Nothing to say: the request was a notification, or its caller took it back. */
@@ -52,11 +53,14 @@ export function createReply(request: IncomingMessage, response: ServerResponse, 
     answer(message, status = 200) {
       cancel()
       if (response.destroyed || response.writableEnded) return
-      if (streaming) return void response.end(toSseEvent(toOneLine(message)))
-      response.writeHead(status, { 'content-type': 'application/json', 'content-length': message.length })
+      const pieces = Buffer.isBuffer(message) ? [message] : message
+      if (streaming) return void response.end(toSseEvent(toOneLine(Buffer.concat(pieces))))
+      const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+      response.writeHead(status, { 'content-type': 'application/json', 'content-length': length })
       // As text, a small body leaves in one write with its headers; latin1 keeps every byte as it is.
-      if (message.length <= smallAnswer) return void response.end(message.toString('latin1'), 'latin1')
-      response.end(message)
+      if (length <= smallAnswer) return void response.end(toLatin1(pieces), 'latin1')
+      for (const piece of pieces) response.write(piece)
+      response.end()
     },
     stream() {
       cancel()
@@ -70,6 +74,12 @@ export function createReply(request: IncomingMessage, response: ServerResponse, 
       response.end()
     },
   }
+}
+
+function toLatin1(pieces: readonly Buffer[]): string {
+  let text = ''
+  for (const piece of pieces) text += piece.toString('latin1')
+  return text
 }
 
 export function startStream(response: ServerResponse): void {

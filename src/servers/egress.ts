@@ -20,16 +20,21 @@ const metadataAddresses: ReadonlySet<string> = new Set(['168.63.129.16'])
 /** Where a connection leads to; `host` as it stands in the address of the server. */
 export type Origin = { readonly host: string; readonly port: number; readonly secure: boolean }
 
+export type ConnectParts = {
+  readonly timeoutMs: number
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  /** Bytes from the server, lent for the time of the call: a connection has one buffer for all that it reads. */
+  onBytes(bytes: Buffer): void
+}
+
 /**
  * The one connector towards servers. The literal address and every resolved one are checked, and the connection is
  * made to the checked addresses themselves, so that a second look-up cannot lead elsewhere. Resolves when bytes may be
  * sent, after the proof of identity where there is one; whatever fails before that, the server has seen no request.
  */
-export async function connectGuarded(
-  origin: Origin,
-  rules: EgressRules,
-  { timeoutMs, clock, signal }: { timeoutMs: number; clock: Clock; signal: AbortSignal },
-): Promise<Socket> {
+export async function connectGuarded(origin: Origin, rules: EgressRules, parts: ConnectParts): Promise<Socket> {
+  const { timeoutMs, clock, signal } = parts
   const { promise: stopped, reject } = Promise.withResolvers<never>()
   const cancel = clock.after(timeoutMs, () => reject(notConnected('ETIMEDOUT')))
   const onAbort = () => reject(signal.reason)
@@ -38,7 +43,7 @@ export async function connectGuarded(
   let socket: Socket | undefined
   try {
     const addresses = await Promise.race([pickAddresses(origin.host, rules), stopped])
-    socket = open(origin, addresses)
+    socket = open(origin, addresses, parts.onBytes)
     socket.on('error', () => {}) // somebody hears it at every moment; what it means is told by `once` or by the end
     await Promise.race([once(socket, origin.secure ? 'secureConnect' : 'connect'), stopped])
     return socket
@@ -52,8 +57,19 @@ export async function connectGuarded(
   }
 }
 
-function open({ host, port, secure }: Origin, addresses: readonly [string, ...string[]]): Socket {
+const readBytes = 64 * 1024
+
+function open(
+  { host, port, secure }: Origin,
+  addresses: readonly [string, ...string[]],
+  onBytes: (bytes: Buffer) => void,
+): Socket {
   const name = bareHost(host)
+  const buffer = Buffer.allocUnsafeSlow(readBytes)
+  const callback = (bytes: number) => {
+    onBytes(buffer.subarray(0, bytes))
+    return true
+  }
   const options = {
     host: isIP(name) ? addresses[0] : name, // a literal is not looked up: it stands for the address that was checked
     port,
@@ -61,6 +77,7 @@ function open({ host, port, secure }: Origin, addresses: readonly [string, ...st
     keepAlive: true,
     keepAliveInitialDelay: 60_000,
     lookup: toPinned(addresses),
+    onread: { buffer, callback },
   }
   if (!secure) return connect(options)
   // An address is proven by the addresses in the certificate, a name also by asking for it.

@@ -46,7 +46,7 @@ export function openStream(
         refused = toStatusError(status, received, false)
         onAbort()
       },
-      onData: (chunk) => reader.push(chunk),
+      onData: (chunk) => reader.push(Buffer.from(chunk)),
       onEnd: () => end(),
       onError: (error) => end(toLinkError(error, false)),
     },

@@ -11,6 +11,8 @@ import type { HttpRequest } from './http-request.ts'
 /** A server should end the stream of an answered request itself; one that does not is helped. */
 const lingerMs = 5000
 const maxIdleBody = 64 * 1024
+/** What a server may make us set aside by a mere promise of its length. */
+const maxRoom = 4 * 1024 * 1024
 
 type ExchangeParts = {
   readonly client: HttpClient
@@ -34,6 +36,7 @@ export function exchange(message: Outgoing, parts: ExchangeParts): Promise<void>
   let status = 0
   let kind: BodyKind = 'nothing'
   let headers: ResponseHeaders = noHeaders
+  let room: Buffer | undefined
   let chunks: Buffer[] = []
   let bytes = 0
   let reader: ReturnType<typeof createSseReader> | undefined
@@ -71,6 +74,7 @@ export function exchange(message: Outgoing, parts: ExchangeParts): Promise<void>
     headers = received
     parts.onHeaders(code, received)
     kind = bodyKind(code, received, parts.answers === 'here' && message.id !== undefined)
+    if (kind === 'json') return makeRoom(Number(received.get('content-length')))
     if (kind !== 'events') return
     reader = createSseReader({
       maxBytes: parts.maxBytes,
@@ -83,17 +87,25 @@ export function exchange(message: Outgoing, parts: ExchangeParts): Promise<void>
     })
   }
 
+  /** Where the length is known, the bytes are copied once, to where they stay. */
+  function makeRoom(length: number): void {
+    if (length > parts.maxBytes) return tooLarge()
+    if (length <= maxRoom) room = Buffer.allocUnsafe(length)
+  }
+
   function onData(chunk: Buffer): void {
-    if (reader) return reader.push(chunk)
+    if (reader) return reader.push(Buffer.from(chunk))
+    if (room) chunk.copy(room, bytes)
     bytes += chunk.length
+    if (room) return
     if (kind === 'json' && bytes > parts.maxBytes) return tooLarge()
     if (kind !== 'json' && bytes > maxIdleBody) return cutShort()
-    if (kind !== 'nothing') chunks.push(chunk)
+    if (kind !== 'nothing') chunks.push(Buffer.from(chunk))
   }
 
   function onEnd(): void {
     done()
-    const body = joined(chunks)
+    const body = room ?? joined(chunks)
     chunks = []
     if (kind === 'refusal') return refuse(body)
     if (kind === 'json' && body.length > 0) parts.onMessage(body)

@@ -10,6 +10,7 @@ export type HttpHandler = {
   /** From now on the server may have seen something of it. */
   onStart(): void
   onHead(status: number, headers: ResponseHeaders): void
+  /** The bytes are lent: whoever keeps them makes a copy. */
   onData(chunk: Buffer): void
   onEnd(): void
   onError(error: unknown): void
@@ -41,6 +42,7 @@ type Connection = {
   /** Until when the server keeps it open for another request. */
   idleUntil: number
   start(job: Job): void
+  receive(bytes: Buffer): void
   fail(error: unknown): void
 }
 
@@ -105,21 +107,31 @@ export function createHttpClient({ url, egress, connectTimeoutMs, clock }: Clien
 
   /** As many as wait: each of them would otherwise wait for somebody else's answer. */
   function grow(): void {
-    while (opening < waiting.size && opening + open.size < maxConnections) {
-      opening++
-      connectGuarded(origin, egress, { timeoutMs: connectTimeoutMs, clock, signal: closing.signal }).then(
-        (socket) => {
-          opening--
-          if (closing.signal.aborted) return void socket.destroy()
-          if (socket.destroyed) return failFirst(brokenError('The connection was closed'))
-          free(createConnection(socket))
-        },
-        (error: unknown) => {
-          opening--
-          failFirst(error)
-        },
-      )
+    while (opening < waiting.size && opening + open.size < maxConnections) openOne()
+  }
+
+  function openOne(): void {
+    let connection: Connection | undefined
+    let spoken = false
+    const onBytes = (bytes: Buffer) => {
+      spoken = true
+      connection?.receive(bytes)
     }
+    opening++
+    connectGuarded(origin, egress, { timeoutMs: connectTimeoutMs, clock, signal: closing.signal, onBytes }).then(
+      (socket) => {
+        opening--
+        if (closing.signal.aborted) return void socket.destroy()
+        if (spoken) socket.destroy() // before anybody asked
+        if (socket.destroyed) return failFirst(brokenError('The connection was closed'))
+        connection = createConnection(socket)
+        free(connection)
+      },
+      (error: unknown) => {
+        opening--
+        failFirst(error)
+      },
+    )
   }
 
   function failFirst(error: unknown): void {
@@ -156,7 +168,6 @@ export function createHttpClient({ url, egress, connectTimeoutMs, clock }: Clien
     let job: Job | undefined
     let keptText: string | undefined
     let keptMs = idleMs
-    const connection: Connection = { socket, idleUntil: clock.monotonic() + idleMs, start, fail }
     const reader = createResponseReader({
       onHead({ status, headers }: ResponseHead) {
         const text = headers.get('keep-alive')
@@ -175,8 +186,9 @@ export function createHttpClient({ url, egress, connectTimeoutMs, clock }: Clien
       },
       onError: fail,
     })
+    const idleUntil = clock.monotonic() + idleMs
+    const connection: Connection = { socket, idleUntil, start, receive: reader.push, fail }
     open.add(connection)
-    socket.on('data', (chunk: Buffer) => reader.push(chunk))
     socket.on('end', () => {
       if (!reader.finish()) fail(brokenError('The server closed the connection'))
     })

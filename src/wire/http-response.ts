@@ -21,6 +21,7 @@ export class HttpError extends Error {
 export type ResponseReader = {
   /** From now on the bytes are an answer. */
   expect(): void
+  /** The bytes are lent for the time of this call. */
   push(chunk: Buffer): void
   /** Nothing more comes from the other side; false if something is missing. */
   finish(): boolean
@@ -30,6 +31,7 @@ export type ResponseReader = {
 
 type Parts = {
   onHead(head: ResponseHead): void
+  /** The bytes are lent: whoever keeps them makes a copy. */
   onData(chunk: Buffer): void
   /** The answer is complete; `clean` if exactly that much came and the connection stays open. */
   onEnd(clean: boolean): void
@@ -110,7 +112,7 @@ export function createResponseReader(parts: Parts): ResponseReader {
     const at = bytes.indexOf(headEnd)
     if ((at === -1 ? bytes.length : at) > maxHead) throw new HttpError('The head of the answer has no end')
     if (at === -1) {
-      kept = bytes
+      kept = bytes === chunk ? Buffer.from(chunk) : bytes
       return undefined
     }
     kept = undefined
@@ -192,8 +194,11 @@ export function createResponseReader(parts: Parts): ResponseReader {
     const at = bytes.indexOf(lineEnd)
     const length = at === -1 ? bytes.length - 1 : at
     if (length > most) throw new HttpError('A line of the answer has no end')
-    kept = at === -1 ? bytes : undefined
-    if (at === -1) return {}
+    kept = undefined
+    if (at === -1) {
+      kept = bytes === chunk ? Buffer.from(chunk) : bytes
+      return {}
+    }
     return { line: bytes.toString('latin1', 0, at), rest: after(bytes, at + lineEnd.length) }
   }
 

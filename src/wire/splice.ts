@@ -26,7 +26,12 @@ export function addMembers(answer: Answer, members: readonly string[]): Answer {
 
 /** A whole JSON-RPC message around bytes that already are JSON; the caller's id is put back as it came. */
 export function toMessage(id: string, kind: Answer['kind'], payload: Buffer): Buffer {
-  return Buffer.concat([Buffer.from(`{"jsonrpc":"2.0","id":${id},"${kind}":`), payload, closing])
+  return Buffer.concat(toPieces(id, kind, payload))
+}
+
+/** The same in pieces that follow each other: a large payload is not copied once more. */
+export function toPieces(id: string, kind: Answer['kind'], payload: Buffer): readonly Buffer[] {
+  return [Buffer.from(`{"jsonrpc":"2.0","id":${id},"${kind}":`), payload, closing]
 }
 
 const closing = Buffer.from('}')

@@ -43,7 +43,7 @@ async function connectTo(
   privateAllowed = false,
 ): Promise<string> {
   const rules = { privateAllowed, allow }
-  const waiting = { timeoutMs: 2000, clock: systemClock, signal: new AbortController().signal }
+  const waiting = { timeoutMs: 2000, clock: systemClock, signal: new AbortController().signal, onBytes() {} }
   try {
     const socket = await connectGuarded({ host: hostname, port, secure: false }, rules, waiting)
     const { remoteAddress = 'nowhere' } = socket
