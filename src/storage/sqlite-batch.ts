@@ -15,7 +15,7 @@ const mostPrepared = 256
 const brokenStore = /^SQLITE_(FULL|IOERR|CORRUPT|NOTADB|READONLY|CANTOPEN|NOMEM|BUSY|LOCKED|PROTOCOL|INTERRUPT|PERM)/
 
 export type Batches = {
-  /** One transaction for all units, a savepoint for each; throws when the transaction as a whole failed. */
+  /** One transaction for all units, of which each stands or falls by itself; throws when it failed as a whole. */
   run(units: readonly Unit[]): UnitOutcome[]
   query(statement: Statement): unknown[]
 }
@@ -34,7 +34,7 @@ export function createBatches(connection: Connection, entries: Entries): Batches
       const before = entries.position()
       try {
         begin.run()
-        const outcomes = units.map(runUnit)
+        const outcomes = runPlainly(units) ?? runEach(units, before)
         commit.run()
         return outcomes
       } catch (error) {
@@ -44,6 +44,25 @@ export function createBatches(connection: Connection, entries: Entries): Batches
       }
     },
     query: ({ sql, parameters }) => prepare(sql).all(...parameters),
+  }
+
+  /** Nearly always no unit is refused, and then none needs a savepoint; undefined when one is. */
+  function runPlainly(units: readonly Unit[]): UnitOutcome[] | undefined {
+    const outcomes: UnitOutcome[] = []
+    for (const unit of units) {
+      const outcome = runSteps(unit)
+      if (outcome.kind === 'refused') return undefined
+      outcomes.push(outcome)
+    }
+    return outcomes
+  }
+
+  /** From the beginning again, in a way that lets each be taken back by itself. */
+  function runEach(units: readonly Unit[], before: number): UnitOutcome[] {
+    rollback.run()
+    entries.rewind(before)
+    begin.run()
+    return units.map(runUnit)
   }
 
   function runUnit(unit: Unit): UnitOutcome {

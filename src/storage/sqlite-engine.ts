@@ -4,8 +4,14 @@ import { Worker } from 'node:worker_threads'
 import { z } from 'zod'
 import { GatewayError } from '../contract/errors.ts'
 import { parseJson } from '../lib/json.ts'
-import type { SqliteReply, SqliteRequest, SqliteSettings } from './sqlite-protocol.ts'
-import type { Engine, Statement, Unit, UnitOutcome } from './unit.ts'
+import {
+  packUnits,
+  type SqliteReply,
+  type SqliteRequest,
+  type SqliteSettings,
+  unpackOutcomes,
+} from './sqlite-protocol.ts'
+import type { Engine, UnitOutcome } from './unit.ts'
 
 /** Sources run as they are; a build puts both files side by side. */
 const workerFile = new URL(
@@ -41,7 +47,9 @@ export function openSqliteEngine(settings: SqliteSettings): Promise<Engine> {
   const engine: Engine = {
     run(units) {
       const { promise, resolve, reject } = Promise.withResolvers<readonly UnitOutcome[]>()
-      send({ kind: 'run', id: ++requests, units }, reject, (reply) => reply.kind === 'ran' && resolve(reply.outcomes))
+      send({ kind: 'run', id: ++requests, units: packUnits(units) }, reject, (reply) => {
+        if (reply.kind === 'ran') resolve(unpackOutcomes(reply.outcomes))
+      })
       return promise
     },
     query(statement) {
@@ -62,7 +70,7 @@ export function openSqliteEngine(settings: SqliteSettings): Promise<Engine> {
   return opening.promise
 
   function send(
-    request: { kind: 'run'; id: number; units: readonly Unit[] } | { kind: 'query'; id: number; statement: Statement },
+    request: Exclude<SqliteRequest, { kind: 'close' }>,
     fail: (error: GatewayError) => void,
     answer: (reply: SqliteReply) => void,
   ): void {

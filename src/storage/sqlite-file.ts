@@ -13,6 +13,9 @@ const busyTimeout = 5000
 /** Long enough for two gateways that start in the same moment to sort out which one has it. */
 const lockTimeout = 200
 
+/** 16 MB: most pages change many times in between, and are copied into the database once. */
+const checkpointPages = 4000
+
 /** Takes the lock of the folder, then opens and migrates its database. */
 export function openSqliteFile(settings: SqliteSettings): SqliteFile {
   mkdirSync(settings.folder, { recursive: true, mode: 0o700 })
@@ -51,6 +54,7 @@ function openDatabase({ folder, maxPages, now }: SqliteSettings): Connection {
     connection.pragma('journal_mode = WAL')
     connection.pragma('synchronous = FULL')
     connection.pragma('foreign_keys = ON')
+    connection.pragma(`wal_autocheckpoint = ${checkpointPages}`)
     if (maxPages !== undefined) connection.pragma(`max_page_count = ${maxPages}`)
     migrate(connection, now)
     return connection

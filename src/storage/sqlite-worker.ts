@@ -3,7 +3,13 @@ import { GatewayError } from '../contract/errors.ts'
 import { createBatches } from './sqlite-batch.ts'
 import { createEntries } from './sqlite-entries.ts'
 import { openSqliteFile } from './sqlite-file.ts'
-import type { SqliteReply, SqliteRequest, SqliteSettings } from './sqlite-protocol.ts'
+import {
+  packOutcomes,
+  type SqliteReply,
+  type SqliteRequest,
+  type SqliteSettings,
+  unpackUnits,
+} from './sqlite-protocol.ts'
 
 /** The thread that owns the file: nothing else in this gateway opens it. */
 if (parentPort) serve(parentPort, workerData)
@@ -20,8 +26,11 @@ function serve(port: MessagePort, settings: SqliteSettings): void {
         return
       }
       try {
-        if (request.kind === 'run') reply({ kind: 'ran', id: request.id, outcomes: batches.run(request.units) })
-        else reply({ kind: 'rows', id: request.id, rows: batches.query(request.statement) })
+        if (request.kind === 'query') {
+          return reply({ kind: 'rows', id: request.id, rows: batches.query(request.statement) })
+        }
+        const outcomes = batches.run(unpackUnits(request.units))
+        reply({ kind: 'ran', id: request.id, outcomes: packOutcomes(outcomes) })
       } catch (error) {
         reply({ kind: 'failed', id: request.id, message: toMessage(error) })
       }
