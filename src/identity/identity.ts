@@ -29,28 +29,43 @@ type IdentityParts = { storage: Pick<Storage, 'tokens'>; folder: string; clock: 
 type KnownToken = { readonly digest: Buffer; readonly principal: Principal; stored: StoredToken }
 
 const usedEvery = 60_000
+/** Texts whose digest need not be made again for every request. */
+const mostProven = 1000
 const administrator: Principal = { kind: 'user', name: 'admin-token', role: 'administrator' }
 const administratorKey: PrincipalKey = 'user:admin-token'
 
 export async function createIdentity({ storage, folder, clock, ids }: IdentityParts): Promise<Identity> {
   const admin = await loadAdminToken(folder, ids)
   const tokens = new Map<string, KnownToken>()
+  const proven = new Map<string, KnownToken>()
   for (const stored of await storage.tokens.all()) remember(stored, Buffer.from(stored.hash, 'hex'))
 
   function remember(stored: StoredToken, digest: Buffer): void {
     tokens.set(stored.id, { digest, stored, principal: { kind: 'agent', name: stored.agent } })
   }
 
-  function authenticateAgent(id: string, digest: Buffer): Principal {
+  /** Only that a text is the one of this token is remembered; whether the token still counts is asked every time. */
+  function rememberProof(text: string, known: KnownToken): void {
+    const [oldest] = proven.keys()
+    if (oldest !== undefined && proven.size >= mostProven) proven.delete(oldest)
+    proven.set(text, known)
+  }
+
+  function prove(id: string, digest: Buffer, text: string): KnownToken {
     const known = tokens.get(id)
     if (!known || !timingSafeEqual(known.digest, digest)) throw invalid('This token is not known')
+    rememberProof(text, known)
+    return known
+  }
+
+  function admit(known: KnownToken): Principal {
     const { stored } = known
     const now = clock.now()
     if (stored.revokedAt !== undefined) throw invalid('This token was revoked')
     if (stored.expiresAt !== undefined && stored.expiresAt <= now) throw invalid('This token has expired')
     if (now - (stored.lastUsedAt ?? 0) >= usedEvery) {
       known.stored = { ...stored, lastUsedAt: now }
-      storage.tokens.markUsed(id, now)
+      storage.tokens.markUsed(stored.id, now)
     }
     return known.principal
   }
@@ -58,11 +73,13 @@ export async function createIdentity({ storage, folder, clock, ids }: IdentityPa
   return {
     authenticate(bearer) {
       if (bearer === undefined || bearer === '') throw new GatewayError('token-missing', 'The request has no token')
+      const known = proven.get(bearer)
+      if (known) return admit(known)
       const id = findTokenId(bearer)
       if (id === undefined) throw invalid('This is not a token of this gateway')
       const digest = toDigest(bearer)
       if (id === admin.id && timingSafeEqual(admin.digest, digest)) return administrator
-      return authenticateAgent(id, digest)
+      return admit(prove(id, digest, bearer))
     },
     async createToken(wanted, by = administratorKey) {
       const now = clock.now()
