@@ -18,15 +18,17 @@ export const systemClock: Clock = {
   },
 }
 
-let lastMoment = Number.NaN
+let lastSecond = Number.NaN
 let lastText = ''
 
-/** Remembers the last one: in a busy millisecond many records have the same. */
+/** Remembers the last second: of the records of a busy one only the thousandths differ. */
 export function toIso(milliseconds: number): string {
-  if (milliseconds === lastMoment) return lastText
-  lastText = new Date(milliseconds).toISOString()
-  lastMoment = milliseconds
-  return lastText
+  const second = Math.floor(milliseconds / 1000)
+  if (second !== lastSecond) {
+    lastText = new Date(second * 1000).toISOString().slice(0, -4)
+    lastSecond = second
+  }
+  return `${lastText}${String(Math.floor(milliseconds - second * 1000)).padStart(3, '0')}Z`
 }
 
 /** Resolves after the time, or rejects with the signal's reason. */
