@@ -1,5 +1,5 @@
 import { GatewayError } from '../contract/errors.ts'
-import { createSseReader } from '../wire/sse.ts'
+import { createSseReader, type StreamPlace } from '../wire/sse.ts'
 import type { HttpClient } from './http-client.ts'
 import { toLinkError, toStatusError } from './http-errors.ts'
 
@@ -7,7 +7,9 @@ type StreamParts = {
   readonly maxBytes: number
   readonly signal: AbortSignal
   onOpen(): void
+  /** Never one without data, which only tells the place. */
   onEvent(event: { event: string; data: Buffer }): void
+  onPlace?(place: StreamPlace): void
   /** `refused` is the status with which the server declined, if it did. */
   onEnd(refused: GatewayError | undefined, error?: GatewayError): void
 }
@@ -31,7 +33,8 @@ export function openStream(
   }
   const reader = createSseReader({
     maxBytes: parts.maxBytes,
-    onEvent: parts.onEvent,
+    onEvent: (event) => event.data.length > 0 && parts.onEvent(event),
+    onPlace: (place) => parts.onPlace?.(place),
     onTooLong: () => abort(new GatewayError('result-too-large', 'An event has no end')),
   })
   if (parts.signal.aborted) return

@@ -3,7 +3,7 @@ import type { Clock } from '../lib/clock.ts'
 import { readEnvelope } from '../wire/envelope.ts'
 import type { ResponseHeaders } from '../wire/http-response.ts'
 import type { Outgoing } from '../wire/peer.ts'
-import { createSseReader } from '../wire/sse.ts'
+import { createSseReader, type StreamPlace } from '../wire/sse.ts'
 import type { HttpClient } from './http-client.ts'
 import { toLinkError, toStatusError } from './http-errors.ts'
 import type { HttpRequest } from './http-request.ts'
@@ -26,6 +26,8 @@ type ExchangeParts = {
   readonly lost: boolean
   onHeaders(status: number, headers: ResponseHeaders): void
   onMessage(message: Buffer): void
+  /** Goes on where the stream of the answer ended, if the server said where that is. */
+  resume?(place: StreamPlace): Promise<void>
 }
 
 type BodyKind = 'json' | 'events' | 'refusal' | 'nothing'
@@ -40,6 +42,7 @@ export function exchange(message: Outgoing, parts: ExchangeParts): Promise<void>
   let chunks: Buffer[] = []
   let bytes = 0
   let reader: ReturnType<typeof createSseReader> | undefined
+  let place: StreamPlace = {}
   let cancelLinger: (() => void) | undefined
   let abort = (_error: Error) => {}
 
@@ -79,6 +82,9 @@ export function exchange(message: Outgoing, parts: ExchangeParts): Promise<void>
     reader = createSseReader({
       maxBytes: parts.maxBytes,
       onTooLong: tooLarge,
+      onPlace: (reached) => {
+        place = { ...place, ...reached }
+      },
       onEvent: (event) => {
         if (event.event !== 'message' || event.data.length === 0) return
         parts.onMessage(event.data)
@@ -109,14 +115,21 @@ export function exchange(message: Outgoing, parts: ExchangeParts): Promise<void>
     chunks = []
     if (kind === 'refusal') return refuse(body)
     if (kind === 'json' && body.length > 0) parts.onMessage(body)
-    if (parts.answers === 'here' && message.waiting()) return reject(silentError(kind))
+    if (parts.answers === 'here' && message.waiting()) return breakOff(silentError(kind))
     resolve()
   }
 
   function onError(error: unknown): void {
     done()
     if (!message.waiting()) return resolve()
-    reject(kind === 'events' && !parts.closing.aborted ? silentError(kind) : toLinkError(error, parts.closing.aborted))
+    const { closing } = parts
+    breakOff(kind === 'events' && !closing.aborted ? silentError(kind) : toLinkError(error, closing.aborted))
+  }
+
+  /** A stream that ended before the answer is taken up again where the server said how. */
+  function breakOff(error: GatewayError): void {
+    if (place.id === undefined || parts.closing.aborted || !parts.resume) return reject(error)
+    parts.resume(place).then(resolve, reject)
   }
 
   /** Nobody reads on what says nothing: neither a page about an error nor the rest of an acceptance. */

@@ -9,6 +9,7 @@ import { openStream } from './event-stream.ts'
 import { exchange } from './exchange.ts'
 import { createHttpClient, type HttpClient } from './http-client.ts'
 import { type HttpRequest, toLowerNames } from './http-request.ts'
+import { type ResumeParts, resumeStream } from './resume.ts'
 
 export type HttpParts = CarrierParts & {
   readonly definition: HttpServer | SseServer
@@ -59,9 +60,22 @@ export function openHttp(parts: HttpParts): ServerCarrier {
         if (status === 404 && session === hadSession) session = undefined
       },
       onMessage: (body) => parts.onMessage(body, message.id),
+      resume: (place) => resumeStream(message, place, resuming(message)),
       answers: 'here',
       lost: hadSession !== undefined,
     })
+  }
+
+  function resuming(message: Outgoing): ResumeParts {
+    return {
+      client,
+      path,
+      clock: parts.clock,
+      maxBytes: parts.maxMessageBytes,
+      closing: closing.signal,
+      headers: () => headersFor(message.headers, 'text/event-stream'),
+      onMessage: (body) => parts.onMessage(body, message.id),
+    }
   }
 
   /** A new session has a stream of its own: the one of the session before is let go. */

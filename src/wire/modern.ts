@@ -80,9 +80,16 @@ export function createModernCodec(client: Implementation): ServerCodec {
     },
     async open(peer, options) {
       const answer = await peer.request('server/discover', {}, options)
-      return toFacts(answer)
+      // A server that refuses this revision and names it among its own is asked once more.
+      return toFacts(speaksAfterAll(answer) ? await peer.request('server/discover', {}, options) : answer)
     },
   }
+}
+
+function speaksAfterAll(answer: Answer): boolean {
+  if (answer.kind === 'result' || memberText(answer, 'code') !== '-32022') return false
+  const { data } = answer.value()
+  return isObject(data) && Array.isArray(data.supported) && data.supported.includes(revision)
 }
 
 function toFacts(answer: Answer): ServerFacts {

@@ -2,6 +2,9 @@ import { createLineReader } from './lines.ts'
 
 export type SseEvent = { readonly event: string; readonly data: Buffer; readonly id: string | undefined }
 
+/** How far a stream has come, and how long to wait before the next one; absent where the server did not say. */
+export type StreamPlace = { readonly id?: string; readonly retryMs?: number }
+
 export type SseReader = { push(chunk: Buffer): void }
 
 const carriageReturn = 0x0d
@@ -11,22 +14,33 @@ const lineFeed = Buffer.from('\n')
 export function createSseReader(parts: {
   maxBytes: number
   onEvent(event: SseEvent): void
+  onPlace?(place: StreamPlace): void
   onTooLong(): void
 }): SseReader {
   let event = ''
   let id: string | undefined
   let data: Buffer[] = []
   let bytes = 0
+  let place: StreamPlace | undefined
 
   const dispatch = () => {
+    if (place) parts.onPlace?.(place)
+    place = undefined
     if (data.length > 0) parts.onEvent({ event: event || 'message', data: joinLines(data), id })
     event = ''
     data = []
     bytes = 0
   }
+  const onId = (text: string) => {
+    id = text
+    if (/^[\x21-\x7e][\x20-\x7e]{0,1023}$/.test(text)) place = { ...place, id: text } // it travels back in a header
+  }
   const onField = (name: string, value: Buffer) => {
     if (name === 'event') event = value.toString('utf8')
-    if (name === 'id') id = value.toString('utf8')
+    if (name === 'id') onId(value.toString('utf8'))
+    if (name === 'retry' && /^\d{1,9}$/.test(value.toString('latin1'))) {
+      place = { ...place, retryMs: Number(value.toString('latin1')) }
+    }
     if (name !== 'data') return
     bytes += value.length
     if (bytes > parts.maxBytes) return parts.onTooLong()
