@@ -47,12 +47,20 @@ type Asked = { readonly questions: Questions; readonly answer: PromiseWithResolv
 
 type Talk = {
   readonly controller: AbortController
-  readonly asked: Asked[]
+  readonly asked: Set<Asked>
   waiting: Waiting | undefined
   step: PromiseWithResolvers<Step>
   ended: (() => void) | undefined
-  /** Set while it is parked: the one state that takes it up again. */
-  parked: { readonly state: string; readonly who: string; cancelExpiry(): void; abandon(): void } | undefined
+  parked: Parked | undefined
+}
+
+/** The one state that takes a call up again, and what it answers. */
+type Parked = {
+  readonly state: string
+  readonly who: string
+  readonly asked: Asked
+  cancelExpiry(): void
+  abandon(): void
 }
 
 export function createTalks(parts: { instance: string; clock: Clock; ids: Ids }): Talks {
@@ -66,7 +74,7 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
   function begin(waiting: Waiting, run: (end: TalkEnd) => Promise<Answer>): Promise<Step> {
     const talk: Talk = {
       controller: new AbortController(),
-      asked: [],
+      asked: new Set(),
       waiting: undefined,
       step: Promise.withResolvers(),
       ended: undefined,
@@ -105,17 +113,18 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
 
   function ask(talk: Talk, questions: Questions, signal: AbortSignal): Promise<Replies> {
     const asked: Asked = { questions, answer: Promise.withResolvers() }
-    talk.asked.push(asked)
-    signal.addEventListener('abort', () => withdraw(talk, asked), { once: true })
-    if (talk.waiting) park(talk, asked)
-    return asked.answer.promise
+    // The server no longer wants to know. Who comes with an answer to it hears how the call went on.
+    const onAbort = () => refuse(talk, asked, 'The question was taken back')
+    talk.asked.add(asked)
+    signal.addEventListener('abort', onAbort, { once: true })
+    if (signal.aborted) onAbort()
+    if (talk.waiting && talk.asked.has(asked)) park(talk, asked)
+    return asked.answer.promise.finally(() => signal.removeEventListener('abort', onAbort))
   }
 
-  /** The server no longer wants to know. Who comes with an answer to it hears how the call went on. */
-  function withdraw(talk: Talk, asked: Asked): void {
-    const index = talk.asked.indexOf(asked)
-    if (index !== -1) talk.asked.splice(index, 1)
-    asked.answer.reject(refusal({ code: -32603, message: 'The question was taken back' }))
+  function refuse(talk: Talk, asked: Asked, message: string): void {
+    talk.asked.delete(asked)
+    asked.answer.reject(refusal({ code: -32603, message }))
   }
 
   /** The request that waits gets the question for an answer, and the call waits for the next one. */
@@ -124,9 +133,7 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
     if (!waiting || talk.parked) return
     const { who } = waiting.binding
     makeRoom(who)
-    if (parked.size >= maxParked) {
-      return asked.answer.reject(refusal({ code: -32603, message: 'Too many calls wait for answers' }))
-    }
+    if (parked.size >= maxParked) return refuse(talk, asked, 'Too many calls wait for answers')
     const id = `${parts.instance}.${++rounds}.${parts.ids.secret(12)}`
     const state = `${prefix}${id}.${sign(id, waiting.binding)}`
     const abandon = () => {
@@ -135,7 +142,7 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
       talk.controller.abort()
     }
     const cancelExpiry = clock.after(parkedMs, abandon)
-    talk.parked = { state, who, cancelExpiry, abandon }
+    talk.parked = { state, who, asked, cancelExpiry, abandon }
     parked.set(id, talk)
     const { step } = talk
     talk.step = Promise.withResolvers()
@@ -154,26 +161,19 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
   }
 
   async function resume(state: string, replies: unknown, waiting: Waiting): Promise<Step> {
-    const talk = take(state, waiting.binding)
-    const asked = talk.asked[0]
-    const answers = asked && toReplies(asked.questions, replies)
+    const { talk, asked } = take(state, waiting.binding)
     const step = attend(talk, waiting)
-    if (asked && !answers) {
-      park(talk, asked)
-      return step
-    }
-    if (asked && answers) {
-      talk.asked.shift()
-      asked.answer.resolve(answers)
-    }
+    const answers = toReplies(asked.questions, replies)
+    // An answer belongs to the question it was given to: one that was taken back meanwhile lends it to no other.
+    if (answers && talk.asked.delete(asked)) asked.answer.resolve(answers)
     talk.ended?.()
-    const next = talk.asked[0]
+    const [next] = talk.asked
     if (next && !talk.ended) park(talk, next)
     return step
   }
 
   /** A state is good for one use, by the one it was given to, for the same request. */
-  function take(state: string, binding: Binding): Talk {
+  function take(state: string, binding: Binding): { talk: Talk; asked: Asked } {
     const end = state.lastIndexOf('.')
     const id = state.slice(prefix.length, Math.max(prefix.length, end))
     const talk = parked.get(id)
@@ -181,10 +181,11 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
     if (!genuine || !talk?.parked || talk.parked.state !== state) {
       throw new GatewayError('state-invalid', 'This state is not valid, or no longer, or not for this request')
     }
+    const { asked, cancelExpiry } = talk.parked
     parked.delete(id)
-    talk.parked.cancelExpiry()
+    cancelExpiry()
     talk.parked = undefined
-    return talk
+    return { talk, asked }
   }
 
   function sign(id: string, { who, method, params }: Binding): string {
@@ -203,13 +204,13 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
 /** The answers to exactly what was asked; undefined when one of them is missing. What nobody asked for is left out. */
 function toReplies(questions: Questions, given: unknown): Replies | undefined {
   if (!isObject(given)) return undefined
-  const replies: Record<string, JsonObject> = {}
+  const replies: [string, JsonObject][] = []
   for (const key of Object.keys(questions)) {
     const reply = Object.hasOwn(given, key) ? given[key] : undefined
     if (!isObject(reply)) return undefined
-    replies[key] = reply
+    replies.push([key, reply])
   }
-  return replies
+  return Object.fromEntries(replies) // an assignment would lose `__proto__`
 }
 
 function isEqual(a: string, b: string): boolean {
