@@ -109,7 +109,7 @@ export function createPeer(parts: PeerParts): Peer {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     const controller = new AbortController()
     let started = clock.monotonic()
-    let held = 0
+    let heldSince = 0
     const asking = new Set<AbortController>()
     const maximumMs = options.maximumMs ?? options.timeoutMs
     let cancelTimer = clock.after(Math.min(options.timeoutMs, maximumMs), onTimeout)
@@ -127,20 +127,19 @@ export function createPeer(parts: PeerParts): Peer {
         if (!(outcome instanceof GatewayError)) resolve(outcome)
       },
       touch() {
-        if (held > 0) return
+        if (asking.size > 0) return
         const left = maximumMs - (clock.monotonic() - started)
         cancelTimer()
         cancelTimer = clock.after(Math.max(0, Math.min(options.timeoutMs, left)), onTimeout)
       },
       hold(question) {
-        const since = clock.monotonic()
-        held++
+        if (asking.size === 0) heldSince = clock.monotonic()
         asking.add(question)
         cancelTimer()
         return () => {
           asking.delete(question)
-          held--
-          started += clock.monotonic() - since
+          if (asking.size > 0) return
+          started += clock.monotonic() - heldSince // several who think at the same time count once
           if (pending.has(id)) entry.touch()
         }
       },

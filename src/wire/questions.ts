@@ -17,6 +17,7 @@ export type QuestionsParts = {
 
 const maxOpen = 64
 const maxElicitations = 256
+const maxElicitationId = 1024
 
 /** The older era's questions: requests of the server that do not name the call they belong to. */
 export function createQuestions(parts: QuestionsParts) {
@@ -27,19 +28,19 @@ export function createQuestions(parts: QuestionsParts) {
 
   /** `id` is raw JSON. */
   function receive(id: string, question: { method: string; params: JsonObject }, origin: number | undefined): void {
-    answerOf(id, question, origin)
+    answerOf(toKey(JSON.parse(id)), question, origin)
       .catch((error: unknown): QuestionEnd => ({ error: toRefusal(error) }))
       .then((end) => parts.answer(id, end))
-      .finally(() => open.delete(id))
   }
 
   async function answerOf(
-    id: string,
+    key: string,
     question: { method: string; params: JsonObject },
     origin: number | undefined,
   ): Promise<QuestionEnd> {
     const { method } = question
     if (!isQuestion(method)) return refuse(-32601, 'Method not found')
+    if (open.has(key)) return refuse(-32600, 'A question with this id is still open')
     if (open.size >= maxOpen) return refuse(-32603, 'Too many questions are open')
     const [asker, ...others] = parts.askers(origin)
     if (!asker) return method === 'roots/list' ? { result: { roots: [] } } : refuse(-32603, 'No call is under way')
@@ -52,25 +53,30 @@ export function createQuestions(parts: QuestionsParts) {
       asker.caller.lacks(required)
       return refuse(-32601, `The caller does not offer ${method}`)
     }
-    return ask(id, question, asker)
+    return ask(key, question, asker)
   }
 
-  async function ask(id: string, question: { method: string; params: JsonObject }, asker: Asker): Promise<QuestionEnd> {
+  async function ask(
+    key: string,
+    question: { method: string; params: JsonObject },
+    asker: Asker,
+  ): Promise<QuestionEnd> {
     const controller = new AbortController()
-    open.set(id, controller)
+    open.set(key, controller)
     remember(question.params.elicitationId, asker.caller)
     const release = asker.hold(controller)
     try {
       const { question: result } = await asker.caller.ask({ question }, controller.signal)
       return result ? { result } : refuse(-32603, 'The caller gave no answer')
     } finally {
+      open.delete(key)
       release()
     }
   }
 
   /** The server no longer wants to know. */
   function cancel(id: unknown): void {
-    open.get(JSON.stringify(id ?? null))?.abort()
+    open.get(toKey(id))?.abort()
   }
 
   /** What was asked for at an address elsewhere is done: whoever was sent there hears of it. */
@@ -82,13 +88,18 @@ export function createQuestions(parts: QuestionsParts) {
   }
 
   function remember(elicitation: unknown, caller: Caller): void {
-    if (typeof elicitation !== 'string') return
+    if (typeof elicitation !== 'string' || elicitation.length > maxElicitationId) return
     elicitations.set(elicitation, caller)
     for (const old of elicitations.keys()) {
       if (elicitations.size <= maxElicitations) break
       elicitations.delete(old)
     }
   }
+}
+
+/** One id can be written in several ways, and the server may take its question back in another one. */
+function toKey(id: unknown): string {
+  return JSON.stringify(id ?? null)
 }
 
 function refuse(code: number, message: string): QuestionEnd {
