@@ -366,7 +366,8 @@ export function createConnection(definition: ServerDefinition, parts: Connection
   }
 
   function suspect(suspected: Link, error: GatewayError): void {
-    if (status.link === suspected) lose(error)
+    if (status.link === suspected) return lose(error)
+    pool.drop(suspected)
   }
 
   function reconnect(): void {
@@ -389,6 +390,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     closed = true
     life.abort()
     await running
+    await pool.close() // what a call has opened meanwhile
     wake()
   }
 

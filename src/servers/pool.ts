@@ -28,12 +28,14 @@ const maxLinks = 16
 const maxWaiting = 256
 const idleMs = 60_000
 
+type Waiter = { take(link: Link): void; fail(error: GatewayError): void }
+
 export function createLinkPool(parts: PoolParts): LinkPool {
   const extras = new Set<Link>()
   const users = new Map<Link, number>()
   const closing = new AbortController()
   const idle = new Map<Link, () => void>()
-  const waiting = new Set<(error?: GatewayError) => void>()
+  const waiting = new Set<Waiter>()
   const endings = new Set<Promise<void>>()
   let opening = 0
 
@@ -48,13 +50,12 @@ export function createLinkPool(parts: PoolParts): LinkPool {
     }
   }
 
-  async function takeFree(options: PoolOptions): Promise<Link> {
-    for (;;) {
-      const free = [parts.primary(), ...extras].find((link) => !users.has(link))
-      if (free) return hold(free)
-      if (extras.size + opening + 1 < maxLinks) return hold(await open())
-      await turn(options)
-    }
+  function takeFree(options: PoolOptions): Promise<Link> {
+    const free = [parts.primary(), ...extras].find((link) => !users.has(link))
+    if (free) return Promise.resolve(hold(free))
+    const turn = waitForTurn(options)
+    openMore()
+    return turn
   }
 
   function hold(link: Link): Link {
@@ -64,52 +65,85 @@ export function createLinkPool(parts: PoolParts): LinkPool {
     return link
   }
 
-  async function open(): Promise<Link> {
-    opening++
-    try {
-      const link = await parts.open(closing.signal)
-      extras.add(link)
-      return link
-    } catch (error) {
-      const message = 'No further link to the server could be opened'
-      throw new GatewayError('server-unavailable', message, { sent: false }, { cause: error })
-    } finally {
-      opening--
-      next()
-    }
-  }
-
   function giveBack(link: Link): void {
     const left = (users.get(link) ?? 1) - 1
     if (left > 0) return void users.set(link, left)
     users.delete(link)
-    const retireLater = () => parts.clock.after(idleMs, () => retire(link))
-    if (extras.has(link)) idle.set(link, retireLater())
-    next()
+    pass(link)
   }
 
-  function next(): void {
-    const [first] = waiting
-    first?.()
+  /** From hand to hand, so that nobody who comes later takes a link from one who waits. */
+  function pass(link: Link): void {
+    const [next] = waiting
+    if (!isOpen(link)) return openMore()
+    if (next) return next.take(hold(link))
+    if (extras.has(link))
+      idle.set(
+        link,
+        parts.clock.after(idleMs, () => retire(link)),
+      )
   }
 
-  /** Resolves when it may be worth looking again. */
-  function turn({ signal, timeoutMs }: PoolOptions): Promise<void> {
-    if (waiting.size >= maxWaiting)
-      throw new GatewayError('limit-exceeded', 'Too many calls wait here', { sent: false })
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const onAbort = () => wake(new GatewayError('call-cancelled', 'The caller cancelled', { sent: false }))
-    const cancel = parts.clock.after(timeoutMs, () =>
-      wake(new GatewayError('call-timeout', `No link was free within ${timeoutMs} ms`, { sent: false })),
-    )
-    function wake(error?: GatewayError): void {
-      waiting.delete(wake)
+  function isOpen(link: Link): boolean {
+    if (extras.has(link)) return true
+    try {
+      return link === parts.primary()
+    } catch {
+      return false
+    }
+  }
+
+  /** One link for everybody who waits, up to the limit; whoever is first gets the first. */
+  function openMore(): void {
+    while (waiting.size > opening && extras.size + opening + 1 < maxLinks && !closing.signal.aborted) {
+      opening++
+      const opened = open().finally(() => endings.delete(opened))
+      endings.add(opened)
+    }
+  }
+
+  async function open(): Promise<void> {
+    try {
+      const link = await parts.open(closing.signal)
+      opening--
+      if (closing.signal.aborted) return await link.close()
+      extras.add(link)
+      pass(link)
+    } catch (error) {
+      opening--
+      const message = 'No further link to the server could be opened'
+      const [first] = waiting
+      first?.fail(new GatewayError('server-unavailable', message, { sent: false }, { cause: error }))
+      openMore()
+    }
+  }
+
+  function waitForTurn({ signal, timeoutMs }: PoolOptions): Promise<Link> {
+    const { promise, resolve, reject } = Promise.withResolvers<Link>()
+    if (waiting.size >= maxWaiting) {
+      reject(new GatewayError('limit-exceeded', 'Too many calls wait here', { sent: false }))
+      return promise
+    }
+    const leave = () => {
+      waiting.delete(waiter)
       cancel()
       signal.removeEventListener('abort', onAbort)
-      if (error) return reject(error)
-      resolve()
     }
-    waiting.add(wake)
+    const waiter: Waiter = {
+      take(link) {
+        leave()
+        resolve(link)
+      },
+      fail(error) {
+        leave()
+        reject(error)
+      },
+    }
+    const onAbort = () => waiter.fail(new GatewayError('call-cancelled', 'The caller cancelled', { sent: false }))
+    const cancel = parts.clock.after(timeoutMs, () =>
+      waiter.fail(new GatewayError('call-timeout', `No link was free within ${timeoutMs} ms`, { sent: false })),
+    )
+    waiting.add(waiter)
     signal.addEventListener('abort', onAbort, { once: true })
     if (signal.aborted) onAbort()
     return promise
@@ -117,7 +151,7 @@ export function createLinkPool(parts: PoolParts): LinkPool {
 
   function drop(link: Link): void {
     if (extras.has(link)) retire(link)
-    next()
+    openMore()
   }
 
   function retire(link: Link): void {
@@ -130,8 +164,8 @@ export function createLinkPool(parts: PoolParts): LinkPool {
 
   async function close(): Promise<void> {
     closing.abort()
-    for (const wake of waiting)
-      wake(new GatewayError('server-unavailable', 'The connection was closed', { sent: false }))
+    for (const waiter of waiting)
+      waiter.fail(new GatewayError('server-unavailable', 'The connection was closed', { sent: false }))
     for (const link of extras) retire(link)
     await Promise.all(endings)
   }
