@@ -195,6 +195,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     const linkParts = {
       ...toLinkParts(),
       onListChanged: (kinds: readonly ListKind[]) => refresh(kinds, signal),
+      onRenewed: () => status.link && subscriptions.renew(status.link),
       onClose,
     }
     const timeoutMs =
@@ -207,7 +208,8 @@ export function createConnection(definition: ServerDefinition, parts: Connection
   /** One more link, for one call at a time; what it tells of lists the first one tells as well. */
   async function openExtra(signal: AbortSignal): Promise<Link> {
     let opened: Link | undefined
-    const linkParts = { ...toLinkParts(), onListChanged() {}, onClose: () => opened && pool.drop(opened) }
+    const onClose = () => opened && pool.drop(opened)
+    const linkParts = { ...toLinkParts(), onListChanged() {}, onRenewed() {}, onClose }
     const remembered = status.link?.way
     opened = await negotiate(linkParts, { signal, timeoutMs: definition.timeout.connect, remembered })
     return opened
@@ -224,7 +226,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     parts.log.info({ server: parts.id }, 'this server asks questions: every call gets a link of its own')
   }
 
-  function toLinkParts(): Omit<LinkParts, 'onListChanged' | 'onClose'> {
+  function toLinkParts(): Omit<LinkParts, 'onListChanged' | 'onRenewed' | 'onClose'> {
     const resolved = parts.resolve(definition)
     return {
       connection: parts.id,

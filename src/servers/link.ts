@@ -32,7 +32,7 @@ export type Link = {
   request(method: string, params: JsonObject, options: LinkRequestOptions): Promise<Answer>
   /** From now on the server tells when this resource changes; or rejects, if it cannot. */
   follow(uri: string): Promise<void>
-  unfollow(uri: string): void
+  unfollow(uri: string): Promise<void>
   /** Makes the server log at least so much, where it does so for the whole link. */
   logFrom(level: LogLevel, options: RequestOptions): Promise<void>
   /** Proves that the server is there. */
@@ -62,6 +62,8 @@ export type LinkParts = {
   /** These lists are no longer what they were. */
   onListChanged(kinds: readonly ListKind[]): void
   onResourceUpdated(uri: string): void
+  /** The server has forgotten the session, with everything it had been asked to tell, and has a new one. */
+  onRenewed(): void
   /** The server asks questions that cannot be told apart while calls share the link. */
   onAmbiguous(): void
   onClose(error: GatewayError): void
@@ -110,7 +112,7 @@ export async function openLink(
     onNotification(method, params) {
       const changed = listKinds.filter((kind) => listTable[kind].changed === method)
       if (changed.length > 0) parts.onListChanged(changed)
-      if (method === 'notifications/subscriptions/acknowledged') listening?.acknowledged()
+      if (method === 'notifications/subscriptions/acknowledged') listening?.acknowledged(params.notifications)
       if (method === 'notifications/resources/updated' && typeof params.uri === 'string') {
         parts.onResourceUpdated(params.uri)
       }
@@ -134,6 +136,7 @@ export async function openLink(
     listening = createListening({
       clock: parts.clock,
       closing: closing.signal,
+      patienceMs: parts.proofTimeoutMs,
       request: (params, signal) => open.request('subscriptions/listen', params, { signal, timeoutMs: listenForeverMs }),
       onGap: () => parts.onListChanged(listKinds),
     })
@@ -193,7 +196,10 @@ export async function openLink(
       .then(
         () => {
           sessions++
+          loggedFrom = undefined
           carrier.listen?.(codec.headers(undefined, {}))
+          parts.onListChanged(listKinds) // what changed between the two was told to nobody
+          parts.onRenewed()
         },
         (error: unknown) => {
           const failure = toRenewError(error, closing.signal.aborted)
@@ -215,9 +221,9 @@ export async function openLink(
     }
   }
 
-  function unfollow(uri: string): void {
+  async function unfollow(uri: string): Promise<void> {
     if (listening) return listening.unfollow(uri)
-    request('resources/unsubscribe', { uri }, ownOptions()).catch(() => {}) // what it tells now reaches nobody
+    await request('resources/unsubscribe', { uri }, ownOptions()).catch(() => {}) // what it tells now reaches nobody
   }
 
   /** Only ever more: every caller hears from its own level on. A refusal costs nobody the call. */

@@ -1,12 +1,13 @@
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import { backoffDelay } from '../lib/backoff.ts'
 import type { Clock } from '../lib/clock.ts'
+import { isObject } from '../lib/json.ts'
 import type { Answer } from '../wire/answer.ts'
 
 export type Listening = {
-  /** The server has taken note of what we listen for. */
-  acknowledged(): void
-  /** Resolves when the server tells changes of this resource as well, and of exactly the wanted ones. */
+  /** The server has taken note of what we listen for, and says which part of it it honours. */
+  acknowledged(honoured: unknown): void
+  /** Resolves when the server tells changes of this resource as well. */
   follow(uri: string): Promise<void>
   unfollow(uri: string): void
 }
@@ -14,6 +15,8 @@ export type Listening = {
 export type ListeningParts = {
   readonly clock: Clock
   readonly closing: AbortSignal
+  /** Milliseconds for an acknowledgement. */
+  readonly patienceMs: number
   request(params: ListenParams, signal: AbortSignal): Promise<Answer>
   /** Something may have changed while nobody listened. */
   onGap(): void
@@ -29,7 +32,8 @@ type ListenParams = {
 }
 
 /** One standing request. The next one takes over only when it has been acknowledged. */
-type Standing = { readonly controller: AbortController; readonly waiters: PromiseWithResolvers<void>[] }
+type Standing = { readonly controller: AbortController; readonly waiters: Waiter[] }
+type Waiter = { readonly uri: string; agree(): void; fail(error: GatewayError): void }
 
 const retry = { first: 1000, most: 60_000, factor: 2 }
 
@@ -39,7 +43,7 @@ export function createListening(parts: ListeningParts): Listening {
   const wanted = new Set<string>()
   let standing: Standing | undefined
   let coming: Standing | undefined
-  let gathering: PromiseWithResolvers<void>[] | undefined
+  let gathering: Waiter[] | undefined
   let missed = false
 
   listen(1, [])
@@ -47,9 +51,15 @@ export function createListening(parts: ListeningParts): Listening {
     acknowledged,
     follow(uri) {
       wanted.add(uri)
-      const waiter = Promise.withResolvers<void>()
-      listenSoon(waiter)
-      return waiter.promise
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      const fail = (error: GatewayError) => {
+        wanted.delete(uri)
+        reject(error)
+      }
+      const late = () => fail(new GatewayError('call-timeout', 'The server did not say whether it tells changes'))
+      const cancel = clock.after(parts.patienceMs, late)
+      listenSoon({ uri, agree: resolve, fail })
+      return promise.finally(cancel)
     },
     unfollow(uri) {
       if (wanted.delete(uri)) listenSoon()
@@ -57,7 +67,7 @@ export function createListening(parts: ListeningParts): Listening {
   }
 
   /** Many changes at once are one request. */
-  function listenSoon(waiter?: PromiseWithResolvers<void>): void {
+  function listenSoon(waiter?: Waiter): void {
     if (!gathering) {
       queueMicrotask(() => {
         const waiters = gathering ?? []
@@ -70,7 +80,7 @@ export function createListening(parts: ListeningParts): Listening {
   }
 
   /** One that has not been acknowledged yet is given up for the one that wants what is wanted now. */
-  function listen(attempt: number, waiters: PromiseWithResolvers<void>[]): void {
+  function listen(attempt: number, waiters: Waiter[]): void {
     const before = coming
     const next: Standing = { controller: new AbortController(), waiters: [...(before?.waiters ?? []), ...waiters] }
     coming = next
@@ -87,13 +97,16 @@ export function createListening(parts: ListeningParts): Listening {
       .finally(() => closing.removeEventListener('abort', onAbort))
   }
 
-  function acknowledged(): void {
+  function acknowledged(honoured: unknown): void {
     const next = coming
     if (!next) return
     coming = undefined
     standing?.controller.abort()
     standing = next
-    for (const waiter of next.waiters) waiter.resolve()
+    for (const waiter of next.waiters) {
+      if (isHonoured(waiter.uri, honoured)) waiter.agree()
+      else waiter.fail(untold())
+    }
     if (missed) parts.onGap()
     missed = false
   }
@@ -105,14 +118,24 @@ export function createListening(parts: ListeningParts): Listening {
     if (wasStanding) standing = undefined
     missed = true
     const refused = !(how instanceof GatewayError) && how.kind === 'error'
-    const problem = new GatewayError('method-not-found', 'The server does not tell changes of resources')
-    for (const waiter of which.waiters) waiter.reject(how instanceof GatewayError ? how : problem)
+    for (const waiter of which.waiters) waiter.fail(how instanceof GatewayError ? how : untold())
     if (refused || closing.aborted) return
     const next = wasStanding ? 1 : attempt + 1
     clock.after(backoffDelay(next, retry), () => {
       if (!coming && !standing && !closing.aborted) listen(next, [])
     })
   }
+}
+
+function untold(): GatewayError {
+  return new GatewayError('method-not-found', 'The server does not tell changes of this resource')
+}
+
+/** A server that does not say what it honours is taken at its word. */
+function isHonoured(uri: string, honoured: unknown): boolean {
+  if (!isObject(honoured)) return true
+  const { resourceSubscriptions: uris } = honoured
+  return Array.isArray(uris) && uris.includes(uri)
 }
 
 function toParams(wanted: ReadonlySet<string>): ListenParams {

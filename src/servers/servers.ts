@@ -220,6 +220,7 @@ export function createServers(parts: ServersParts): Servers {
       proofTimeoutMs: supervision.proofTimeoutMs,
       onListChanged() {},
       onResourceUpdated() {},
+      onRenewed() {},
       onAmbiguous() {},
       onClose: lost.reject,
     }

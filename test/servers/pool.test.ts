@@ -13,7 +13,7 @@ function createLink(): Link & { closed(): boolean } {
     facts: { era: 'legacy', revision: '', capabilities: {}, serverInfo: undefined, instructions: undefined },
     request: nothing,
     follow: nothing,
-    unfollow() {},
+    unfollow: nothing,
     logFrom: nothing,
     prove: nothing,
     lastHeardAt: () => 0,
