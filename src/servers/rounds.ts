@@ -4,7 +4,7 @@ import { backoffDelay } from '../lib/backoff.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
 import { isObject } from '../lib/json.ts'
 import { type Answer, memberText } from '../wire/answer.ts'
-import { type Caller, missingFor, type Questions, type Replies, toRefusal } from '../wire/caller.ts'
+import { type Caller, isQuestion, missingFor, type Questions, type Replies, toRefusal } from '../wire/caller.ts'
 
 export type RoundsParts = {
   readonly caller: Caller
@@ -21,6 +21,7 @@ const pollDelay = { first: 100, most: 2000, factor: 2 }
 /** The newer era asks by an answer that wants answers: the request goes out again with them until one is complete. */
 export async function completeRounds(first: Answer, params: JsonObject, parts: RoundsParts): Promise<Answer> {
   const { clock, signal } = parts
+  const { inputResponses: _answers, requestState: _state, ...asked } = params // of an earlier round
   let answer = first
   let spent = 0
   for (let round = 1; isIncomplete(answer); round++) {
@@ -33,7 +34,7 @@ export async function completeRounds(first: Answer, params: JsonObject, parts: R
     const since = clock.monotonic()
     if (!replies) await sleep(clock, backoffDelay(round, pollDelay), signal)
     answer = await parts.send({
-      ...params,
+      ...asked,
       ...(replies && { inputResponses: { ...replies } }),
       ...(typeof requestState === 'string' && { requestState }),
     })
@@ -47,6 +48,11 @@ export function isIncomplete(answer: Answer): boolean {
 }
 
 async function ask(questions: Questions, { caller, signal }: RoundsParts): Promise<Replies> {
+  const odd = Object.values(questions).find(({ method }) => !isQuestion(method))
+  if (odd) {
+    const message = `The server asks for ${odd.method.slice(0, 100)}, which is no question to a caller`
+    throw new GatewayError('server-broken', message, { sent: true })
+  }
   const required = missingFor(caller, questions)
   if (required) {
     const message = 'The server asks for what the caller cannot do'
@@ -63,8 +69,7 @@ async function ask(questions: Questions, { caller, signal }: RoundsParts): Promi
 /** A person who does not answer has cancelled; the other questions have no word for that, and the call ends. */
 function declined(questions: Questions, error: unknown): Replies {
   const { code, message } = toRefusal(error)
-  const replies: Record<string, JsonObject> = {}
-  for (const [key, { method }] of Object.entries(questions)) {
+  const replies = Object.entries(questions).map(([key, { method }]): [string, JsonObject] => {
     if (method !== 'elicitation/create') {
       throw new GatewayError('question-refused', `The caller did not answer ${method}: ${message}`, {
         sent: true,
@@ -72,9 +77,9 @@ function declined(questions: Questions, error: unknown): Replies {
         refusal: { code, message },
       })
     }
-    replies[key] = { action: 'cancel' }
-  }
-  return replies
+    return [key, { action: 'cancel' }]
+  })
+  return Object.fromEntries(replies)
 }
 
 function toQuestions(value: unknown): Questions | undefined {
