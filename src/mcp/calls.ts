@@ -40,9 +40,8 @@ export function readCall(method: CallMethod, params: JsonObject): McpCall {
   const meta = isObject(params._meta) ? params._meta : {}
   const { progressToken } = meta
   const passedOn = Object.entries(meta).filter(([key]) => key !== 'progressToken' && !isHopKey(key))
-  const { inputResponses, requestState, task } = params
+  const { inputResponses, requestState } = params
   const input = {
-    ...(method === 'tools/call' && isObject(task) && { task }),
     ...(isObject(inputResponses) && { inputResponses }),
     ...(typeof requestState === 'string' && { requestState }),
   }

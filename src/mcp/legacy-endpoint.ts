@@ -2,6 +2,7 @@ import { inFormOf } from '../catalog/catalog.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { CallMethod } from '../contract/permit.ts'
 import type { Gateway } from '../gateway/gateway.ts'
+import { isObject } from '../lib/json.ts'
 import { type Answer, toResultAnswer } from '../wire/answer.ts'
 import { isLogLevel } from '../wire/caller.ts'
 import {
@@ -75,7 +76,7 @@ export function createLegacyEndpoint(parts: { gateway: Gateway; sessions: McpSes
     if (isListMethod(method)) return listPage(gateway.catalog.view(principal, selector), method, params)
     if (method === 'logging/setLevel') return setLevel(session, params.level)
     if (method === 'resources/unsubscribe') return unfollow(session, params.uri)
-    const call = readCall(toCallMethod(method, ownMethods), params)
+    const call = withTask(readCall(toCallMethod(method, ownMethods), params), params.task)
     const key = toIdKey(JSON.parse(id))
     if (session.inFlight.has(key))
       throw new GatewayError('request-invalid', 'A request with this id is still under way')
@@ -141,6 +142,11 @@ export function createLegacyEndpoint(parts: { gateway: Gateway; sessions: McpSes
 
 const maxFollowed = 1000
 const ownMethods: readonly CallMethod[] = ['resources/subscribe', 'tasks/get', 'tasks/result', 'tasks/cancel']
+
+/** In this era the caller asks for a task; in the other one the server decides. */
+function withTask(call: McpCall, task: unknown): McpCall {
+  return call.method === 'tools/call' && isObject(task) ? { ...call, input: { ...call.input, task } } : call
+}
 
 function toHearing({ reply }: McpRequest, session: McpSession, call: McpCall, signal: AbortSignal): CallHearing {
   const { progressToken } = call

@@ -73,15 +73,15 @@ export type ConnectionStatus = {
   readonly conversational: boolean
 }
 
+/** `shared`: on the first link in any case. */
+type UseOptions = { readonly signal: AbortSignal; readonly timeoutMs: number; readonly shared: boolean }
+
 /** One server, kept connected. */
 export type Connection = {
   status(): ConnectionStatus
   readonly logs: RingBuffer
   /** Runs on the open link, or on one that no other call uses; rejects with the reason if there is none. */
-  use<Result>(
-    run: (link: Link) => Promise<Result>,
-    options: { signal: AbortSignal; timeoutMs: number },
-  ): Promise<Result>
+  use<Result>(run: (link: Link) => Promise<Result>, options: UseOptions): Promise<Result>
   /** Tells when a resource changes, over every link to come. */
   follow(uri: string, subscriber: Subscriber): Promise<void>
   /** A call found the server gone: the link is given up and made anew. */
@@ -340,11 +340,8 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     })
   }
 
-  function use<Result>(
-    run: (link: Link) => Promise<Result>,
-    options: { signal: AbortSignal; timeoutMs: number },
-  ): Promise<Result> {
-    return pool.use(run, { ...options, alone: status.conversational })
+  function use<Result>(run: (link: Link) => Promise<Result>, { shared, ...options }: UseOptions): Promise<Result> {
+    return pool.use(run, { ...options, alone: status.conversational && !shared })
   }
 
   function createPool(): LinkPool {

@@ -1,6 +1,6 @@
 import type { ConnectionSpec } from '../config/config.ts'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
-import type { Permit } from '../contract/permit.ts'
+import { isTaskMethod, type Permit } from '../contract/permit.ts'
 import type { Server, ServerDefinition } from '../contract/server.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
@@ -169,22 +169,35 @@ export function createServers(parts: ServersParts): Servers {
     // Who waits for the end of a task waits as long as it takes.
     const timeoutMs = permit.method === 'tasks/result' ? timeout.maximum : timeout.call
     const limits = { signal: options.signal, timeoutMs }
-    const request = { ...options, ...limits, maximumMs: timeout.maximum, meta: permit.meta, mirrored: permit.mirrored }
-    return connection.use(async (link) => {
-      const ask = () => link.request(permit.method, toParams(permit), request)
-      try {
-        if (caller.logLevel && caller.logLevel !== 'any') await link.logFrom(caller.logLevel, limits)
-        return await ask().catch((error: unknown) => {
-          if (permit.risk !== 'read' || toGatewayError(error).details.dropped !== true) throw error
-          options.onResent?.() // once more, because it only reads
-          return ask()
-        })
-      } catch (error) {
-        const failure = toGatewayError(error)
-        if (isGone(failure)) connection.suspect(link, failure)
-        throw failure
-      }
-    }, limits)
+    const task = isTaskMethod(permit.method) ? permit.original : undefined
+    const request = {
+      ...options,
+      ...limits,
+      maximumMs: timeout.maximum,
+      meta: permit.meta,
+      mirrored: permit.mirrored,
+      task,
+    }
+    // A task lives where it was started; its questions say whose they are.
+    const shared = task !== undefined || permit.input?.task !== undefined
+    return connection.use(
+      async (link) => {
+        const ask = () => link.request(permit.method, toParams(permit), request)
+        try {
+          if (caller.logLevel && caller.logLevel !== 'any') await link.logFrom(caller.logLevel, limits)
+          return await ask().catch((error: unknown) => {
+            if (permit.risk !== 'read' || toGatewayError(error).details.dropped !== true) throw error
+            options.onResent?.() // once more, because it only reads
+            return ask()
+          })
+        } catch (error) {
+          const failure = toGatewayError(error)
+          if (isGone(failure)) connection.suspect(link, failure)
+          throw failure
+        }
+      },
+      { ...limits, shared },
+    )
   }
 
   async function follow(permit: Permit, connection: Connection, { subscriber }: SendOptions): Promise<Answer> {

@@ -52,4 +52,7 @@ export type GatewayFacts = {
 /** What the newer era calls its tasks; those of the older one are something else. */
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
 
+/** The key of `_meta` under which a message of the older era names the task it belongs to. */
+export const relatedTaskKey = 'io.modelcontextprotocol/related-task'
+
 export const gatewayName = 'sallyport'

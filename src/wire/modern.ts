@@ -4,7 +4,14 @@ import type { JsonObject } from '../contract/json.ts'
 import { isObject } from '../lib/json.ts'
 import { type Answer, createAnswer, memberText, toResultAnswer } from './answer.ts'
 import { isLogLevel, type LogLevel, type Questions } from './caller.ts'
-import { type GatewayFacts, gatewayName, type Implementation, type ServerCodec, type ServerFacts } from './codec.ts'
+import {
+  type GatewayFacts,
+  gatewayName,
+  type Implementation,
+  relatedTaskKey,
+  type ServerCodec,
+  type ServerFacts,
+} from './codec.ts'
 import { fromHeaderValue, toHeaderValue } from './header-value.ts'
 import { errorFacts, legacyResourceNotFound, toImplementation, versionHeader } from './legacy.ts'
 import { addMembers, dropMember } from './splice.ts'
@@ -25,7 +32,7 @@ const keys = {
 export const subscriptionKey = keys.subscription
 
 /** Of the reserved keys, those that are between the caller and the server. */
-const endToEnd: ReadonlySet<string> = new Set([`${prefix}related-task`])
+const endToEnd: ReadonlySet<string> = new Set([relatedTaskKey])
 
 /** Whether a key of `_meta` belongs to one hop, so that it must not travel further. */
 export function isHopKey(key: string): boolean {

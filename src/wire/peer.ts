@@ -5,7 +5,7 @@ import type { Clock } from '../lib/clock.ts'
 import { type Depth, isObject, JsonError, maxDepth, parseJson } from '../lib/json.ts'
 import { type Answer, createAnswer, toOwnMembers } from './answer.ts'
 import type { Caller } from './caller.ts'
-import type { ServerCodec } from './codec.ts'
+import { relatedTaskKey, type ServerCodec } from './codec.ts'
 import { type Envelope, readEnvelope } from './envelope.ts'
 import { type Asker, createQuestions, type QuestionEnd } from './questions.ts'
 
@@ -39,6 +39,8 @@ export type RequestOptions = {
   readonly meta?: JsonObject | undefined
   /** Whose call it is. Requests of the gateway's own have none. */
   readonly caller?: Caller | undefined
+  /** The task that the request is about. */
+  readonly task?: string | undefined
   /** What HTTP repeats of the arguments, by header. */
   readonly mirrored?: Readonly<Record<string, string>> | undefined
   /** The asker looks at the parts of the answer one by one and copes with a part that is nested too deep. */
@@ -250,7 +252,7 @@ export function createPeer(parts: PeerParts): Peer {
 
   /** What a server logs without saying for whom is nobody's, unless there is only one it can be for. */
   function onLogged(params: JsonObject, origin: number | undefined): void {
-    const [asker, ...others] = askers(origin)
+    const [asker, ...others] = askers(origin, params)
     if (asker && others.length === 0) asker.caller.tell('notifications/message', params)
   }
 
@@ -260,10 +262,12 @@ export function createPeer(parts: PeerParts): Peer {
     questions.receive(envelope.id, { method: envelope.method, params }, origin)
   }
 
-  /** The call on whose stream a message came; where that is not known, every call under way. */
-  function askers(origin: number | undefined): readonly Asker[] {
+  /** The call on whose stream a message came, or that asks for the task it is about; else every call under way. */
+  function askers(origin: number | undefined, params: JsonObject): readonly Asker[] {
     const own = origin ? pending.get(origin) : undefined
-    const candidates = own ? [own] : origin ? [] : [...pending.values()]
+    const task = relatedTask(params)
+    const all = [...pending.values()].filter(({ options }) => task === undefined || options.task === task)
+    const candidates = own ? [own] : origin ? [] : all
     return candidates.flatMap(({ options: { caller }, hold }) => (caller ? [{ caller, hold }] : []))
   }
 
@@ -323,6 +327,11 @@ function toProgress(params: JsonObject): Progress | undefined {
     ...(typeof params.total === 'number' ? { total: params.total } : {}),
     ...(typeof params.message === 'string' ? { message: params.message } : {}),
   }
+}
+
+function relatedTask({ _meta }: JsonObject): string | undefined {
+  const related = isObject(_meta) ? _meta[relatedTaskKey] : undefined
+  return isObject(related) && typeof related.taskId === 'string' ? related.taskId : undefined
 }
 
 function withSent(error: GatewayError, sent: boolean): GatewayError {

@@ -9,7 +9,7 @@ export type QuestionEnd = { readonly result: JsonObject } | { readonly error: Re
 
 export type QuestionsParts = {
   /** Those to whom a message that came with the answer to `origin`, or on its own, may belong. */
-  askers(origin: number | undefined): readonly Asker[]
+  askers(origin: number | undefined, params: JsonObject): readonly Asker[]
   answer(id: string, end: QuestionEnd): Promise<void>
   /** The server asks while several calls share its connection, so that nobody knows who is meant. */
   onAmbiguous(): void
@@ -42,7 +42,7 @@ export function createQuestions(parts: QuestionsParts) {
     if (!isQuestion(method)) return refuse(-32601, 'Method not found')
     if (open.has(key)) return refuse(-32600, 'A question with this id is still open')
     if (open.size >= maxOpen) return refuse(-32603, 'Too many questions are open')
-    const [asker, ...others] = parts.askers(origin)
+    const [asker, ...others] = parts.askers(origin, question.params)
     if (!asker) return method === 'roots/list' ? { result: { roots: [] } } : refuse(-32603, 'No call is under way')
     if (others.length > 0) {
       parts.onAmbiguous()
