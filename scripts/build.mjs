@@ -7,6 +7,7 @@ import { rolldown } from 'rolldown'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 
+const noForms = join(root, 'scripts', 'no-forms.mjs')
 const stampFile = join(root, 'dist', '.built-from')
 
 /** Of everything that the bundle is made of: a gateway that is running from it is not disturbed without need. */
@@ -14,7 +15,7 @@ async function stamp() {
   const entries = await readdir(join(root, 'src'), { recursive: true, withFileTypes: true })
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
   const hash = createHash('sha256')
-  for (const file of [...files.sort(), join(root, 'package-lock.json'), fileURLToPath(import.meta.url)]) {
+  for (const file of [...files.sort(), join(root, 'package-lock.json'), noForms, fileURLToPath(import.meta.url)]) {
     hash.update(file).update(await readFile(file))
   }
   return hash.digest('hex')
@@ -35,6 +36,7 @@ async function build() {
     resolve: { mainFields: ['module', 'main'] }, // one part ships a form that cannot be bundled beside one that can
     // Native code cannot be bundled, and what loads files of its own does not want to be.
     external: [/^node:/, 'better-sqlite3', 'pino', 'chokidar'],
+    transform: { inject: { FormData: [noForms, 'FormData'] } },
     checks: { ineffectiveDynamicImport: false },
   })
   await bundle.write({

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createServer as createHttpsServer } from 'node:https'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { ViewSelector } from '../catalog/catalog.ts'
 import type { Listen } from '../contract/config.ts'
 import { GatewayError, toErrorBody, toGatewayError } from '../contract/errors.ts'
@@ -113,10 +112,14 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
   }
 }
 
+/** An import of it would also load what nobody uses here, a client for web sockets first of all: 14 MB. */
+const { createServer: createHttpServer } = process.getBuiltinModule('node:http')
+
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
 async function createServer(listen: Listen, handler: Handler): Promise<Server> {
   if (!listen.tls) return createHttpServer(patience, handler)
+  const { createServer: createHttpsServer } = await import('node:https')
   const [cert, key] = await Promise.all([readPem(listen.tls.cert), readPem(listen.tls.key)])
   try {
     return createHttpsServer({ ...patience, cert, key }, handler)
