@@ -178,7 +178,8 @@ export function createHttpClient({ url, egress, connectTimeoutMs, clock }: Clien
       onData: (chunk) => job?.handler.onData(chunk),
       onEnd(clean) {
         const done = leave()
-        const reusable = clean && keptMs > 0 && !socket.destroyed
+        // A server that answers before it has read the whole request may never read the rest.
+        const reusable = clean && keptMs > 0 && !socket.destroyed && socket.writableLength === 0
         connection.idleUntil = clock.monotonic() + keptMs
         if (reusable) free(connection)
         else drop()

@@ -125,6 +125,17 @@ describe('connections to a server', () => {
     expect(server.requests.map(({ connection }) => connection)).toEqual([1, 2])
   })
 
+  it('are not used again with a server that answers before it has read the request', async () => {
+    await using server = await startBytes((path, socket) => {
+      if (path === '/large') socket.pause()
+      return answer(path)
+    })
+    const body = Buffer.alloc(16 * 1024 * 1024, 'x')
+    expect(await ask(server.client, '/large', { method: 'POST', body }).ended).toMatchObject({ body: '/large' })
+    expect(await ask(server.client, '/2').ended).toMatchObject({ body: '/2' })
+    expect(server.requests.map(({ connection }) => connection)).toEqual([1, 2])
+  })
+
   it('that are spoken on unasked are given up, and the next request gets its own answer', async () => {
     await using server = await startBytes((path) => answer(path))
     await ask(server.client, '/1').ended
