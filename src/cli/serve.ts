@@ -3,7 +3,7 @@ import { formatProblem } from '../config/config.ts'
 import { type GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { Server } from '../contract/server.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import { startGateway } from '../http/serve.ts'
+import { type RunningGateway, startGateway } from '../http/serve.ts'
 import { toVisible } from '../lib/text.ts'
 import type { Context } from './command.ts'
 import type { ServeInput } from './commands/serve.ts'
@@ -17,36 +17,51 @@ import { describeFailure } from './words.ts'
 
 /** Longest that closing may take; whoever waits for the process gives it 30 seconds. */
 const closeLimit = 28_000
+/** Whoever started a gateway that lingers gets as long to come, however short that is. */
+const firstUse = 30_000
 
 /** Runs a gateway until somebody ends it. */
 export async function serve({ terminal, settings }: Context, input: ServeInput): Promise<number> {
   const stop = waitForStop()
   const log = createLog()
+  // Whoever waited for the answer may be gone by then; that is no reason to end.
+  process.stdout.on('error', () => {})
   const started = await startGateway({
     configFile: input.config,
-    dataFolder: settings.dataFolder,
+    dataFolder: settings.folderHere,
     port: input.port,
     demo: input.demo,
+    lingers: input.linger !== undefined,
     log,
   }).catch((error: unknown) => ({ failed: toGatewayError(error) }))
   if ('failed' in started) return explainStart(terminal, started.failed)
 
-  const { url, mcpUrl, gateway, firstStart, close } = started
+  const { url, mcpUrl, gateway, firstStart, unused, close } = started
   terminal.answer({ url, mcpUrl, instance: gateway.instance }, () => `sallyport ready ${url}`)
   terminal.talk(`MCP address: ${mcpUrl}`)
   terminal.talk(
-    await toConnecting({ gateway, mcpUrl, dataFolder: settings.dataFolder, greet: firstStart && input.demo }),
+    await toConnecting({ gateway, mcpUrl, dataFolder: settings.folderHere, greet: firstStart && input.demo }),
   )
   tellStates(terminal, gateway)
   tellRejections(terminal, gateway)
 
-  await stop
+  await Promise.race([stop, ...toLingering(terminal, unused, input.linger)])
   terminal.talk('Stopping: calls under way may finish first. Again ends at once.')
   // Nothing may keep a process that was told to end: neither a close that hangs nor a handle that somebody forgot.
   setTimeout(() => process.exit(exit.failed), closeLimit).unref()
   await close()
   setTimeout(() => process.exit(exit.done), 500).unref()
   return exit.done
+}
+
+function toLingering(
+  terminal: Terminal,
+  unused: RunningGateway['unused'],
+  seconds: number | undefined,
+): Promise<void>[] {
+  if (seconds === undefined) return []
+  const ended = unused({ milliseconds: seconds * 1000, first: firstUse })
+  return [ended.then(() => terminal.talk('Nobody uses this gateway any more.'))]
 }
 
 function explainStart(terminal: Terminal, error: GatewayError): number {

@@ -21,14 +21,14 @@ export function findConfigFile({ explicit, environment, cwd, dataFolder }: Confi
 }
 
 /** What a first start writes. `demo` is the path of the demo server's program, where there is one. */
-export function starterConfig({ demo }: { readonly demo?: string }): string {
+export function starterConfig({ demo, port = true }: { readonly demo?: string; readonly port?: boolean }): string {
   return `# The configuration of this Sallyport gateway. A change is applied as soon as the file is saved;
 # a mistake changes nothing and is reported with its line.
 # Every setting: docs/reference/configuration.md. Check it with: npx sallyport config check
 
 listen:
   host: 127.0.0.1
-  port: 4777
+  ${port ? 'port: 4777' : '# port: 4777'}
 
 # Environment variables that \${NAME} may read in command, args, env, url and headers.
 environment: []

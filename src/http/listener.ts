@@ -15,6 +15,8 @@ import { valuesOf } from './raw-headers.ts'
 
 export type Listener = {
   readonly url: string
+  /** Milliseconds since the last request ended; none while there is one. */
+  quietFor(): number | undefined
   /** Takes nothing new and ends what would last; requests under way still get their answers. */
   stop(): void
   /** Gives the last answers a moment to leave, then closes what is still open. */
@@ -39,6 +41,7 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
   let port = listen.port
   let closing = false
   let underWay = 0
+  let lastEnded = parts.clock.monotonic()
   const closed = Promise.withResolvers<void>()
   const checkHost = createHostCheck(listen, () => port)
   const mcp = createMcp(parts)
@@ -48,6 +51,7 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
     underWay += 1
     response.on('close', () => {
       underWay -= 1
+      lastEnded = parts.clock.monotonic()
       closeWhenDone()
     })
     serve(request, response).catch((error: unknown) => refuse(request, response, error))
@@ -102,6 +106,7 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
 
   return {
     url,
+    quietFor: () => (underWay > 0 ? undefined : parts.clock.monotonic() - lastEnded),
     stop,
     async close() {
       stop()

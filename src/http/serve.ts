@@ -1,10 +1,12 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { findConfigFile, starterConfig } from '../config/config.ts'
+import { z } from 'zod'
+import { findConfigFile, readConfig, starterConfig } from '../config/config.ts'
+import { toGatewayError } from '../contract/errors.ts'
 import { createGateway, type Gateway, type GatewayOptions } from '../gateway/gateway.ts'
-import { systemClock } from '../lib/clock.ts'
-import { replaceFile } from '../lib/durable-file.ts'
+import { type Clock, systemClock } from '../lib/clock.ts'
+import { createFile, replaceFile } from '../lib/durable-file.ts'
 import { createIds } from '../lib/ids.ts'
 import { silentLog } from '../lib/log.ts'
 import { type Listener, startListener } from './listener.ts'
@@ -15,6 +17,8 @@ export type ServeOptions = Omit<GatewayOptions, 'configFile'> & {
   readonly port?: number | undefined
   /** A first start without a configuration gets one with a demo server in it. */
   readonly demo?: boolean | undefined
+  /** Nobody started this one by hand: `unused` may end it, and it keeps clear of ports that others expect. */
+  readonly lingers?: boolean | undefined
 }
 
 export type RunningGateway = {
@@ -22,6 +26,11 @@ export type RunningGateway = {
   readonly mcpUrl: string
   readonly gateway: Gateway
   readonly firstStart: boolean
+  /**
+   * Resolves when nobody has asked for anything for so long; `first` is for those who have yet to come. From that
+   * moment on nothing is taken any more, so that nobody is served halfway.
+   */
+  unused(wait: { milliseconds: number; first: number }): Promise<void>
   close(): Promise<void>
 }
 
@@ -37,27 +46,69 @@ export async function startGateway(options: ServeOptions): Promise<RunningGatewa
   /** In this order calls under way still finish, or end with an answer that says why. */
   async function close(): Promise<void> {
     listener?.stop()
+    // Before the lock is given back: afterwards the note may be that of the next gateway.
+    await rm(note, { force: true })
     await gateway.close()
     await listener?.close()
-    await rm(note, { force: true })
   }
   try {
     const { listen } = gateway.config.current()
-    const port = options.port ?? listen.port
-    listener = await startListener({ gateway, listen: { ...listen, port }, clock, ids, log })
-    const facts = { url: listener.url, pid: process.pid, instance: gateway.instance }
+    const started = await listenOn(await portsFor(options, file, listen.port), (port) =>
+      startListener({ gateway, listen: { ...listen, port }, clock, ids, log }),
+    )
+    listener = started
+    const lingers = options.lingers === true
+    const facts = { url: started.url, pid: process.pid, instance: gateway.instance, ...(lingers && { lingers }) }
     await replaceFile(note, JSON.stringify(facts))
     return {
-      url: listener.url,
-      mcpUrl: `${listen.publicUrl?.replace(/\/$/, '') ?? listener.url}/mcp`,
+      url: started.url,
+      mcpUrl: `${listen.publicUrl?.replace(/\/$/, '') ?? started.url}/mcp`,
       gateway,
       firstStart: isNew,
+      unused: (wait) => whenUnused(started, clock, wait),
       close,
     }
   } catch (error) {
     await close()
     throw error
   }
+}
+
+/** One that nobody started by hand takes a free port, unless the configuration names one that is not taken. */
+async function portsFor(options: ServeOptions, file: string, configured: number): Promise<readonly number[]> {
+  if (options.port !== undefined) return [options.port]
+  if (!options.lingers) return [configured]
+  const reading = await readConfig(file)
+  const named = reading.ok && NamedPort.safeParse(reading.value).success
+  return named ? [configured, 0] : [0]
+}
+
+const NamedPort = z.looseObject({ listen: z.looseObject({ port: z.number() }) })
+
+async function listenOn(ports: readonly number[], start: (port: number) => Promise<Listener>): Promise<Listener> {
+  const [port = 0, ...others] = ports
+  return start(port).catch((error: unknown) => {
+    if (others.length === 0 || toGatewayError(error).code !== 'port-taken') throw error
+    return listenOn(others, start)
+  })
+}
+
+function whenUnused(listener: Listener, clock: Clock, wait: { milliseconds: number; first: number }): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const startedAt = clock.monotonic()
+  let used = false
+  const look = () => {
+    const quiet = listener.quietFor()
+    used ||= quiet === undefined || quiet < clock.monotonic() - startedAt
+    const limit = used ? wait.milliseconds : Math.max(wait.milliseconds, wait.first)
+    const left = limit - (quiet ?? 0)
+    if (quiet === undefined || left > 0) return void clock.after(Math.min(1000, Math.max(100, left)), look)
+    // In the same breath: a request that comes now is told to go elsewhere.
+    listener.stop()
+    resolve()
+  }
+  look()
+  return promise
 }
 
 async function configFileFor(
@@ -68,8 +119,8 @@ async function configFileFor(
   const found = await findConfigFile({ explicit: options.configFile, environment, cwd: process.cwd(), dataFolder })
   if (found !== undefined) return { file: found, isNew: false }
   const file = join(dataFolder, 'sallyport.yaml')
-  await writeFile(file, starterConfig({ demo: options.demo ? demoServer() : undefined }), { mode: 0o600, flag: 'wx' })
-  return { file, isNew: true }
+  const text = starterConfig({ demo: options.demo ? demoServer() : undefined, port: !options.lingers })
+  return { file, isNew: await createFile(file, text) }
 }
 
 /** Stands in the package, beside the sources and beside the bundle. */

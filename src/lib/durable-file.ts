@@ -1,4 +1,4 @@
-import { open, rename, rm } from 'node:fs/promises'
+import { link, open, rename, rm } from 'node:fs/promises'
 
 /** Writes a file that must not be there yet, readable by its owner only, and waits until the disk has it. */
 export async function writeNewFile(path: string, text: string): Promise<void> {
@@ -17,4 +17,20 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   await rm(draft, { force: true })
   await writeNewFile(draft, text)
   await rename(draft, path)
+}
+
+/** Writes a file as a whole unless there is one: of several that try at once, one succeeds and is told so. */
+export async function createFile(path: string, text: string): Promise<boolean> {
+  const draft = `${path}.${process.pid}.new`
+  await rm(draft, { force: true })
+  try {
+    await writeNewFile(draft, text)
+    await link(draft, path)
+    return true
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
+    throw error
+  } finally {
+    await rm(draft, { force: true })
+  }
 }

@@ -2,10 +2,14 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { addCommand, type Run } from '../command.ts'
 
+/** Seconds, of `--linger`. */
+export const Linger = z.coerce.number('must be a number of seconds').min(0).max(86_400)
+
 export const ServeInput = z.object({
   config: z.string().optional(),
   port: z.coerce.number('must be a number').int().min(0).max(65_535).optional(),
   demo: z.boolean().default(false),
+  linger: Linger.optional(),
 })
 export type ServeInput = z.infer<typeof ServeInput>
 
@@ -16,6 +20,7 @@ export function addServe(program: Command, run: Run): void {
     options: [
       ['--config <file>', 'configuration file (SALLYPORT_CONFIG; default: sallyport.yaml, .json or .toml here)'],
       ['--port <number>', 'port to listen on, instead of the configured one; 0 takes a free one'],
+      ['--linger <seconds>', 'end when nobody has used it for so long, on a free port if none is configured'],
       ['--demo', 'start with a demo server if there is no configuration yet'],
     ],
     examples: [
