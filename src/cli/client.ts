@@ -4,7 +4,7 @@ import { createORPCClient, ORPCError } from '@orpc/client'
 import type { ContractRouterClient } from '@orpc/contract'
 import { OpenAPILink } from '@orpc/openapi-client/fetch'
 import { api, ErrorBody } from '../contract/api.ts'
-import { type ErrorCode, errorTable, GatewayError } from '../contract/errors.ts'
+import { type ErrorCode, GatewayError, isErrorCode } from '../contract/errors.ts'
 import type { Address } from './settings.ts'
 
 export type Client = ContractRouterClient<typeof api>
@@ -32,10 +32,6 @@ export function toClientError(error: unknown, url: string): GatewayError {
   if (answer === undefined) return new GatewayError(toCode(error.status), `${url} answered ${error.status}`)
   if (isErrorCode(answer.code)) return new GatewayError(answer.code, answer.message, answer.details)
   return new GatewayError(toCode(error.status), `${answer.message} (${answer.code}). ${answer.hint}`)
-}
-
-function isErrorCode(code: string): code is ErrorCode {
-  return Object.hasOwn(errorTable, code)
 }
 
 /** For answers of a newer gateway, or of something that stands in front of it. */

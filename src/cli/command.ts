@@ -21,6 +21,8 @@ export type CommandSpec<Input extends z.ZodType> = {
   readonly use: string
   readonly summary: string
   readonly options?: readonly OptionSpec[]
+  /** Lines that help shows before the examples. */
+  readonly notes?: readonly string[]
   readonly examples: readonly string[]
   /** Takes the words after `--` as its input `command`. */
   readonly takesCommand?: boolean
@@ -40,13 +42,17 @@ const globalOptions: readonly OptionSpec[] = [
   ['--json', 'one JSON document on standard output, all talk on standard error'],
   ['--url <url>', 'address of the gateway (SALLYPORT_URL; default: the one of the data folder)'],
   ['--token <token>', 'token to speak to it (SALLYPORT_TOKEN; default: the administrator token of the data folder)'],
-  ['--data <folder>', 'data folder of the gateway on this machine (SALLYPORT_DATA; default: .sallyport)'],
+  [
+    '--data <folder>',
+    'data folder of the gateway on this machine (SALLYPORT_DATA; default: .sallyport here, else in your home folder)',
+  ],
 ]
 
 export function addCommand<Input extends z.ZodType>(parent: Command, run: Run, spec: CommandSpec<Input>): void {
   const command = parent.command(spec.use).summary(spec.summary).description(spec.summary)
   for (const option of spec.options ?? []) command.addOption(toOption(option))
   addGlobalOptions(command)
+  if (spec.notes) command.addHelpText('after', `\n${spec.notes.join('\n')}`)
   addExamples(command, spec.examples)
   if (spec.takesCommand) command.usage(`${spec.use.split(' ').slice(1).join(' ')} [options] [-- COMMAND ARGUMENTS...]`)
   command.action(async () => {

@@ -7,6 +7,7 @@ import { addDoctor } from './commands/doctor.ts'
 import { addServe } from './commands/serve.ts'
 import { addServers } from './commands/servers.ts'
 import { addStatus } from './commands/status.ts'
+import { addStdio } from './commands/stdio.ts'
 import { addTokens } from './commands/tokens.ts'
 import { addTools } from './commands/tools.ts'
 import { version } from './version.ts'
@@ -29,6 +30,7 @@ export function createProgram(run: Run): Command {
   ])
   program.addHelpText('after', `\n${exitCodes}`)
   addServe(program, run)
+  addStdio(program, run)
   addStatus(program, run)
   addDoctor(program, run)
   addConfig(program, run)

@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { GatewayError } from '../contract/errors.ts'
@@ -13,7 +14,15 @@ export const GlobalOptions = z.object({
 export type GlobalOptions = z.infer<typeof GlobalOptions>
 
 export type Settings = {
+  /** Given, else the one here, else the user's own, whichever there is. */
   readonly dataFolder: string
+  /** Given, else here: where a gateway starts that somebody runs by hand. */
+  readonly folderHere: string
+  /**
+   * Given, else the user's own. Never the one here: programs start others in whatever folder they happen to work in,
+   * and a folder from elsewhere must not decide what is run.
+   */
+  readonly folderOfUser: string
   /** Given on the command line or in the environment; else the data folder knows. */
   readonly url: string | undefined
   readonly token: string | undefined
@@ -22,8 +31,13 @@ export type Settings = {
 }
 
 export function toSettings(options: GlobalOptions, env: NodeJS.ProcessEnv): Settings {
+  const given = options.data ?? env.SALLYPORT_DATA
+  const folderHere = resolve(given ?? '.sallyport')
+  const folderOfUser = resolve(given ?? join(homedir(), '.sallyport'))
   return {
-    dataFolder: resolve(options.data ?? env.SALLYPORT_DATA ?? '.sallyport'),
+    dataFolder: [folderHere, folderOfUser].find((folder) => existsSync(folder)) ?? folderHere,
+    folderHere,
+    folderOfUser,
     url: options.url ?? (env.SALLYPORT_URL || undefined),
     token: options.token ?? (env.SALLYPORT_TOKEN || undefined),
     dataGiven: options.data !== undefined,
@@ -31,7 +45,13 @@ export function toSettings(options: GlobalOptions, env: NodeJS.ProcessEnv): Sett
 }
 
 /** What a running gateway leaves in its data folder for the commands on the same machine. */
-export const GatewayFile = z.object({ url: z.url(), pid: z.int(), instance: z.string() })
+export const GatewayFile = z.object({
+  url: z.url(),
+  pid: z.int(),
+  instance: z.string(),
+  /** Nobody started it by hand: it ends by itself when nobody uses it. */
+  lingers: z.boolean().default(false),
+})
 export type GatewayFile = z.infer<typeof GatewayFile>
 
 export function findGatewayFile(dataFolder: string): GatewayFile | undefined {
@@ -53,12 +73,15 @@ export function toAddress(settings: Settings): Address {
   if (url === undefined) {
     throw new GatewayError('unreachable', `No gateway runs with the data folder ${settings.dataFolder}`)
   }
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
-    throw new GatewayError('request-invalid', `${url} is not an address like http://127.0.0.1:4777`)
-  }
+  checkUrl(url)
   const token = settings.token ?? findAdminToken(settings, url, local)
   if (token !== undefined) return { url, token }
   throw new GatewayError('token-missing', `There is no token for ${url}: give --token, SALLYPORT_TOKEN or --data`)
+}
+
+export function checkUrl(url: string): void {
+  if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return
+  throw new GatewayError('request-invalid', `${url} is not an address like http://127.0.0.1:4777`)
 }
 
 /**
@@ -67,7 +90,11 @@ export function toAddress(settings: Settings): Address {
  */
 function findAdminToken(settings: Settings, url: string, local: GatewayFile | undefined): string | undefined {
   const own = settings.dataGiven || (local !== undefined && isSameGateway(url, local.url))
-  return own ? readIfThere(join(settings.dataFolder, 'admin-token'))?.trim() || undefined : undefined
+  return own ? findAdminTokenFile(settings.dataFolder) : undefined
+}
+
+export function findAdminTokenFile(dataFolder: string): string | undefined {
+  return readIfThere(join(dataFolder, 'admin-token'))?.trim() || undefined
 }
 
 function isSameGateway(left: string, right: string): boolean {

@@ -195,6 +195,11 @@ export const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable
 
+/** Whether this gateway knows a code that came from elsewhere. */
+export function isErrorCode(code: unknown): code is ErrorCode {
+  return typeof code === 'string' && Object.hasOwn(errorTable, code)
+}
+
 export class GatewayError extends Error {
   readonly code: ErrorCode
   /** Facts for programs; never a secret, never a server's raw text. */

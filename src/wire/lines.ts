@@ -70,3 +70,18 @@ function joined(chunks: readonly Buffer[]): Buffer {
   const [first] = chunks
   return chunks.length === 1 && first ? first : Buffer.concat(chunks)
 }
+
+/**
+ * A line feed in a server's JSON would end the line early, and what follows would pass for another message.
+ * In JSON it only ever stands between values, so that a blank says the same, and ids and numbers keep their digits.
+ */
+export function toOneLine(message: Buffer): Buffer {
+  if (!lineEnds.some((end) => message.includes(end))) return message
+  const line = Buffer.from(message)
+  for (const end of lineEnds) {
+    for (let at = line.indexOf(end); at !== -1; at = line.indexOf(end, at + 1)) line[at] = 0x20
+  }
+  return line
+}
+
+const lineEnds = [0x0a, 0x0d]

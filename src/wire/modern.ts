@@ -75,16 +75,7 @@ export function createModernCodec(client: Implementation): ServerCodec {
         },
       }
     },
-    headers(method, params, mirrored) {
-      if (method === undefined) return { [versionHeader]: revision }
-      const name = nameOf(method, params)
-      return {
-        [versionHeader]: revision,
-        [methodHeader]: method,
-        ...(name === undefined ? {} : { [nameHeader]: toHeaderValue(name) }),
-        ...mirrored,
-      }
-    },
+    headers: toModernHeaders,
     async open(peer, options) {
       const answer = await peer.request('server/discover', {}, options)
       // A server that refuses this revision and names it among its own is asked once more.
@@ -97,6 +88,32 @@ function speaksAfterAll(answer: Answer): boolean {
   if (answer.kind === 'result' || memberText(answer, 'code') !== '-32022') return false
   const { data } = answer.value()
   return isObject(data) && Array.isArray(data.supported) && data.supported.includes(revision)
+}
+
+/** What a stateless message says in the headers as well, so that whoever stands in between need not read the body. */
+export function toModernHeaders(
+  method: string | undefined,
+  params: JsonObject,
+  mirrored?: Readonly<Record<string, string>>,
+): Record<string, string> {
+  if (method === undefined) return { [versionHeader]: revision }
+  const name = nameOf(method, params)
+  return {
+    [versionHeader]: revision,
+    [methodHeader]: method,
+    ...(name === undefined ? {} : { [nameHeader]: toHeaderValue(name) }),
+    ...mirrored,
+  }
+}
+
+/** The revision that a message names in its own body: only those of this era do. */
+export function findNamedRevision(params: JsonObject): unknown {
+  return isObject(params._meta) ? params._meta[keys.version] : undefined
+}
+
+/** What a request of ours says of itself in this era. */
+export function toModernMeta(client: Implementation): JsonObject {
+  return { [keys.version]: revision, [keys.capabilities]: {}, [keys.client]: { ...client } }
 }
 
 function toFacts(answer: Answer): ServerFacts {

@@ -28,7 +28,8 @@ export function startCli(args: readonly string[], { cwd, env = {} }: RunOptions 
   const inherited = Object.entries(process.env).filter(
     ([name]) => !name.startsWith('SALLYPORT_') || name === 'SALLYPORT_TEST_RUN',
   )
-  const environment = { ...Object.fromEntries(inherited), NO_COLOR: '1', ...env }
+  // A home of its own: whoever runs the tests may have a gateway in theirs.
+  const environment = { ...Object.fromEntries(inherited), HOME: tmpdir(), NO_COLOR: '1', ...env }
   return spawn(process.execPath, [bin, ...args], { cwd: cwd ?? tmpdir(), env: environment, stdio: 'pipe' })
 }
 

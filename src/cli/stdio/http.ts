@@ -1,0 +1,123 @@
+import {
+  type ClientRequest,
+  Agent as HttpAgent,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request as requestHttp,
+} from 'node:http'
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
+import type { Readable } from 'node:stream'
+import { GatewayError } from '../../contract/errors.ts'
+import { createSseReader } from '../../wire/sse.ts'
+
+export type Sending = {
+  readonly method: 'POST' | 'GET' | 'DELETE'
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: Buffer
+  readonly signal: AbortSignal
+  /** The whole request has left. */
+  onSent?(): void
+  /** A message of an answer that is a stream of them. */
+  onEvent?(message: Buffer): void
+}
+
+/** An answer at its end. One that was a stream has told its messages already. */
+export type Reply = {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly streamed: boolean
+  readonly body: Buffer
+}
+
+export type Http = {
+  /** Throws `unreachable`; `sent` in its details tells whether the gateway may have seen the request. */
+  send(sending: Sending): Promise<Reply>
+  close(): void
+}
+
+/** A gateway gives a sign of life every 15 seconds at least: so long a silence means that it hangs. */
+const silenceMs = 60_000
+
+/** Not the connections towards servers: this end is light, starts at once, and there is one in every program's shadow. */
+export function createHttp(parts: { maxBytes: number; slowDown(stream: Readable): void }): Http {
+  const settings = { keepAlive: true, maxFreeSockets: 16, scheduling: 'lifo' } as const
+  const agents = { plain: new HttpAgent(settings), secure: new HttpsAgent(settings) }
+
+  function start({ url, method, headers, body, signal }: Sending): ClientRequest {
+    const length = body === undefined ? {} : { 'content-type': 'application/json', 'content-length': body.length }
+    const options = { method, signal, timeout: silenceMs, headers: { ...headers, ...length } }
+    if (url.protocol === 'https:') return requestHttps(url, { ...options, agent: agents.secure })
+    return requestHttp(url, { ...options, agent: agents.plain })
+  }
+
+  return {
+    send(sending) {
+      const { promise, resolve, reject } = Promise.withResolvers<Reply>()
+      const request = start(sending)
+      const fail = (error: unknown) => reject(toLinkError(error, sending.url))
+      let response: IncomingMessage | undefined
+      request.on('finish', () => sending.onSent?.())
+      request.on('error', fail)
+      request.on('timeout', () => {
+        // While the program at the other end does not read, we do not either.
+        if (!response?.isPaused()) request.destroy(new GatewayError('unreachable', 'The gateway has gone silent'))
+      })
+      request.on('response', (incoming) => {
+        response = incoming
+        incoming.on('error', fail)
+        incoming.on('close', () => {
+          if (!incoming.complete) fail(new Error('it broke off'))
+        })
+        parts.slowDown(incoming)
+        read(incoming, sending, parts.maxBytes).then(resolve, (error: unknown) => {
+          fail(error)
+          incoming.destroy()
+        })
+      })
+      request.end(sending.body)
+      return promise
+    },
+    close() {
+      agents.plain.destroy()
+      agents.secure.destroy()
+    },
+  }
+}
+
+function read(incoming: IncomingMessage, { onEvent }: Sending, maxBytes: number): Promise<Reply> {
+  const { promise, resolve, reject } = Promise.withResolvers<Reply>()
+  const tooLarge = () => reject(new GatewayError('result-too-large', `The answer has more than ${maxBytes} bytes`))
+  const streamed = incoming.headers['content-type']?.startsWith('text/event-stream') ?? false
+  const chunks: Buffer[] = []
+  let bytes = 0
+  const events = createSseReader({
+    maxBytes,
+    onTooLong: tooLarge,
+    onEvent: ({ event, data }) => {
+      if (event === 'message') onEvent?.(data)
+    },
+  })
+  incoming.on('data', (chunk: Buffer) => {
+    if (streamed) return events.push(chunk)
+    bytes += chunk.length
+    if (bytes > maxBytes) return tooLarge()
+    chunks.push(chunk)
+  })
+  incoming.on('end', () => {
+    resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, streamed, body: Buffer.concat(chunks) })
+  })
+  return promise
+}
+
+const neverSent = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|.*CERT.*|ERR_TLS.*|ERR_SSL.*)$/
+
+function toLinkError(error: unknown, { origin }: URL): GatewayError {
+  if (error instanceof GatewayError) return error
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'broken off'
+  const sent = !neverSent.test(code)
+  const message = sent
+    ? `The gateway at ${origin} ended before it answered (${code})`
+    : `No gateway answers at ${origin} (${code})`
+  return new GatewayError('unreachable', message, { sent }, { cause: error })
+}

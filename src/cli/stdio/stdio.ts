@@ -1,0 +1,78 @@
+import { GatewayError } from '../../contract/errors.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { toVisible } from '../../lib/text.ts'
+import type { Context } from '../command.ts'
+import type { StdioInput } from '../commands/stdio.ts'
+import { exit } from '../exit.ts'
+import { checkUrl } from '../settings.ts'
+import { waitForStop } from '../stop.ts'
+import { createAgentToken } from './agent-token.ts'
+import { createBridge } from './bridge.ts'
+import { createHttp } from './http.ts'
+import { createJoining, type Joining, joinFixed } from './joining.ts'
+import { openPipe } from './pipe.ts'
+
+/** Of one line in either direction: what `limits.message` is by default. */
+const maxBytes = 64 * 1024 * 1024
+/** For what is under way: when nobody asks any more, and when somebody wants us gone. */
+const grace = { ended: 10_000, stopped: 1000 }
+
+/** The gateway as a program that speaks MCP on standard input and output, until its input ends or somebody stops it. */
+export async function runStdio({ terminal, settings }: Context, input: StdioInput): Promise<number> {
+  if (terminal.json) throw new GatewayError('request-invalid', 'stdio speaks MCP on standard output: leave --json out')
+  const stop = waitForStop()
+  const talk = (line: string) => terminal.talk(toVisible(line))
+  const pipe = openPipe({
+    input: process.stdin,
+    output: process.stdout,
+    maxBytes,
+    onLine: (line) => bridge.receive(line),
+    onLongLine: (line) => bridge.receiveLong(line),
+  })
+  const http = createHttp({ maxBytes, slowDown: pipe.slowDown })
+  const joining = toJoining()
+  const bridge = createBridge({ joining, http, path: toPath(input), clock: systemClock, write: pipe.write, talk })
+  // Before the first line comes: most programs wait for the answer to that.
+  joining.join().catch((error: unknown) => talk(error instanceof Error ? error.message : String(error)))
+
+  function toJoining(): Joining {
+    const { url, token, folderOfUser } = settings
+    if (url !== undefined) return toFixed(url, token)
+    return createJoining({
+      dataFolder: folderOfUser,
+      config: input.config,
+      lingerSeconds: input.linger,
+      token,
+      agentToken: createAgentToken(folderOfUser, input.agent),
+      environment: process.env,
+      http,
+      clock: systemClock,
+      talk,
+    })
+  }
+
+  const hurry = new AbortController()
+  const stopped = stop.then(() => void setTimeout(() => hurry.abort(), grace.stopped).unref())
+  await Promise.race([pipe.ended, stopped])
+  // Also keeps the process alive for so long: what is under way has nothing else that would.
+  const limit = setTimeout(() => hurry.abort(), grace.ended)
+  await bridge.close(hurry.signal)
+  clearTimeout(limit)
+  joining.close()
+  http.close()
+  pipe.close()
+  // Nothing may keep a program that was told to end.
+  setTimeout(() => process.exit(exit.done), 500).unref()
+  return exit.done
+}
+
+function toFixed(url: string, token: string | undefined): Joining {
+  checkUrl(url)
+  if (token !== undefined) return joinFixed(url, token)
+  throw new GatewayError('token-missing', `There is no token for ${url}: give --token or SALLYPORT_TOKEN`)
+}
+
+function toPath({ toolset, server }: StdioInput): string {
+  if (toolset !== undefined) return `/mcp/t/${toolset}`
+  return server === undefined ? '/mcp' : `/mcp/s/${server}`
+}
