@@ -5,7 +5,17 @@ import { sessionHeader } from '../../wire/legacy.ts'
 import { idOfLongLine, type LongLine } from '../../wire/lines.ts'
 import type { Http, Reply } from './http.ts'
 import { credentials, type Joining } from './joining.ts'
-import { findEnvelope, isAnswerTo, type Message, readMessage, toAnswer, toErrorMessage, toIdKey } from './message.ts'
+import {
+  findEnvelope,
+  isAnswerTo,
+  type Message,
+  readMessage,
+  toAnswer,
+  toErrorMessage,
+  toIdKey,
+  toRefusal,
+} from './message.ts'
+import { createMirrored } from './mirrored.ts'
 import { createSession, isLasting } from './session.ts'
 import { keepSubscription } from './subscription.ts'
 
@@ -35,6 +45,7 @@ const parseError = -32700
 export function createBridge(parts: BridgeParts): Bridge {
   const { joining, http } = parts
   const session = createSession(parts)
+  const mirrored = createMirrored(parts)
   const requests = new Map<string, Request>()
   const underWay = new Set<Promise<void>>()
   const closing = new AbortController()
@@ -148,7 +159,9 @@ export function createBridge(parts: BridgeParts): Bridge {
       const gateway = await joining.join()
       const needsSession = message.era === 'legacy' && message.method !== 'initialize'
       if (needsSession) await initializing
-      const headers = needsSession ? await session.headers(gateway) : message.headers
+      const headers = needsSession
+        ? await session.headers(gateway)
+        : { ...message.headers, ...mirrored.headersFor(message) }
       const outcome = await http
         .send({
           method: 'POST',
@@ -167,6 +180,7 @@ export function createBridge(parts: BridgeParts): Bridge {
         return outcome
       }
       tried.add(trouble)
+      if (trouble === 'headers') await mirrored.learn(gateway, message, signal)
     }
   }
 
@@ -194,12 +208,14 @@ function toTrouble(
   outcome: Reply | { error: GatewayError },
   message: Message,
   inSession: boolean,
-): 'gone' | 'session' | undefined {
+): 'gone' | 'session' | 'headers' | undefined {
   if ('error' in outcome) {
     const harmless = outcome.error.details.sent === false || message.method !== 'tools/call'
     return outcome.error.code === 'unreachable' && harmless ? 'gone' : undefined
   }
   if (outcome.status === 404 && inSession) return 'session'
+  if (outcome.status === 400 && message.method === 'tools/call' && toRefusal(outcome).code === 'header-mismatch')
+    return 'headers'
   // A token may have been replaced meanwhile, and a gateway that is ending by the next one.
   return outcome.status === 401 || outcome.status === 503 ? 'gone' : undefined
 }

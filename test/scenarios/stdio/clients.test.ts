@@ -2,7 +2,7 @@ import type { Client as ClientV2 } from '@modelcontextprotocol/client'
 import type { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { readCancellations, readRecord, stdioFixture } from '../../fixtures/fixtures.ts'
+import { readCancellations, readRecord, startHttpFixture, stdioFixture } from '../../fixtures/fixtures.ts'
 import { poll } from '../../support/gateway.ts'
 import { textOf } from '../mcp/raw.ts'
 import { createPlace, type Place, untilConnected } from './support.ts'
@@ -159,3 +159,17 @@ it.each<[Kind, 'legacy' | 'modern']>([
   expect(textOf(await client.call(call))).toContain('ada@example.com')
   await client.close()
 })
+
+it.each<Kind>(['v1', 'v2 auto'])(
+  'repeats arguments in headers where a schema wants it, for the client %s',
+  async (kind) => {
+    await using server = await startHttpFixture('conformance', ['--era', 'modern', '--http', '--stdin-guard'])
+    await using own = await createPlace({ servers: { marked: { transport: 'http', url: server.url } } })
+    const client = kind === 'v1' ? fromV1(await own.clientV1()) : fromV2(await own.clientV2('auto'))
+    await untilConnected(client.list)
+    const given = { region: 'Zürich', priority: 3, verbose: true }
+    const calls = [1, 2].map(() => client.call({ name: 'marked_test_header_parameters', arguments: given }))
+    for (const result of await Promise.all(calls)) expect(textOf(result)).toContain('Zürich')
+    await client.close()
+  },
+)
