@@ -88,9 +88,13 @@ function openLog(file: string): number {
   return openSync(file, 'a', 0o600)
 }
 
+const Ready = z.object({ url: z.string(), instance: z.string() })
 const Failed = z.object({ error: z.object({ code: z.string(), message: z.string() }) })
 
 function toFailure(answer: string, log: string): GatewayError {
+  // It served, and found nobody who wanted it for long enough.
+  if (Ready.safeParse(parse(answer)).success)
+    return new GatewayError('shutting-down', 'The gateway has ended meanwhile')
   const { error } = Failed.safeParse(parse(answer)).data ?? {}
   if (error === undefined)
     return new GatewayError('unreachable', `The gateway that was started ended at once: ${log} says why`)

@@ -126,7 +126,7 @@ export function createJoining(parts: JoiningParts): Joining {
         if (found) return found
         if (!mayStart) throw gone(dataFolder)
         const failure = started?.failure()
-        if (failure && failure.code !== 'data-locked') throw failure
+        if (failure && !isPassing(failure)) throw failure
         if (clock.monotonic() > deadline) throw failure ?? tooSlow(dataFolder)
         if (failure) {
           started = undefined
@@ -162,6 +162,11 @@ export function createJoining(parts: JoiningParts): Joining {
     },
     close: () => closing.abort(new GatewayError('shutting-down', 'The program is ending')),
   }
+}
+
+/** Another gateway was faster, or ours was too fast for us: the next attempt may go better. */
+function isPassing({ code }: GatewayError): boolean {
+  return code === 'data-locked' || code === 'shutting-down'
 }
 
 type Held = Joined & { release(): void }

@@ -12,8 +12,7 @@ import { createPlace, end, type Place, type Program, readCommand } from './suppo
 const none = async (place: Place) => (await place.gateways()).length === 0 || undefined
 
 async function isServed(program: Program): Promise<void> {
-  const { result } = await program.greet()
-  expect(result).toMatchObject({ serverInfo: { name: 'sallyport' } })
+  expect(await program.greet()).toMatchObject({ result: { serverInfo: { name: 'sallyport' } } })
 }
 
 async function echo(program: Program, text: string): Promise<unknown> {
