@@ -85,6 +85,22 @@ describe('the pipe', () => {
     expect(answers.map(({ result }) => result)).toEqual([1, 2, 3, 4, 5].map((id) => ({ large, id })))
   })
 
+  it('tells the progress of a call in order, and before its answer', async () => {
+    await using set = await setUpSession(({ message }, response) => {
+      const tell = openEvents(response)
+      for (const progress of [1, 2, 3]) tell({ method: 'notifications/progress', params: { progress } })
+      tell({ id: message.id, result: {} })
+      response.end()
+    })
+    const { program } = set
+    await program.greet()
+    await program.ask(1, 'tools/call', { name: 'x' })
+    expect(program.messages().slice(1)).toEqual([
+      ...[1, 2, 3].map((progress) => ({ jsonrpc: '2.0', method: 'notifications/progress', params: { progress } })),
+      { jsonrpc: '2.0', id: 1, result: {} },
+    ])
+  })
+
   it('refuses an id that is still under way', async () => {
     await using set = await setUpSession(() => {})
     const { program, gateway } = set
