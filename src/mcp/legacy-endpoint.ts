@@ -14,6 +14,7 @@ import {
   toLegacyResult,
 } from '../wire/legacy.ts'
 import type { Progress } from '../wire/peer.ts'
+import { toErrorMessage } from '../wire/rpc-error.ts'
 import { toMessage, toPieces } from '../wire/splice.ts'
 import { type CallHearing, type McpCall, readCall, runCall, toCallMethod, toFailedResult } from './calls.ts'
 import { toLegacyOffer } from './capabilities.ts'
@@ -21,7 +22,6 @@ import { createLegacyCaller } from './legacy-caller.ts'
 import { type ListChanges, toChangeMethod } from './list-changes.ts'
 import { isListMethod, listPage } from './lists.ts'
 import type { McpRequest } from './request.ts'
-import { toErrorMessage } from './rpc-error.ts'
 import type { McpSession, McpSessions } from './sessions.ts'
 
 /** The era with sessions: `initialize` opens one, and everything else names it. */

@@ -22,6 +22,7 @@ import {
   toModernResult,
 } from '../wire/modern.ts'
 import type { Progress } from '../wire/peer.ts'
+import { toErrorMessage } from '../wire/rpc-error.ts'
 import { toMessage, toPieces } from '../wire/splice.ts'
 import { sseKeepAlive, toSseEvent } from '../wire/sse.ts'
 import { type CallHearing, type McpCall, readCall, runCall, toCallMethod } from './calls.ts'
@@ -30,7 +31,6 @@ import { type ChangeKind, type ListChanges, toChangeMethod } from './list-change
 import { isListMethod, listPage } from './lists.ts'
 import { keepAliveMs } from './reply.ts'
 import type { McpRequest } from './request.ts'
-import { toErrorMessage } from './rpc-error.ts'
 import { createTalks, type Step, type TalkEnd, type Waiting } from './talks.ts'
 
 /** Lists are told to change as they change; until then they may be asked for again at no cost. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { JsonObject } from '../contract/json.ts'
 import type { Clock } from '../lib/clock.ts'
+import { toOneLine } from '../wire/lines.ts'
 import { sseKeepAlive, toSseEvent } from '../wire/sse.ts'
 
 /** The one answer to one POST: JSON if nothing else has to be said before it, a stream of events otherwise. */
@@ -89,18 +90,3 @@ export function startStream(response: ServerResponse): void {
     'x-accel-buffering': 'no',
   })
 }
-
-/**
- * A line feed in a server's JSON would end the event early, and what follows would pass for another one.
- * In JSON it only ever stands between values, so that a blank says the same, and ids and numbers keep their digits.
- */
-function toOneLine(message: Buffer): Buffer {
-  if (!lineEnds.some((end) => message.includes(end))) return message
-  const line = Buffer.from(message)
-  for (const end of lineEnds) {
-    for (let at = line.indexOf(end); at !== -1; at = line.indexOf(end, at + 1)) line[at] = 0x20
-  }
-  return line
-}
-
-const lineEnds = [0x0a, 0x0d]

@@ -3,18 +3,10 @@ import type { Clock } from '../../lib/clock.ts'
 import { JsonError } from '../../lib/json.ts'
 import { sessionHeader } from '../../wire/legacy.ts'
 import { idOfLongLine, type LongLine } from '../../wire/lines.ts'
+import { toErrorMessage } from '../../wire/rpc-error.ts'
 import type { Http, Reply } from './http.ts'
 import { credentials, type Joining } from './joining.ts'
-import {
-  findEnvelope,
-  isAnswerTo,
-  type Message,
-  readMessage,
-  toAnswer,
-  toErrorMessage,
-  toIdKey,
-  toRefusal,
-} from './message.ts'
+import { findEnvelope, isAnswerTo, type Message, readMessage, toAnswer, toIdKey, toRefusal } from './message.ts'
 import { createMirrored } from './mirrored.ts'
 import { createSession, isLasting } from './session.ts'
 import { keepSubscription } from './subscription.ts'

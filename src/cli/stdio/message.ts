@@ -5,6 +5,7 @@ import type { Era } from '../../wire/codec.ts'
 import { type Envelope, readEnvelope } from '../../wire/envelope.ts'
 import { versionHeader } from '../../wire/legacy.ts'
 import { findNamedRevision, toModernHeaders } from '../../wire/modern.ts'
+import { toErrorMessage } from '../../wire/rpc-error.ts'
 import { toMessage } from '../../wire/splice.ts'
 import type { Reply } from './http.ts'
 
@@ -91,12 +92,6 @@ function parsed(body: Buffer): JsonObject {
   } catch {
     return {}
   }
-}
-
-/** `id` is raw JSON. */
-export function toErrorMessage(id: string, error: GatewayError, rpc: number = error.entry.rpc): Buffer {
-  const body = { code: rpc, message: error.message, data: { code: error.code, hint: error.entry.hint } }
-  return toMessage(id, 'error', Buffer.from(JSON.stringify(body)))
 }
 
 export function toListChanged(kind: 'tools' | 'prompts' | 'resources', params?: JsonObject): Buffer {

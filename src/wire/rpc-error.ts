@@ -1,5 +1,5 @@
 import type { GatewayError } from '../contract/errors.ts'
-import { toMessage } from '../wire/splice.ts'
+import { toMessage } from './splice.ts'
 
 const parseError = -32700
 
