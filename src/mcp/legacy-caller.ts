@@ -5,7 +5,7 @@ import type { Reply } from './reply.ts'
 import type { McpSession } from './sessions.ts'
 
 /** A client of the older era is asked by requests on the stream of its call, and answers by requests of its own. */
-export function createLegacyCaller(session: McpSession, reply: Reply): Caller {
+export function createLegacyCaller(session: McpSession, reply: Reply, giveUp: () => void): Caller {
   const { capabilities, logLevel } = session
 
   return {
@@ -14,7 +14,10 @@ export function createLegacyCaller(session: McpSession, reply: Reply): Caller {
     ask,
     lacks() {}, // what the server then says is all that this era knows
     tell(method, params) {
-      if (method !== 'notifications/message' || isAtLeast(params.level, logLevel())) reply.notify(method, params)
+      if (method === 'notifications/message' && !isAtLeast(params.level, logLevel())) return
+      // What was begun at an address elsewhere is often done when the call is long over.
+      const told = reply.say({ jsonrpc: '2.0', method, params })
+      if (!told && method === 'notifications/elicitation/complete') session.notify(method, params)
     },
   }
 
@@ -22,6 +25,7 @@ export function createLegacyCaller(session: McpSession, reply: Reply): Caller {
     const ending = new AbortController()
     const onAbort = () => ending.abort()
     signal.addEventListener('abort', onAbort, { once: true })
+    const stopLooking = reply.onGone(giveUp) // nobody is left who could answer, or read what comes of it
     try {
       const asked = Object.entries(questions).map(async ([key, question]): Promise<[string, JsonObject]> => {
         const result = await session.ask((id) => toLegacyQuestion(question, id), reply, ending.signal)
@@ -29,6 +33,7 @@ export function createLegacyCaller(session: McpSession, reply: Reply): Caller {
       })
       return Object.fromEntries(await Promise.all(asked))
     } finally {
+      stopLooking()
       signal.removeEventListener('abort', onAbort)
       ending.abort() // one answer that does not come makes the others useless
     }

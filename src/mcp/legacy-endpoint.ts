@@ -83,7 +83,7 @@ export function createLegacyEndpoint(parts: { gateway: Gateway; sessions: McpSes
     const controller = new AbortController()
     session.inFlight.set(key, controller)
     try {
-      const hearing = toHearing(request, session, call, controller.signal)
+      const hearing = toHearing(request, session, call, controller)
       if (method === 'resources/subscribe') return await follow(request, session, call, hearing)
       return await runCall(gateway, { principal, selector }, call, hearing)
     } catch (error) {
@@ -148,13 +148,18 @@ function withTask(call: McpCall, task: unknown): McpCall {
   return call.method === 'tools/call' && isObject(task) ? { ...call, input: { ...call.input, task } } : call
 }
 
-function toHearing({ reply }: McpRequest, session: McpSession, call: McpCall, signal: AbortSignal): CallHearing {
+function toHearing(
+  { reply }: McpRequest,
+  session: McpSession,
+  call: McpCall,
+  controller: AbortController,
+): CallHearing {
   const { progressToken } = call
   const onProgress = (progress: Progress) =>
     reply.notify('notifications/progress', { ...progress, progressToken: progressToken ?? null })
   return {
-    signal,
-    caller: createLegacyCaller(session, reply),
+    signal: controller.signal,
+    caller: createLegacyCaller(session, reply, () => controller.abort()),
     ...(progressToken !== undefined && { onProgress }),
   }
 }

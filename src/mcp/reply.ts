@@ -14,6 +14,8 @@ export type Reply = {
   answer(message: Buffer | readonly Buffer[], status?: number): void
   /** The answer is a stream that lasts, and whoever asked for it writes and ends it. */
   stream(): ServerResponse
+  /** Whoever waited for the answer has hung up; the returned function stops looking. */
+  onGone(listener: () => void): () => void
   /** Nothing to say: the request was a notification, or its caller took it back. */
   nothing(): void
 }
@@ -67,6 +69,10 @@ export function createReply(request: IncomingMessage, response: ServerResponse, 
       cancel()
       startStream(response)
       return response
+    },
+    onGone(listener) {
+      response.on('close', listener)
+      return () => response.off('close', listener)
     },
     nothing() {
       cancel()

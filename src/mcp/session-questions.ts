@@ -1,6 +1,6 @@
 import type { JsonObject } from '../contract/json.ts'
 import type { Clock } from '../lib/clock.ts'
-import { isObject, parseJson } from '../lib/json.ts'
+import { isObject, JsonError, parseJson } from '../lib/json.ts'
 import { type Question, type Refusal, refusal } from '../wire/caller.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import type { Reply } from './reply.ts'
@@ -46,27 +46,32 @@ export function createSessionQuestions(clock: Clock): SessionQuestions {
       }
     },
     answered(envelope, body) {
-      const answer = open.get(parsed(Buffer.from(envelope.id)))
+      const id = parsed(Buffer.from(envelope.id))
+      const answer = typeof id === 'string' ? open.get(id) : undefined
       if (!answer) return // late, or made up: nobody waits for it
-      const value = parsedObject(body.subarray(envelope.span.start, envelope.span.end))
+      const value = parsed(body.subarray(envelope.span.start, envelope.span.end))
       if (envelope.kind === 'error') return answer.reject(refusal(toRefusal(value)))
-      if (!value) return answer.reject(refusal({ code: -32603, message: 'The answer is not an object' }))
+      if (!isObject(value))
+        return answer.reject(refusal({ code: -32603, message: 'The answer is not a usable object' }))
       answer.resolve(value)
     },
   }
 }
 
-function toRefusal(value: JsonObject | undefined): Refusal {
-  const code = typeof value?.code === 'number' ? value.code : -32603
-  return { code, message: typeof value?.message === 'string' ? value.message.slice(0, 2000) : 'No reason was given' }
+function toRefusal(value: unknown): Refusal {
+  const { code, message } = isObject(value) ? value : {}
+  return {
+    code: typeof code === 'number' ? code : -32603,
+    message: typeof message === 'string' ? message.slice(0, 2000) : 'No reason was given',
+  }
 }
 
-function parsed(json: Buffer): string {
-  const value = parseJson(json)
-  return typeof value === 'string' ? value : ''
-}
-
-function parsedObject(json: Buffer): JsonObject | undefined {
-  const value = parseJson(json)
-  return isObject(value) ? value : undefined
+/** Undefined also for what is nested too deep to be passed on. */
+function parsed(json: Buffer): unknown {
+  try {
+    return parseJson(json)
+  } catch (error) {
+    if (error instanceof JsonError) return undefined
+    throw error
+  }
 }

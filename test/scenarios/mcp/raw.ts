@@ -150,15 +150,19 @@ export type RawSession = {
   end(): Promise<Reply>
 }
 
-export type Opening = { agent?: string; path?: string; http?: Agent; version?: string }
+export type Opening = { agent?: string; path?: string; http?: Agent; version?: string; capabilities?: Fields }
 
 /** A session of the older era, without `MCP-Protocol-Version` unless one is given, as some clients do it. */
 export async function openSession(gateway: TestGateway, opening: Opening = {}): Promise<RawSession> {
-  const { agent = 'agent', path = '/mcp', http, version } = opening
+  const { agent = 'agent', path = '/mcp', http, version, capabilities } = opening
   const url = `${gateway.url}${path}`
   const own: Record<string, string> = version === undefined ? {} : { 'mcp-protocol-version': version }
   const usual = await headersOf(gateway, agent)
-  const first = { headers: usual, body: JSON.stringify(initialize()), ...(http && { agent: http }) }
+  const first = {
+    headers: usual,
+    body: JSON.stringify(initialize(1, legacyVersion, capabilities)),
+    ...(http && { agent: http }),
+  }
   const initialized = await send(url, first)
   const id = String(initialized.headers['mcp-session-id'])
   let lastId = 100
@@ -182,9 +186,13 @@ export async function openSession(gateway: TestGateway, opening: Opening = {}): 
   return session
 }
 
-export function initialize(id: string | number = 1, protocolVersion = legacyVersion): Fields {
+export function initialize(
+  id: string | number = 1,
+  protocolVersion = legacyVersion,
+  capabilities: Fields = {},
+): Fields {
   const clientInfo = { name: 'by-hand', version: '1.0.0' }
-  return { jsonrpc: '2.0', id, method: 'initialize', params: { protocolVersion, capabilities: {}, clientInfo } }
+  return { jsonrpc: '2.0', id, method: 'initialize', params: { protocolVersion, capabilities, clientInfo } }
 }
 
 export type Stream = { status: number; text(): string; ended: Promise<void>; close(): void }
