@@ -1,9 +1,9 @@
 import { inFormOf } from '../catalog/catalog.ts'
-import { GatewayError } from '../contract/errors.ts'
+import { errorTable, GatewayError } from '../contract/errors.ts'
 import type { CallMethod } from '../contract/permit.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { isObject } from '../lib/json.ts'
-import { type Answer, toResultAnswer } from '../wire/answer.ts'
+import { type Answer, memberText, toResultAnswer } from '../wire/answer.ts'
 import { isLogLevel } from '../wire/caller.ts'
 import {
   legacyResourceNotFound,
@@ -85,11 +85,13 @@ export function createLegacyEndpoint(parts: { gateway: Gateway; sessions: McpSes
     try {
       const hearing = toHearing(request, session, call, controller)
       if (method === 'resources/subscribe') return await follow(request, session, call, hearing)
-      return await runCall(gateway, { principal, selector }, call, hearing)
+      const answer = await runCall(gateway, { principal, selector }, call, hearing)
+      return method === 'tools/call' && isRefusedFor(answer)
+        ? toMissing(String(answer.value().message), answer.value().data)
+        : answer
     } catch (error) {
-      // This era has no number for it: the model reads what is missing.
       const missing = error instanceof GatewayError && error.code === 'capability-missing'
-      if (missing && method === 'tools/call') return toFailedResult(error)
+      if (missing && method === 'tools/call') return toMissing(error.message, error.details)
       throw error
     } finally {
       session.inFlight.delete(key)
@@ -162,6 +164,17 @@ function toHearing(
     caller: createLegacyCaller(session, reply, () => controller.abort()),
     ...(progressToken !== undefined && { onProgress }),
   }
+}
+
+/** Whether a server of the newer era has refused the call itself, because this client declared too little. */
+function isRefusedFor(answer: Answer): boolean {
+  return answer.kind === 'error' && memberText(answer, 'code') === String(errorTable['capability-missing'].rpc)
+}
+
+/** This era has no number for it: the model reads what is missing. */
+function toMissing(said: string, details: unknown): Answer {
+  const required = isObject(details) ? details.requiredCapabilities : undefined
+  return toFailedResult(new GatewayError('capability-missing', `${said}: ${JSON.stringify(required ?? {})}`))
 }
 
 /** One id can be written in several ways, `"\\u0061"` and `"a"`, and a client may name its call in another one. */
