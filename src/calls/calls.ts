@@ -1,4 +1,4 @@
-import type { Catalog, Target, ViewSelector } from '../catalog/catalog.ts'
+import { type Catalog, inFormOf, type Target, type ViewSelector } from '../catalog/catalog.ts'
 import type { ConfigStore } from '../config/config.ts'
 import type { Call, CallEndState } from '../contract/call.ts'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
@@ -101,9 +101,24 @@ export function createCalls(parts: CallsParts): Calls {
     if (decision.action === 'ask') return refuse(call, 'denied', approvalRequired(call, decision))
     const permit = await storage.claim(call) // durable before anything is sent, or nothing is sent
     emit('call-started', { call: toRecord(call, { state: 'running' }) })
-    const outcome = await send(permit, options)
+    const outcome = await send(permit, options.subscriber ? guarded(request, options, options.subscriber) : options)
     if (outcome.kind === 'answered') tasks.noteAnswer(request, permit, outcome.answer)
     return outcome
+  }
+
+  /** What was allowed when it was asked for may be denied by now, and a part of it may never have been allowed. */
+  function guarded(request: CallRequest, options: CallOptions, { signal, onUpdated }: Subscriber): CallOptions {
+    const tell = (uri: string) => void (mayHear(request, uri) && onUpdated(uri))
+    return { ...options, subscriber: { signal, onUpdated: tell } }
+  }
+
+  function mayHear(request: CallRequest, uri: string): boolean {
+    const target = findTarget(request)
+    if (target instanceof GatewayError || decideOn(request, target).action !== 'allow') return false
+    if (uri === target.original) return true
+    const part = findTarget({ ...request, name: inFormOf(request.name, uri) })
+    const known = part instanceof GatewayError ? { ...target, publicName: uri } : part
+    return decideOn(request, known).action === 'allow'
   }
 
   /** What stands behind the name, or why there is none: also an address that leads nowhere was tried by somebody. */

@@ -48,6 +48,7 @@ const maxPerPrincipal = 2000
 const idleMs = 3_600_000
 const maxUnread = 1024 * 1024
 const maxUnsaid = 1000
+const maxUnsaidBytes = 256 * 1024
 
 type Held = McpSession & {
   readonly key: PrincipalKey
@@ -122,6 +123,7 @@ function createSession(parts: SessionParts): Held {
   const { clock } = parts
   const inFlight = new Map<string, AbortController>()
   const unsaid = new Set<string>()
+  let unsaidBytes = 0
   const followed = new Map<string, AbortController>()
   const { ask, answered } = createSessionQuestions(clock)
   let level: LogLevel | 'any' = 'any'
@@ -141,9 +143,15 @@ function createSession(parts: SessionParts): Held {
 
   /** What was not said yet is said once, however often it became true. */
   function say(message: string): void {
-    if (!stream || stream.destroyed) return void (unsaid.size < maxUnsaid && unsaid.add(message))
+    if (!stream || stream.destroyed) return keep(message)
     if (stream.writableLength > maxUnread) return void stream.destroy()
     stream.write(toSseEvent(message))
+  }
+
+  function keep(message: string): void {
+    if (unsaid.has(message) || unsaid.size >= maxUnsaid || unsaidBytes + message.length > maxUnsaidBytes) return
+    unsaid.add(message)
+    unsaidBytes += message.length
   }
 
   return {
@@ -173,6 +181,7 @@ function createSession(parts: SessionParts): Held {
       clock.after(keepAliveMs, () => keepAlive(response))
       for (const message of unsaid) say(message)
       unsaid.clear()
+      unsaidBytes = 0
     },
     touch() {
       seen = clock.monotonic()
