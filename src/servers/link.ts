@@ -4,7 +4,7 @@ import type { ServerDefinition } from '../contract/server.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { RingBuffer } from '../lib/ring-buffer.ts'
 import type { Answer } from '../wire/answer.ts'
-import { isAtLeast, type LogLevel } from '../wire/caller.ts'
+import { isAtLeast, type LogLevel, usualLevel } from '../wire/caller.ts'
 import type { Implementation, ServerCodec, ServerFacts } from '../wire/codec.ts'
 import { createLegacyCodec, errorFacts } from '../wire/legacy.ts'
 import { createModernCodec } from '../wire/modern.ts'
@@ -226,9 +226,13 @@ export async function openLink(
     await request('resources/unsubscribe', { uri }, ownOptions()).catch(() => {}) // what it tells now reaches nobody
   }
 
-  /** Only ever more: every caller hears from its own level on. A refusal costs nobody the call. */
-  async function logFrom(level: LogLevel, requestOptions: RequestOptions): Promise<void> {
+  /**
+   * Only ever more, and never less than usual: the link is everybody's, and each caller hears from its own level on.
+   * A refusal costs nobody the call.
+   */
+  async function logFrom(wanted: LogLevel, requestOptions: RequestOptions): Promise<void> {
     if (codec.era === 'modern' || facts.capabilities.logging === undefined) return
+    const level = isAtLeast(wanted, usualLevel) ? usualLevel : wanted
     if (loggedFrom !== undefined && isAtLeast(level, loggedFrom)) return
     loggedFrom = level
     await request('logging/setLevel', { level }, requestOptions).catch((error: unknown) => {

@@ -13,7 +13,7 @@ export type Replies = Readonly<Record<string, JsonObject>>
 export type Caller = {
   /** What it declared, as the newer era writes it. */
   readonly capabilities: JsonObject
-  /** From which level on it wants to hear what the server logs; `any` leaves that to the server. */
+  /** From which level on it wants to hear what the server logs; `any` leaves that to us. */
   readonly logLevel: LogLevel | 'any' | undefined
   /** Rejects with `question-refused`; aborted when nobody wants to know any more. */
   ask(questions: Questions, signal: AbortSignal): Promise<Replies>
@@ -88,12 +88,15 @@ export function toRefusal(error: unknown): Refusal {
 const logLevels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
 export type LogLevel = (typeof logLevels)[number]
 
+/** For callers that leave the choice to others. */
+export const usualLevel: LogLevel = 'info'
+
 export function isLogLevel(value: unknown): value is LogLevel {
   return logLevels.some((level) => level === value)
 }
 
 /** A level that nobody knows is passed on rather than lost. */
 export function isAtLeast(level: unknown, wanted: LogLevel | 'any'): boolean {
-  if (wanted === 'any') return true
-  return !isLogLevel(level) || logLevels.indexOf(level) >= logLevels.indexOf(wanted)
+  const least = wanted === 'any' ? usualLevel : wanted
+  return !isLogLevel(level) || logLevels.indexOf(level) >= logLevels.indexOf(least)
 }

@@ -3,7 +3,7 @@ import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import { isObject } from '../lib/json.ts'
 import { type Answer, createAnswer, memberText, toResultAnswer } from './answer.ts'
-import { isLogLevel, type LogLevel, type Questions } from './caller.ts'
+import { isLogLevel, type LogLevel, type Questions, usualLevel } from './caller.ts'
 import {
   type GatewayFacts,
   gatewayName,
@@ -41,9 +41,6 @@ export function isHopKey(key: string): boolean {
 
 const methodHeader = 'mcp-method'
 const nameHeader = 'mcp-name'
-
-/** For callers that leave the choice to the server, which in this era makes none by itself. */
-const usualLevel: LogLevel = 'info'
 
 /** The parameter that `Mcp-Name` repeats. */
 const named: Readonly<Record<string, string>> = {
