@@ -27,6 +27,10 @@ const maxUnread = 1024 * 1024
 
 export function createReply(request: IncomingMessage, response: ServerResponse, clock: Clock): Reply {
   const takesEvents = request.headers.accept?.includes('text/event-stream') ?? false
+  const watching = new Set<() => void>()
+  const tellGone = () => {
+    for (const listener of watching) listener()
+  }
   let streaming = false
   let cancel = takesEvents ? clock.after(streamAfterMs, keepAlive) : () => {}
 
@@ -71,8 +75,12 @@ export function createReply(request: IncomingMessage, response: ServerResponse, 
       return response
     },
     onGone(listener) {
-      response.on('close', listener)
-      return () => response.off('close', listener)
+      if (watching.size === 0) response.on('close', tellGone)
+      watching.add(listener)
+      return () => {
+        watching.delete(listener)
+        if (watching.size === 0) response.off('close', tellGone)
+      }
     },
     nothing() {
       cancel()

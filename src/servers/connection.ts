@@ -184,7 +184,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
       return toGatewayError(error)
     } finally {
       stopProgress()
-      await renewPool()
+      if (signal.aborted) await renewPool() // otherwise calls on links of their own are not concerned
       if (link) await link.close()
     }
   }
@@ -348,7 +348,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     return createLinkPool({ clock, primary: link, open: openExtra })
   }
 
-  /** A new first link starts with a pool of its own. */
+  /** Who starts anew, or ends, ends every link. */
   async function renewPool(): Promise<void> {
     const closing = pool
     pool = createPool()

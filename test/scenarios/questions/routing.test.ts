@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { stdioFixture } from '../../fixtures/fixtures.ts'
 import { toFields } from '../../fixtures/lib/json-rpc.ts'
 import { poll, startTestGateway, type TestGateway } from '../../support/gateway.ts'
-import { allowAll, recordedCalls, temporaryFolder } from '../mcp/raw.ts'
+import { allowAll, recordedCalls, temporaryFolder, textOf } from '../mcp/raw.ts'
 import { accept, endedCalls, heardBy, openClient, pidOf, startAsking } from './support.ts'
 
 const methods = (messages: readonly unknown[]) => messages.map((message) => toFields(message).method)
@@ -90,6 +90,29 @@ describe('a server over stdio that asks while several calls share it', () => {
       [accept({ name: 'Ann' })],
       [accept({ name: 'Bob' })],
     ])
+  })
+
+  it('does not take other callers along when one of its processes ends', async () => {
+    await using scene = await startAsking({ over: 'stdio' })
+    const { gateway } = scene
+    const [ann, bob] = [await openClient(gateway, 'ann'), await openClient(gateway, 'bob')]
+    await ann.script([{ hold: true }], { id: 1 })
+    await scene.reached(({ method }) => method === 'tools/call')
+    await (await bob.script([{ ask: { message: 'Unclear?' } }])).result()
+    await ann.post({ method: 'notifications/cancelled', params: { requestId: 1 } })
+    await endedCalls(gateway, 2)
+
+    const broken = await bob.script([{ ask: { message: 'Ready?' } }, { exit: 1 }])
+    const ready = await broken.asked('Ready?')
+    const talk = await ann.script([{ ask: { message: 'Who?' } }])
+    const asked = await talk.asked('Who?')
+    const before = gateway.gateway.listServers()[0]?.since
+    await bob.answer(ready, accept({}))
+    expect(textOf(await broken.result())).toContain('call-unknown')
+    await poll(() => gateway.gateway.listServers()[0]?.since !== before || undefined)
+    await gateway.reach('asking', 'connected')
+    await ann.answer(asked, accept({ name: 'Ann' }))
+    expect(heardBy(await talk.result())).toEqual([accept({ name: 'Ann' })])
   })
 
   it('has at most sixteen processes; a call that is cancelled while it waits for one is never sent', async () => {
