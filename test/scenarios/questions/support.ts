@@ -5,7 +5,7 @@ import type { Call } from '../../../src/contract/call.ts'
 import type { Step } from '../../fixtures/asking.ts'
 import { startHttpFixture, stdioFixture } from '../../fixtures/fixtures.ts'
 import { type Fields, isFields, parseJson, toFields } from '../../fixtures/lib/json-rpc.ts'
-import { type ConfigInput, poll, startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { type ConfigInput, poll, quickSupervision, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import {
   allowAll,
   ask,
@@ -47,13 +47,15 @@ type SceneOptions = Parameters<typeof startTestGateway>[1] & {
 /** A gateway in front of one server that asks, `asking`. */
 export async function startAsking(options: SceneOptions = {}): Promise<AskingScene> {
   const { over = 'http', args = [], server, config, ...rest } = options
+  // A clock that is moved far ahead would have the link proven, and given up, in the same moment.
+  const supervision = { ...quickSupervision, idleMs: 10 ** 9 }
   const folder = await temporaryFolder()
   const file = join(folder.path, 'record.jsonl')
   const own = ['--record', file, ...args]
   const fixture = over === 'http' ? await startHttpFixture('asking', ['--http', ...own]) : undefined
   const definition = fixture ? { transport: 'http' as const, url: fixture.url } : stdioFixture('asking', own)
   const servers = { asking: { ...definition, ...server } as ServerInput }
-  const gateway = await startTestGateway({ rules: allowAll, servers, ...config }, rest)
+  const gateway = await startTestGateway({ rules: allowAll, servers, ...config }, { supervision, ...rest })
   await gateway.reach('asking', 'connected')
   const record = () => readMessages(file)
   return {
