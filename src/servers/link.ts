@@ -169,10 +169,12 @@ export async function openLink(
   /** A request, and the rounds of questions that it takes where the era asks by answers. */
   async function converse(method: string, params: JsonObject, requestOptions: LinkRequestOptions): Promise<Answer> {
     const { caller, signal, timeoutMs, maximumMs = timeoutMs } = requestOptions
+    const since = parts.clock.monotonic()
     const first = await request(method, params, requestOptions)
     if (!caller || codec.era === 'legacy' || !isIncomplete(first)) return first
-    const send = (next: JsonObject) => request(method, next, requestOptions)
-    return completeRounds(first, params, { caller, clock: parts.clock, signal, maximumMs, send })
+    const leftMs = maximumMs - (parts.clock.monotonic() - since)
+    const send = (next: JsonObject, left: number) => request(method, next, { ...requestOptions, maximumMs: left })
+    return completeRounds(first, params, { caller, clock: parts.clock, signal, leftMs, send })
   }
 
   async function request(method: string, params: JsonObject, requestOptions: LinkRequestOptions): Promise<Answer> {

@@ -10,9 +10,9 @@ export type RoundsParts = {
   readonly caller: Caller
   readonly clock: Clock
   readonly signal: AbortSignal
-  /** Milliseconds for all rounds together, without the time in which somebody thinks. */
-  readonly maximumMs: number
-  send(params: JsonObject): Promise<Answer>
+  /** Milliseconds left for all rounds together, without the time in which somebody thinks. */
+  readonly leftMs: number
+  send(params: JsonObject, maximumMs: number): Promise<Answer>
 }
 
 const maxRounds = 64
@@ -20,27 +20,46 @@ const pollDelay = { first: 100, most: 2000, factor: 2 }
 
 /** The newer era asks by an answer that wants answers: the request goes out again with them until one is complete. */
 export async function completeRounds(first: Answer, params: JsonObject, parts: RoundsParts): Promise<Answer> {
-  const { clock, signal } = parts
+  const { clock } = parts
   const { inputResponses: _answers, requestState: _state, ...asked } = params // of an earlier round
   let answer = first
-  let spent = 0
-  for (let round = 1; isIncomplete(answer); round++) {
-    if (round > maxRounds || spent > parts.maximumMs) {
-      throw new GatewayError('server-broken', `The server still asks after ${round - 1} rounds`, { sent: true })
-    }
+  let left = parts.leftMs
+  let rounds = 0
+  let pauses = 0
+  while (isIncomplete(answer)) {
     const { inputRequests, requestState } = answer.value()
     const questions = toQuestions(inputRequests)
+    if (questions && ++rounds > maxRounds) {
+      throw new GatewayError('server-broken', `The server still asks after ${maxRounds} rounds`, { sent: true })
+    }
     const replies = questions && (await ask(questions, parts))
     const since = clock.monotonic()
-    if (!replies) await sleep(clock, backoffDelay(round, pollDelay), signal)
-    answer = await parts.send({
+    if (!replies) await pause(++pauses, parts)
+    const next = {
       ...asked,
       ...(replies && { inputResponses: { ...replies } }),
       ...(typeof requestState === 'string' && { requestState }),
-    })
-    spent += clock.monotonic() - since
+    }
+    answer = await parts.send(next, Math.max(1, left - (clock.monotonic() - since)))
+    left -= clock.monotonic() - since
+    if (left <= 0 && isIncomplete(answer)) {
+      throw new GatewayError('call-timeout', 'The answer is still unfinished after the longest time for a call', {
+        sent: true,
+      })
+    }
   }
   return answer
+}
+
+/** A server that wants nothing but patience is asked again, ever more slowly. */
+async function pause(count: number, { clock, signal }: RoundsParts): Promise<void> {
+  await sleep(clock, backoffDelay(count, pollDelay), signal).catch(() => {
+    throw cancelled()
+  })
+}
+
+function cancelled(): GatewayError {
+  return new GatewayError('call-cancelled', 'The caller cancelled', { sent: true })
 }
 
 export function isIncomplete(answer: Answer): boolean {
@@ -61,7 +80,7 @@ async function ask(questions: Questions, { caller, signal }: RoundsParts): Promi
   try {
     return await caller.ask(questions, signal)
   } catch (error) {
-    if (signal.aborted) throw new GatewayError('call-cancelled', 'The caller cancelled', { sent: true })
+    if (signal.aborted) throw cancelled()
     return declined(questions, error)
   }
 }

@@ -4,6 +4,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { completeRounds } from '../../src/servers/rounds.ts'
 import { type Answer, toResultAnswer } from '../../src/wire/answer.ts'
 import { type Caller, muteCaller, type Questions, refusal } from '../../src/wire/caller.ts'
+import { createMovableClock } from '../scenarios/mcp/clock.ts'
 
 const form = { method: 'elicitation/create', params: { message: 'Who?' } }
 const everything = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: {} }
@@ -36,7 +37,7 @@ async function run(
     caller,
     clock: systemClock,
     signal: options.signal ?? new AbortController().signal,
-    maximumMs: 60_000,
+    leftMs: 60_000,
     async send(params) {
       sent.push(params)
       return rest[sent.length - 1] ?? done
@@ -114,6 +115,40 @@ describe('an unfinished answer of the newer era', () => {
     const { ended, sent } = await run([needs({ a: form })], { caller: { ask }, signal: controller.signal })
     expect(ended).toMatchObject({ code: 'call-cancelled' })
     expect(sent).toEqual([])
+  })
+
+  it('that wants patience is given up at once when its caller goes', async () => {
+    const controller = new AbortController()
+    setImmediate(() => controller.abort())
+    const { ended, sent } = await run([needs(undefined, 'later')], { signal: controller.signal })
+    expect(ended).toMatchObject({ code: 'call-cancelled' })
+    expect(sent).toEqual([])
+  })
+
+  it('may take as long as a call may, all rounds together, and the time to think does not count', async () => {
+    const clock = createMovableClock()
+    const given: number[] = []
+    const ask = async () => {
+      clock.advance(500_000)
+      return { a: { action: 'accept' } }
+    }
+    const ended = completeRounds(
+      needs({ a: form }),
+      {},
+      {
+        caller: { ...muteCaller, capabilities: everything, ask },
+        clock,
+        signal: new AbortController().signal,
+        leftMs: 60_000,
+        async send(_params, maximumMs) {
+          given.push(Math.round(maximumMs / 1000))
+          clock.advance(25_000)
+          return needs({ a: form })
+        },
+      },
+    )
+    await expect(ended).rejects.toMatchObject({ code: 'call-timeout', details: { sent: true } })
+    expect(given).toEqual([60, 35, 10])
   })
 
   it('ends after 64 rounds', async () => {
