@@ -42,6 +42,7 @@ const prefix = 'sp1.'
 const parkedMs = 600_000
 const maxParked = 1024
 const maxPerCaller = 8
+const maxParkedBytes = 64 * 1024 * 1024
 
 type Asked = { readonly questions: Questions; readonly answer: PromiseWithResolvers<Replies> }
 
@@ -59,7 +60,8 @@ type Parked = {
   readonly state: string
   readonly who: string
   readonly asked: Asked
-  cancelExpiry(): void
+  /** It waits no longer. */
+  leave(): void
   abandon(): void
 }
 
@@ -67,6 +69,7 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
   const { clock } = parts
   const key = randomBytes(32)
   const parked = new Map<string, Talk>()
+  let parkedBytes = 0
   let rounds = 0
 
   return { begin, owns, resume, close }
@@ -133,17 +136,24 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
     if (!waiting || talk.parked) return
     const { who } = waiting.binding
     makeRoom(who)
-    if (parked.size >= maxParked) return refuse(talk, asked, 'Too many calls wait for answers')
+    const bytes = JSON.stringify(asked.questions).length
+    if (parked.size >= maxParked || parkedBytes + bytes > maxParkedBytes)
+      return refuse(talk, asked, 'Too many calls wait for answers')
     const id = `${parts.instance}.${++rounds}.${parts.ids.secret(12)}`
     const state = `${prefix}${id}.${sign(id, waiting.binding)}`
-    const abandon = () => {
-      parked.delete(id)
+    const leave = () => {
+      if (!parked.delete(id)) return
+      parkedBytes -= bytes
       cancelExpiry()
+    }
+    const abandon = () => {
+      leave()
       talk.controller.abort()
     }
     const cancelExpiry = clock.after(parkedMs, abandon)
-    talk.parked = { state, who, asked, cancelExpiry, abandon }
+    talk.parked = { state, who, asked, leave, abandon }
     parked.set(id, talk)
+    parkedBytes += bytes
     const { step } = talk
     talk.step = Promise.withResolvers()
     talk.step.promise.catch(() => {}) // it may end before anybody comes back for it
@@ -181,9 +191,8 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
     if (!genuine || !talk?.parked || talk.parked.state !== state) {
       throw new GatewayError('state-invalid', 'This state is not valid, or no longer, or not for this request')
     }
-    const { asked, cancelExpiry } = talk.parked
-    parked.delete(id)
-    cancelExpiry()
+    const { asked, leave } = talk.parked
+    leave()
     talk.parked = undefined
     return { talk, asked }
   }

@@ -245,6 +245,18 @@ describe('a parked call', () => {
     expect(resultOf(await talks.resume(state, yes, waitingAs()))).toEqual(yes)
   })
 
+  it('is refused a question for which there is no memory, until others have been answered', async () => {
+    const { talks } = createParts()
+    const large: Question = { method: 'elicitation/create', params: { message: 'x'.repeat(20 * 1024 * 1024) } }
+    const as = (number: number) => waitingAs({ who: `agent:${number} /mcp` })
+    const first = await parkedState(beginAsking(talks, { question: large }, as(1)).step)
+    for (const number of [2, 3]) await parkedState(beginAsking(talks, { question: large }, as(number)).step)
+    const refused = beginAsking(talks, { question: large }, as(4))
+    await expect(refused.step).rejects.toMatchObject({ code: 'question-refused' })
+    await talks.resume(first, yes, as(1))
+    await parkedState(beginAsking(talks, { question: large }, as(5)).step)
+  })
+
   it('ends when the gateway does', async () => {
     const { talks } = createParts()
     const { step, heard } = beginAsking(talks)
