@@ -123,6 +123,13 @@ export function toFailedResult(error: GatewayError, call?: string): Answer {
   })
 }
 
+/** The server asks for what this caller did not say it could do. */
+export function capabilityMissing(required: JsonObject): GatewayError {
+  const named = Object.keys(required).join(', ') || 'one that it does not name'
+  const message = `The server needs to ask something for which this client did not declare the capability: ${named}`
+  return new GatewayError('capability-missing', message, { requiredCapabilities: required })
+}
+
 /** What is the caller's own mistake has a number of its own, and who took a call back wants no answer. */
 function isNoResult({ code }: GatewayError): boolean {
   return (

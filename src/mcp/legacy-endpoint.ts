@@ -1,9 +1,9 @@
 import { inFormOf } from '../catalog/catalog.ts'
-import { errorTable, GatewayError } from '../contract/errors.ts'
+import { GatewayError } from '../contract/errors.ts'
 import type { CallMethod } from '../contract/permit.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { isObject } from '../lib/json.ts'
-import { type Answer, memberText, toResultAnswer } from '../wire/answer.ts'
+import { type Answer, toResultAnswer } from '../wire/answer.ts'
 import { isLogLevel } from '../wire/caller.ts'
 import {
   legacyResourceNotFound,
@@ -13,10 +13,19 @@ import {
   toInitializeResult,
   toLegacyResult,
 } from '../wire/legacy.ts'
+import { lackingIn } from '../wire/modern.ts'
 import type { Progress } from '../wire/peer.ts'
 import { toErrorMessage } from '../wire/rpc-error.ts'
 import { toMessage, toPieces } from '../wire/splice.ts'
-import { type CallHearing, type McpCall, readCall, runCall, toCallMethod, toFailedResult } from './calls.ts'
+import {
+  type CallHearing,
+  capabilityMissing,
+  type McpCall,
+  readCall,
+  runCall,
+  toCallMethod,
+  toFailedResult,
+} from './calls.ts'
 import { toLegacyOffer } from './capabilities.ts'
 import { createLegacyCaller } from './legacy-caller.ts'
 import { type ListChanges, toChangeMethod } from './list-changes.ts'
@@ -85,13 +94,14 @@ export function createLegacyEndpoint(parts: { gateway: Gateway; sessions: McpSes
     try {
       const hearing = toHearing(request, session, call, controller)
       if (method === 'resources/subscribe') return await follow(request, session, call, hearing)
-      const answer = await runCall(gateway, { principal, selector }, call, hearing)
-      return method === 'tools/call' && isRefusedFor(answer)
-        ? toMissing(String(answer.value().message), answer.value().data)
-        : answer
+      const answered = await runCall(gateway, { principal, selector }, call, hearing)
+      const required = lackingIn(answered)
+      if (required) throw capabilityMissing(required)
+      return answered
     } catch (error) {
       const missing = error instanceof GatewayError && error.code === 'capability-missing'
-      if (missing && method === 'tools/call') return toMissing(error.message, error.details)
+      // This era has no number for it: the model reads what is missing.
+      if (missing && method === 'tools/call') return toFailedResult(error)
       throw error
     } finally {
       session.inFlight.delete(key)
@@ -164,17 +174,6 @@ function toHearing(
     caller: createLegacyCaller(session, reply, () => controller.abort()),
     ...(progressToken !== undefined && { onProgress }),
   }
-}
-
-/** Whether a server of the newer era has refused the call itself, because this client declared too little. */
-function isRefusedFor(answer: Answer): boolean {
-  return answer.kind === 'error' && memberText(answer, 'code') === String(errorTable['capability-missing'].rpc)
-}
-
-/** This era has no number for it: the model reads what is missing. */
-function toMissing(said: string, details: unknown): Answer {
-  const required = isObject(details) ? details.requiredCapabilities : undefined
-  return toFailedResult(new GatewayError('capability-missing', `${said}: ${JSON.stringify(required ?? {})}`))
 }
 
 /** One id can be written in several ways, `"\\u0061"` and `"a"`, and a client may name its call in another one. */

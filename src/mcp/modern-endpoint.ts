@@ -25,7 +25,7 @@ import type { Progress } from '../wire/peer.ts'
 import { toErrorMessage } from '../wire/rpc-error.ts'
 import { toMessage, toPieces } from '../wire/splice.ts'
 import { sseKeepAlive, toSseEvent } from '../wire/sse.ts'
-import { type CallHearing, type McpCall, readCall, runCall, toCallMethod } from './calls.ts'
+import { type CallHearing, capabilityMissing, type McpCall, readCall, runCall, toCallMethod } from './calls.ts'
 import { toModernOffer } from './capabilities.ts'
 import { type ChangeKind, type ListChanges, toChangeMethod } from './list-changes.ts'
 import { isListMethod, listPage } from './lists.ts'
@@ -116,8 +116,7 @@ export function createModernEndpoint(parts: { gateway: Gateway; changes: ListCha
     const answer = await runCall(gateway, who, call, hearing)
     const required = lacking()
     if (!required || !(answer.kind === 'error' || isToolError(answer))) return answer
-    const message = 'The server needs to ask something for which this client did not declare the capability'
-    throw new GatewayError('capability-missing', message, { requiredCapabilities: required })
+    throw capabilityMissing(required)
   }
 
   /** A long answer that tells changes until one side ends it. */

@@ -1,7 +1,7 @@
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import { isObject } from '../lib/json.ts'
-import { type Answer, memberText } from './answer.ts'
+import { type Answer, createAnswer, memberText } from './answer.ts'
 import type { Question } from './caller.ts'
 import {
   type GatewayFacts,
@@ -104,8 +104,16 @@ export function toInitializeResult(facts: GatewayFacts & { revision: string }): 
 
 /** A result as this era writes it: what the other era adds at the top is taken off. */
 export function toLegacyResult(answer: Answer): Answer {
-  if (answer.kind === 'error' || memberText(answer, 'resultType') === undefined) return answer
-  return dropMember(answer, 'resultType')
+  if (answer.kind === 'error') return toLegacyError(answer)
+  return memberText(answer, 'resultType') === undefined ? answer : dropMember(answer, 'resultType')
+}
+
+/** A wrong parameter that comes with nothing but an address is the newer era's way to say that nothing is there. */
+function toLegacyError(answer: Answer): Answer {
+  if (memberText(answer, 'code') !== '-32602') return answer
+  const { data } = answer.value()
+  if (!isObject(data) || typeof data.uri !== 'string' || Object.keys(data).length > 1) return answer
+  return createAnswer('error', Buffer.from(JSON.stringify({ ...answer.value(), code: legacyResourceNotFound })))
 }
 
 /** What a client of this era declared, as the newer era writes it. Forms are meant where nothing else is said. */

@@ -223,6 +223,13 @@ function toModernError(answer: Answer): Answer {
   return createAnswer('error', Buffer.from(JSON.stringify({ ...answer.value(), code: -32602 })))
 }
 
+/** What a server of this era says it would need its caller to have declared, when it refuses for want of that. */
+export function lackingIn(answer: Answer): JsonObject | undefined {
+  if (answer.kind !== 'error' || memberText(answer, 'code') !== '-32021') return undefined
+  const { data } = answer.value()
+  return isObject(data) && isObject(data.requiredCapabilities) ? data.requiredCapabilities : {}
+}
+
 /** A result as this era writes it: complete unless it says otherwise, and lists with their hints. */
 export function toModernResult(answer: Answer, hint?: CacheHint): Answer {
   if (answer.kind === 'error') return toModernError(answer)

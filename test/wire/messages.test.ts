@@ -4,7 +4,7 @@ import { JsonError } from '../../src/lib/json.ts'
 import { createAnswer, isToolError, memberText } from '../../src/wire/answer.ts'
 import { readEnvelope } from '../../src/wire/envelope.ts'
 import { toLegacyResult } from '../../src/wire/legacy.ts'
-import { toModernResult } from '../../src/wire/modern.ts'
+import { lackingIn, toModernResult } from '../../src/wire/modern.ts'
 import { addMembers, dropMember, toMessage } from '../../src/wire/splice.ts'
 
 const read = (text: string) => readEnvelope(Buffer.from(text))
@@ -120,5 +120,16 @@ describe('members of an answer', () => {
     expect(JSON.parse(toLegacyResult(modern).bytes.toString())).not.toHaveProperty('resultType')
     expect(toModernResult(modern)).toBe(modern)
     expect(toLegacyResult(old)).toBe(old)
+  })
+
+  it('say in the number of the era that a resource is not there, and leave other wrong parameters as they are', () => {
+    const toError = (error: object) => createAnswer('error', Buffer.from(JSON.stringify(error)))
+    const gone = { message: 'gone', data: { uri: 'test://gone' } }
+    expect(toLegacyResult(toError({ code: -32602, ...gone })).value()).toEqual({ code: -32002, ...gone })
+    expect(toModernResult(toError({ code: -32002, ...gone })).value()).toEqual({ code: -32602, ...gone })
+    const wrong = toError({ code: -32602, message: 'wrong', data: { uri: 'test://a', field: 'name' } })
+    expect(toLegacyResult(wrong)).toBe(wrong)
+    expect(lackingIn(toError({ code: -32021, data: { requiredCapabilities: { roots: {} } } }))).toEqual({ roots: {} })
+    expect(lackingIn(wrong)).toBeUndefined()
   })
 })
