@@ -1,10 +1,21 @@
-// Writes the pages of docs/reference (or of the folder given) from the schemas and tables in src.
+// Writes the pages of docs/reference (or of the folder given) from the schemas and tables in src and in test/matrix.
 // `--check` writes nothing and tells whether they are current.
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { configSchema, formatProblem, parseConfig } from '../src/config/config.ts'
 import { errorTable } from '../src/contract/errors.ts'
+import {
+  clientKinds,
+  clientTitles,
+  featureNames,
+  features,
+  notOffered,
+  revisionOf,
+  serverKinds,
+  serverTitles,
+  verdictOf,
+} from '../test/matrix/table.ts'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 
@@ -17,6 +28,7 @@ const pages = {
   'config.schema.json': () => `${JSON.stringify(configSchema(), null, 2)}\n`,
   'configuration.md': toConfigurationPage,
   'errors.md': toErrorsPage,
+  'protocol.md': toProtocolPage,
 }
 
 const options = process.argv.slice(2)
@@ -53,6 +65,61 @@ MCP a JSON-RPC error with the number, and a command of the CLI ends with the exi
 
 ${toTable(['code', 'HTTP', 'JSON-RPC', 'exit', 'what to do'], rows)}
 `
+}
+
+/** One table for each revision that agents speak; their transports share it where nothing differs. */
+function toProtocolPage() {
+  const notes = new Map()
+  const tables = clientKinds.map((client) => ({ client, text: toMatrix(client, notes) }))
+  const sections = Map.groupBy(tables, ({ client, text }) => `${client.era} ${text}`)
+  const written = [...sections.values()].map(([first, ...others]) => {
+    const ways = [first, ...others].map(({ client }) => clientTitles[client.transport]).join(' and over ')
+    return `## An agent of ${revisionOf[first.client.era]} over ${ways}\n\n${first.text}`
+  })
+  return `# Protocol
+
+Generated from \`test/matrix/table.ts\`; do not edit. Every cell is a test that runs a real client, a gateway and a server
+(\`test/matrix\`); one that says no is tried as well, and its test fails when it works.
+
+Agents and servers speak one of two eras of MCP: the revisions with sessions (2024-11-05 to ${revisionOf.legacy}) or the stateless one
+(${revisionOf.modern}). Any agent can use any server: what the two eras say differently is translated.
+
+- **yes**: passed on as it is.
+- **bridged**: the agent and the server say it differently, and Sallyport translates.
+- **no**: not to be had, for the reason with that number below.
+
+${written.join('\n\n')}
+
+## Why not
+
+${[...notes].map(([why, number]) => `${number}. ${toUpper(why)}.`).join('\n')}
+
+## Not offered to agents
+
+${notOffered.map(({ what, why }) => `- ${what}: ${why}.`).join('\n')}
+`
+}
+
+function toMatrix(client, notes) {
+  const rows = featureNames.map((feature) => [
+    features[feature].can,
+    ...serverKinds.map((server) => toCell(feature, { client, server }, notes)),
+  ])
+  const titles = serverKinds.map(({ era, transport }) => `${revisionOf[era]}, ${serverTitles[transport]}`)
+  return toTable(['it can', ...titles], rows)
+}
+
+function toCell(feature, pair, notes) {
+  const verdict = verdictOf(feature, pair)
+  if (verdict.kind === 'possible') {
+    return features[feature].differs && pair.client.era !== pair.server.era ? 'bridged' : 'yes'
+  }
+  if (!notes.has(verdict.why)) notes.set(verdict.why, notes.size + 1)
+  return `no (${notes.get(verdict.why)})`
+}
+
+function toUpper(text) {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 }
 
 function toConfigurationPage() {

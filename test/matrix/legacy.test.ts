@@ -1,0 +1,3 @@
+import { describeMatrix } from './matrix.ts'
+
+describeMatrix({ era: 'legacy', transport: 'http', sdk: 'v1' }, { era: 'legacy', transport: 'http', sdk: 'v2' })
