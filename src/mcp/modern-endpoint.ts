@@ -11,12 +11,11 @@ import { isObject } from '../lib/json.ts'
 import type { Subscriber } from '../servers/servers.ts'
 import { type Answer, isToolError, memberText, toResultAnswer } from '../wire/answer.ts'
 import { isAtLeast, muteCaller } from '../wire/caller.ts'
-import { tasksExtension } from '../wire/codec.ts'
+import { subscriptionKey, tasksExtension } from '../wire/codec.ts'
 import { checkMirrors } from '../wire/mirrors.ts'
 import {
   type ModernCaller,
   readModernRequest,
-  subscriptionKey,
   toDiscoverResult,
   toInputRequired,
   toModernResult,

@@ -112,7 +112,6 @@ export async function openLink(
     onNotification(method, params) {
       const changed = listKinds.filter((kind) => listTable[kind].changed === method)
       if (changed.length > 0) parts.onListChanged(changed)
-      if (method === 'notifications/subscriptions/acknowledged') listening?.acknowledged(params.notifications)
       if (method === 'notifications/resources/updated' && typeof params.uri === 'string') {
         parts.onResourceUpdated(params.uri)
       }
@@ -137,7 +136,7 @@ export async function openLink(
       clock: parts.clock,
       closing: closing.signal,
       patienceMs: parts.proofTimeoutMs,
-      request: (params, signal) => open.request('subscriptions/listen', params, { signal, timeoutMs: listenForeverMs }),
+      request: (params, how) => open.request('subscriptions/listen', params, { ...how, timeoutMs: listenForeverMs }),
       onGap: () => parts.onListChanged(listKinds),
     })
   }

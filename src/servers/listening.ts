@@ -5,8 +5,6 @@ import { isObject } from '../lib/json.ts'
 import type { Answer } from '../wire/answer.ts'
 
 export type Listening = {
-  /** The server has taken note of what we listen for, and says which part of it it honours. */
-  acknowledged(honoured: unknown): void
   /** Resolves when the server tells changes of this resource as well. */
   follow(uri: string): Promise<void>
   unfollow(uri: string): void
@@ -17,10 +15,13 @@ export type ListeningParts = {
   readonly closing: AbortSignal
   /** Milliseconds for an acknowledgement. */
   readonly patienceMs: number
-  request(params: ListenParams, signal: AbortSignal): Promise<Answer>
+  /** Long to be answered. The server first takes note of it and says which part of it it honours. */
+  request(params: ListenParams, how: ListenOptions): Promise<Answer>
   /** Something may have changed while nobody listened. */
   onGap(): void
 }
+
+export type ListenOptions = { readonly signal: AbortSignal; onAcknowledged(honoured: unknown): void }
 
 type ListenParams = {
   readonly notifications: {
@@ -48,7 +49,6 @@ export function createListening(parts: ListeningParts): Listening {
 
   listen(1, [])
   return {
-    acknowledged,
     follow(uri) {
       wanted.add(uri)
       const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -89,7 +89,10 @@ export function createListening(parts: ListeningParts): Listening {
     closing.addEventListener('abort', onAbort, { once: true })
     if (closing.aborted) onAbort()
     parts
-      .request(toParams(wanted), next.controller.signal)
+      .request(toParams(wanted), {
+        signal: next.controller.signal,
+        onAcknowledged: (honoured) => acknowledged(next, honoured),
+      })
       .then(
         (answer) => ended(next, answer, attempt),
         (error: unknown) => ended(next, toGatewayError(error), attempt),
@@ -97,9 +100,8 @@ export function createListening(parts: ListeningParts): Listening {
       .finally(() => closing.removeEventListener('abort', onAbort))
   }
 
-  function acknowledged(honoured: unknown): void {
-    const next = coming
-    if (!next) return
+  function acknowledged(next: Standing, honoured: unknown): void {
+    if (next !== coming) return
     coming = undefined
     standing?.controller.abort()
     standing = next

@@ -55,4 +55,7 @@ export const tasksExtension = 'io.modelcontextprotocol/tasks'
 /** The key of `_meta` under which a message of the older era names the task it belongs to. */
 export const relatedTaskKey = 'io.modelcontextprotocol/related-task'
 
+/** The key of `_meta` under which a message of the newer era names the request that listens for it. */
+export const subscriptionKey = 'io.modelcontextprotocol/subscriptionId'
+
 export const gatewayName = 'sallyport'

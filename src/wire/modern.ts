@@ -27,9 +27,7 @@ const keys = {
   client: `${prefix}clientInfo`,
   logLevel: `${prefix}logLevel`,
   server: `${prefix}serverInfo`,
-  subscription: `${prefix}subscriptionId`,
 }
-export const subscriptionKey = keys.subscription
 
 /** Of the reserved keys, those that are between the caller and the server. */
 const endToEnd: ReadonlySet<string> = new Set([relatedTaskKey])

@@ -5,7 +5,7 @@ import type { Clock } from '../lib/clock.ts'
 import { type Depth, isObject, JsonError, maxDepth, parseJson } from '../lib/json.ts'
 import { type Answer, createAnswer, toOwnMembers } from './answer.ts'
 import type { Caller } from './caller.ts'
-import { relatedTaskKey, type ServerCodec } from './codec.ts'
+import { relatedTaskKey, type ServerCodec, subscriptionKey } from './codec.ts'
 import { type Envelope, readEnvelope } from './envelope.ts'
 import { type Asker, createQuestions, type QuestionEnd } from './questions.ts'
 
@@ -46,6 +46,8 @@ export type RequestOptions = {
   /** The asker looks at the parts of the answer one by one and copes with a part that is nested too deep. */
   readonly deep?: boolean
   readonly onProgress?: ((progress: Progress) => void) | undefined
+  /** The server has taken note of what this request listens for, and says which part of it it honours. */
+  readonly onAcknowledged?: ((honoured: unknown) => void) | undefined
   /** The server answered after we had given up. */
   readonly onLate?: (() => void) | undefined
 }
@@ -239,6 +241,7 @@ export function createPeer(parts: PeerParts): Peer {
     if (method === 'notifications/cancelled') questions.cancel(params.requestId)
     if (method === 'notifications/elicitation/complete') questions.complete(params)
     if (method === 'notifications/message') onLogged(params, origin)
+    if (method === 'notifications/subscriptions/acknowledged') onAcknowledged(params, origin)
     parts.onNotification(method, params)
   }
 
@@ -248,6 +251,15 @@ export function createPeer(parts: PeerParts): Peer {
     entry.touch()
     const progress = toProgress(params)
     if (progress) entry.options.onProgress?.(progress)
+  }
+
+  /** What was given up for another may be acknowledged all the same: only its name tells the two apart. */
+  function onAcknowledged(params: JsonObject, origin: number | undefined): void {
+    const named = isObject(params._meta) ? params._meta[subscriptionKey] : undefined
+    const latest = [...pending.values()].findLast(({ options }) => options.onAcknowledged)
+    const id = origin ?? named
+    const entry = typeof id === 'number' ? pending.get(id) : latest
+    entry?.options.onAcknowledged?.(params.notifications)
   }
 
   /** What a server logs without saying for whom is nobody's, unless there is only one it can be for. */

@@ -157,6 +157,7 @@ describe('listening to a server of the newer era', () => {
   type Request = {
     readonly wanted: readonly string[]
     readonly signal: AbortSignal
+    acknowledge(honoured: unknown): void
     end(answer: Answer): void
     fail(): void
   }
@@ -169,12 +170,12 @@ describe('listening to a server of the newer era', () => {
       clock,
       closing: closing.signal,
       patienceMs: 10_000,
-      request(params, signal) {
+      request(params, { signal, onAcknowledged }) {
         const { promise, resolve, reject } = Promise.withResolvers<Answer>()
         const fail = () => reject(new GatewayError('call-cancelled', 'gone'))
         signal.addEventListener('abort', fail)
         const wanted = params.notifications.resourceSubscriptions ?? []
-        requests.push({ wanted, signal, end: resolve, fail })
+        requests.push({ wanted, signal, acknowledge: onAcknowledged, end: resolve, fail })
         return promise
       },
       onGap() {},
@@ -185,25 +186,42 @@ describe('listening to a server of the newer era', () => {
 
   it('begins anew with what is wanted, and lets go of the old only when the new one stands', async () => {
     const { requests, listening } = listen()
-    listening.acknowledged({ toolsListChanged: true })
+    requests.at(-1)?.acknowledge({ toolsListChanged: true })
     const followed = listening.follow('a:1')
     await settled()
     expect(requests.map(({ wanted, signal }) => [wanted, signal.aborted])).toEqual([
       [[], false],
       [['a:1'], false],
     ])
-    listening.acknowledged({ resourceSubscriptions: ['a:1'] })
+    requests.at(-1)?.acknowledge({ resourceSubscriptions: ['a:1'] })
     await followed
     expect(requests.map(({ signal }) => signal.aborted)).toEqual([true, false])
   })
 
+  it('does not take the acknowledgement of what it has given up for that of what it wants now', async () => {
+    const { requests, listening } = listen()
+    requests[0]?.acknowledge({})
+    const first = listening.follow('a:1')
+    first.catch(() => {})
+    await settled()
+    listening.unfollow('a:1')
+    await settled()
+    const again = listening.follow('a:1')
+    await settled()
+    const [, , given, wanted] = requests
+    expect([given?.wanted, wanted?.wanted]).toEqual([[], ['a:1']])
+    given?.acknowledge({ toolsListChanged: true })
+    wanted?.acknowledge({ resourceSubscriptions: ['a:1'] })
+    await expect(again).resolves.toBeUndefined()
+  })
+
   it('is no following for a resource that the server does not list in what it honours', async () => {
-    const { listening } = listen()
-    listening.acknowledged({})
+    const { requests, listening } = listen()
+    requests.at(-1)?.acknowledge({})
     const [honoured, ignored] = [listening.follow('a:1'), listening.follow('a:2')]
     ignored.catch(() => {})
     await settled()
-    listening.acknowledged({ resourceSubscriptions: ['a:1'] })
+    requests.at(-1)?.acknowledge({ resourceSubscriptions: ['a:1'] })
     await expect(honoured).resolves.toBeUndefined()
     await expect(ignored).rejects.toMatchObject({ code: 'method-not-found' })
   })
