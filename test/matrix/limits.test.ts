@@ -1,11 +1,20 @@
+import { readdir } from 'node:fs/promises'
+import { StreamableHTTPClientTransport as HttpV2 } from '@modelcontextprotocol/client'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { expect, it } from 'vitest'
 import { stdioFixture } from '../fixtures/fixtures.ts'
+import { textOf } from '../scenarios/mcp/raw.ts'
 import { poll, startTestGateway } from '../support/gateway.ts'
-import { connectV1 } from './client.ts'
+import { connectV1, connectV2 } from './client.ts'
 import { noticedBy } from './stage.ts'
-import { notOffered } from './table.ts'
+import { clientKinds, notOffered } from './table.ts'
+
+it('tries every kind of agent that the table names', async () => {
+  const named = clientKinds.map(({ era, transport }) => `${era}-${transport}.test.ts`)
+  const files = await readdir(import.meta.dirname)
+  expect(named.filter((file) => !files.includes(file))).toEqual([])
+})
 
 it('says in the table that agents find no HTTP+SSE here', () => {
   expect(notOffered.map(({ what }) => what)).toEqual(['HTTP+SSE'])
@@ -20,14 +29,28 @@ it('refuses an agent that wants HTTP+SSE', async () => {
   }
 })
 
+it('answers a call that might have become a task when it is done, where the eras differ', async () => {
+  const fixture = (era: string) => stdioFixture('matrix', ['--era', era, '--transport', 'stdio'])
+  const servers = { old: fixture('legacy'), new: fixture('modern') }
+  await using gateway = await startTestGateway({ servers, rules: [{ action: 'allow' }] })
+  await gateway.reach('old', 'connected')
+  await gateway.reach('new', 'connected')
+  const requestInit = { headers: { authorization: `Bearer ${await gateway.token('agent')}` } }
+  const to = (server: string) => new URL(`/mcp/s/${server}`, gateway.url)
+  const older = await connectV1(new HttpV1(to('new'), { requestInit }))
+  const newer = await connectV2(new HttpV2(to('old'), { requestInit }), 'modern')
+  const call = { name: 'slow_compute', arguments: { seconds: 0.01, label: 'it' } }
+  expect(textOf(await older.request('tools/call', { ...call, task: { ttl: 60_000 } }))).toBe('Computed it')
+  expect(textOf(await newer.request('tools/call', call))).toBe('Computed it')
+  await Promise.all([older.close(), newer.close()])
+})
+
 it('tells a server that asks for roots outside of any call that there are none', async () => {
   const server = stdioFixture('matrix', ['--era', 'legacy', '--transport', 'stdio'])
   await using gateway = await startTestGateway({ servers: { asking: server }, rules: [{ action: 'allow' }] })
   await gateway.reach('asking', 'connected')
-  const headers = { authorization: `Bearer ${await gateway.token('agent')}` }
-  const client = await connectV1(
-    new StreamableHTTPClientTransport(new URL('/mcp/s/asking', gateway.url), { requestInit: { headers } }),
-  )
+  const requestInit = { headers: { authorization: `Bearer ${await gateway.token('agent')}` } }
+  const client = await connectV1(new HttpV1(new URL('/mcp/s/asking', gateway.url), { requestInit }))
   await client.callTool({ name: 'ask_later', arguments: { key: 'later', roots: 'yes' } })
   const answered = await poll(async () => (await noticedBy(client)).find((note) => note.includes('later')))
   expect(answered).toBe('answered later {"roots":[]}')

@@ -1,4 +1,7 @@
+import { fileURLToPath } from 'node:url'
 import { StreamableHTTPClientTransport as HttpV2 } from '@modelcontextprotocol/client'
+import { StdioClientTransport as PipeV2 } from '@modelcontextprotocol/client/stdio'
+import { StdioClientTransport as PipeV1 } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type HttpFixture, startHttpFixture, stdioFixture } from '../fixtures/fixtures.ts'
@@ -27,10 +30,12 @@ import {
 /** A kind of client, and the SDK that plays it. */
 export type Player = ClientKind & { readonly sdk: 'v1' | 'v2' }
 
+const program = fileURLToPath(new URL('../../bin/sallyport.js', import.meta.url))
+
 const drives: Drives<FeatureName> = { ...offers, ...hearing, ...questions, ...protocol }
 
 /** What is known not to work is not waited for as long. */
-const patienceMs: Readonly<Record<Verdict['kind'], number>> = { possible: 10_000, impossible: 300, defect: 300 }
+const patienceMs: Readonly<Record<Verdict['kind'], number>> = { possible: 10_000, impossible: 200, defect: 200 }
 
 /** Every feature between these players and every kind of server, through one gateway. */
 export function describeMatrix(...players: readonly Player[]): void {
@@ -116,12 +121,18 @@ async function tryOut(
 
 async function connectPlayer(
   gateway: TestGateway,
-  { era, sdk }: Player,
+  { era, transport, sdk }: Player,
   server: string,
   options: ClientOptions,
 ): Promise<MatrixClient> {
+  const token = await gateway.token('matrix')
+  if (transport === 'stdio') {
+    const args = [program, 'stdio', '--server', server, '--url', gateway.url, '--token', token]
+    const command = { command: process.execPath, args, stderr: 'ignore' as const }
+    return sdk === 'v1' ? connectV1(new PipeV1(command), options) : connectV2(new PipeV2(command), era, options)
+  }
   const url = new URL(`/mcp/s/${server}`, gateway.url)
-  const requestInit = { headers: { authorization: `Bearer ${await gateway.token('matrix')}` } }
+  const requestInit = { headers: { authorization: `Bearer ${token}` } }
   if (sdk === 'v1') return connectV1(new HttpV1(url, { requestInit }), options)
   return connectV2(new HttpV2(url, { requestInit }), era, options)
 }

@@ -12,7 +12,9 @@ export const revisionOf: Readonly<Record<Era, string>> = { legacy: '2025-11-25',
 
 export const clientKinds: readonly ClientKind[] = [
   { era: 'legacy', transport: 'http' },
+  { era: 'legacy', transport: 'stdio' },
   { era: 'modern', transport: 'http' },
+  { era: 'modern', transport: 'stdio' },
 ]
 
 export const serverKinds: readonly ServerKind[] = [
@@ -110,6 +112,9 @@ export type Cells = {
   readonly why: string
 }
 
+const differingTasks =
+  'the tasks of the two eras differ in who decides on one and in how its result is fetched; a tool that can do without one is answered when it is done'
+
 /** What cannot be had, and why. A cell that works all the same fails its test: it must leave this list. */
 export const impossible: readonly Cells[] = [
   {
@@ -166,13 +171,13 @@ export const impossible: readonly Cells[] = [
     features: ['tasks'],
     client: { era: 'legacy' },
     server: { era: 'modern' },
-    why: 'the tasks of the two eras differ in who decides on one and in how its result is fetched',
+    why: differingTasks,
   },
   {
     features: ['tasks'],
     client: { era: 'modern' },
     server: { era: 'legacy' },
-    why: 'the tasks of the two eras differ in who decides on one and in how its result is fetched',
+    why: differingTasks,
   },
 ]
 

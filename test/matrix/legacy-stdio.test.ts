@@ -1,0 +1,3 @@
+import { describeMatrix } from './matrix.ts'
+
+describeMatrix({ era: 'legacy', transport: 'stdio', sdk: 'v1' })
