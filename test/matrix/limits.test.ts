@@ -7,7 +7,7 @@ import { stdioFixture } from '../fixtures/fixtures.ts'
 import { textOf } from '../scenarios/mcp/raw.ts'
 import { poll, startTestGateway } from '../support/gateway.ts'
 import { connectV1, connectV2 } from './client.ts'
-import { noticedBy } from './stage.ts'
+import { askLater } from './questions.ts'
 import { clientKinds, notOffered } from './table.ts'
 
 it('tries every kind of agent that the table names', async () => {
@@ -51,9 +51,7 @@ it('tells a server that asks for roots outside of any call that there are none',
   await gateway.reach('asking', 'connected')
   const requestInit = { headers: { authorization: `Bearer ${await gateway.token('agent')}` } }
   const client = await connectV1(new HttpV1(new URL('/mcp/s/asking', gateway.url), { requestInit }))
-  await client.callTool({ name: 'ask_later', arguments: { key: 'later', roots: 'yes' } })
-  const answered = await poll(async () => (await noticedBy(client)).find((note) => note.includes('later')))
-  expect(answered).toBe('answered later {"roots":[]}')
+  expect(await askLater(client, poll, { key: 'later', roots: 'yes' })).toBe('answered later {"roots":[]}')
   expect(client.asked).toEqual([])
   await client.close()
 })

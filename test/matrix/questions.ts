@@ -1,7 +1,8 @@
 import { expect } from 'vitest'
 import { toFields } from '../fixtures/lib/json-rpc.ts'
 import { textOf } from '../scenarios/mcp/raw.ts'
-import { type Drives, freshKey, itemsIn, noticedBy } from './stage.ts'
+import type { MatrixClient } from './client.ts'
+import { type Drives, freshKey, itemsIn, noticedBy, type Stage } from './stage.ts'
 import type { FeatureName } from './table.ts'
 
 /** What servers ask, and how their questions reach the agent. */
@@ -65,8 +66,18 @@ export const questions = {
   },
   async 'questions-unprompted'({ client, until }) {
     const key = freshKey()
-    await client.callTool({ name: 'ask_later', arguments: { key } })
-    const answered = await until(async () => (await noticedBy(client)).find((note) => note.includes(key)))
-    expect(answered).toBe(`answered ${key} by a model`)
+    expect(await askLater(client, until, { key })).toBe(`answered ${key} by a model`)
   },
 } satisfies Partial<Drives<FeatureName>>
+
+/** What became of a question that a server asks while no call is under way. */
+export async function askLater(
+  client: MatrixClient,
+  until: Stage['until'],
+  given: { key: string; roots?: string },
+): Promise<string | undefined> {
+  const stop = await client.watch({ uris: ['test://watched-resource'] })
+  await client.callTool({ name: 'ask_later', arguments: given })
+  await until(() => client.heard.find(({ method }) => method === 'notifications/resources/updated')).finally(stop)
+  return (await noticedBy(client)).find((note) => note.includes(given.key))
+}
