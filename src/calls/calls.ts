@@ -41,6 +41,8 @@ export type CallRequest = {
   readonly meta?: JsonObject | undefined
   /** Answers to a server's questions that the caller brings along. */
   readonly input?: JsonObject | undefined
+  /** What else the surface knows of the request must fit what it is for. */
+  readonly check?: ((target: Target) => GatewayError | undefined) | undefined
 }
 
 export type CallOptions = {
@@ -97,6 +99,8 @@ export function createCalls(parts: CallsParts): Calls {
     if (target instanceof GatewayError) return refuse(toUnknown(request), 'denied', target)
     const decision = decideOn(request, target)
     const call = toCall(request, target, decision)
+    const unfit = request.check?.(target)
+    if (unfit) return refuse(call, 'denied', unfit)
     if (decision.action === 'deny') return refuse(call, 'denied', denied(call))
     if (decision.action === 'ask') return refuse(call, 'denied', approvalRequired(call, decision))
     const permit = await storage.claim(call) // durable before anything is sent, or nothing is sent

@@ -20,8 +20,6 @@ export type Catalog = {
   view(principal: Principal, selector: ViewSelector): View
   /** What stands behind a name now; the check at listing is never enough. */
   resolve(principal: Principal, selector: ViewSelector, method: CallMethod, name: string): Target | undefined
-  /** As `resolve`, for those who only look: an address that leads nowhere has nothing behind it. */
-  find(principal: Principal, selector: ViewSelector, method: CallMethod, name: string): Target | undefined
   /** What a connection offers after judgement, before any principal's choice. */
   ofConnection(id: string): JudgedOffering
   /** What one configured server offers under its scope's choice. */
@@ -100,14 +98,6 @@ export function createCatalog(parts: { config: ConfigStore; servers: Pick<Server
   return {
     view,
     resolve,
-    find(principal, selector, method, name) {
-      try {
-        return resolve(principal, selector, method, name)
-      } catch (error) {
-        if (error instanceof GatewayError) return undefined
-        throw error
-      }
-    },
     ofConnection,
     offered: (server, connection) => offeredTools(server, ofConnection(connection).tools, parts.config.current()),
     preview(server, definition, list) {

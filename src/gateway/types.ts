@@ -22,7 +22,7 @@ export type Gateway = {
   readonly events: Emitter<EventTable>
   readonly calls: Storage['calls']
   readonly audit: Storage['audit']
-  readonly catalog: Pick<Catalog, 'view' | 'find'>
+  readonly catalog: Pick<Catalog, 'view'>
   /** `url` is where the gateway is reached, as the surface that serves it knows. */
   status(url?: string): Status
   listServers(): Server[]

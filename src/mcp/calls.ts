@@ -1,9 +1,7 @@
-import type { CallOptions, CallOutcome } from '../calls/calls.ts'
-import type { ViewSelector } from '../catalog/catalog.ts'
+import type { CallOptions, CallOutcome, CallRequest } from '../calls/calls.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { CallMethod } from '../contract/permit.ts'
-import type { Principal } from '../contract/principal.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { isObject } from '../lib/json.ts'
 import { type Answer, toResultAnswer } from '../wire/answer.ts'
@@ -92,7 +90,7 @@ export type CallHearing = CallOptions & { readonly caller: Caller }
 
 export async function runCall(
   gateway: Pick<Gateway, 'call'>,
-  who: { principal: Principal; selector: ViewSelector },
+  who: Pick<CallRequest, 'principal' | 'selector' | 'check'>,
   call: McpCall,
   hearing: CallHearing,
 ): Promise<Answer> {
@@ -137,6 +135,7 @@ function isNoResult({ code }: GatewayError): boolean {
     code === 'toolset-not-found' ||
     code === 'server-not-found' ||
     code === 'capability-missing' ||
+    code === 'header-mismatch' ||
     code === 'call-cancelled'
   )
 }

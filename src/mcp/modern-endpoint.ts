@@ -1,9 +1,10 @@
 import type { ServerResponse } from 'node:http'
-import { inFormOf, type ViewSelector } from '../catalog/catalog.ts'
+import type { CallRequest } from '../calls/calls.ts'
+import { inFormOf, type Target } from '../catalog/catalog.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import { type CallMethod, isTaskMethod } from '../contract/permit.ts'
-import { type Principal, toPrincipalKey } from '../contract/principal.ts'
+import { toPrincipalKey } from '../contract/principal.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
@@ -73,41 +74,35 @@ export function createModernEndpoint(parts: { gateway: Gateway; changes: ListCha
     }
     const call = readCall(toCallMethod(method, ownMethods), params)
     if (isTaskMethod(method)) demandTasks(caller.capabilities)
-    checkMirrored(request, call)
     const step = await attend(request, call, caller)
     if (step.kind === 'questions') return toInputRequired(step.questions, step.state)
     return toModernResult(step.answer, method === 'resources/read' ? { ttlMs: listTtlMs } : undefined)
   }
 
-  function checkMirrored({ principal, selector, http }: McpRequest, call: McpCall): void {
-    if (call.method !== 'tools/call') return
-    const target = gateway.catalog.find(principal, selector, call.method, call.name)
-    if (target?.mirrors) checkMirrors(target.mirrors, call.arguments, http.headers)
-  }
-
   /** A call from its start, or taken up again where it waits for an answer. */
   async function attend(request: McpRequest, call: McpCall, caller: ModernCaller): Promise<Step> {
     const { principal, selector, params, response, reply } = request
+    const { headers } = request.http
     const { requestState, inputResponses } = params
-    const who = { principal, selector }
-    const gone = new AbortController()
-    const onClose = () => gone.abort()
-    response.on('close', onClose)
+    const who = {
+      principal,
+      selector,
+      check: (target: Target) => checkMirrors(target.mirrors, call.arguments, headers),
+    }
     const waiting: Waiting = {
-      binding: { who: JSON.stringify([toPrincipalKey(principal), selector]), method: call.method, params },
-      signal: gone.signal,
+      binding: { who: () => JSON.stringify([toPrincipalKey(principal), selector]), method: call.method, params },
+      onGone(listener) {
+        response.on('close', listener)
+        return () => response.off('close', listener)
+      },
       tell(method, told) {
         if (method !== 'notifications/progress') return reply.notify(method, told)
         const { progressToken } = call
         if (progressToken !== undefined) reply.notify(method, { ...told, progressToken })
       },
     }
-    try {
-      if (talks.owns(requestState)) return await talks.resume(requestState, inputResponses, waiting)
-      return await talks.begin(waiting, (end) => run(who, call, toHearing(end, call, caller)))
-    } finally {
-      response.off('close', onClose)
-    }
+    if (talks.owns(requestState)) return talks.resume(requestState, inputResponses, waiting)
+    return talks.begin(waiting, (end) => run(who, call, toHearing(end, call, caller)))
   }
 
   /** A call that failed over a question which its caller cannot be asked is refused as this era wants it. */
@@ -206,7 +201,7 @@ function demandTasks({ extensions }: JsonObject): void {
   throw new GatewayError('capability-missing', 'Tasks are for clients that declare them', { requiredCapabilities })
 }
 
-type Who = { readonly principal: Principal; readonly selector: ViewSelector }
+type Who = Pick<CallRequest, 'principal' | 'selector' | 'check'>
 type ModernHearing = CallHearing & { lacking(): JsonObject | undefined }
 
 function toHearing(end: TalkEnd, call: McpCall, { capabilities: declared, logLevel }: ModernCaller): ModernHearing {

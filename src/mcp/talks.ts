@@ -13,12 +13,13 @@ export type Step =
   | { readonly kind: 'questions'; readonly questions: Questions; readonly state: string }
 
 /** Whom a state was given to, and for which request: nobody else, and for nothing else, can it be used. */
-export type Binding = { readonly who: string; readonly method: string; readonly params: JsonObject }
+export type Binding = { who(): string; readonly method: string; readonly params: JsonObject }
 
 /** The request that waits for a call now. A call that is parked has none. */
 export type Waiting = {
   readonly binding: Binding
-  readonly signal: AbortSignal
+  /** Calls back when the caller hangs up; the returned function takes that back. */
+  onGone(listener: () => void): () => void
   tell(method: string, params: JsonObject): void
 }
 
@@ -98,13 +99,12 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
 
   /** From now on this request waits; when its caller hangs up, the call is taken back. */
   async function attend(talk: Talk, waiting: Waiting): Promise<Step> {
-    const onAbort = () => talk.controller.abort()
     talk.waiting = waiting
-    waiting.signal.addEventListener('abort', onAbort, { once: true })
+    const stop = waiting.onGone(() => talk.controller.abort())
     try {
       return await talk.step.promise
     } finally {
-      waiting.signal.removeEventListener('abort', onAbort)
+      stop()
       talk.waiting = undefined
     }
   }
@@ -134,7 +134,7 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
   function park(talk: Talk, asked: Asked): void {
     const { waiting } = talk
     if (!waiting || talk.parked) return
-    const { who } = waiting.binding
+    const who = waiting.binding.who()
     makeRoom(who)
     const bytes = JSON.stringify(asked.questions).length
     if (parked.size >= maxParked || parkedBytes + bytes > maxParkedBytes)
@@ -201,7 +201,7 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
     const { _meta, inputResponses, requestState, ...asked } = params
     const digest = createHash('sha256').update(toSortedJson(asked)).digest('base64url')
     return createHmac('sha256', key)
-      .update(JSON.stringify([id, who, method, digest]))
+      .update(JSON.stringify([id, who(), method, digest]))
       .digest('base64url')
   }
 

@@ -46,11 +46,7 @@ export function exchange(message: Outgoing, parts: ExchangeParts): Promise<void>
   let cancelLinger: (() => void) | undefined
   let abort = (_error: Error) => {}
 
-  if (message.signal?.aborted) {
-    onError(abandoned())
-    return promise
-  }
-  message.signal?.addEventListener('abort', onAbort, { once: true })
+  message.onAbandoned(onAbort)
   abort = parts.client.send(parts.request, { onStart: message.sent, onHead, onData, onEnd, onError })
   return promise
 
@@ -60,7 +56,6 @@ export function exchange(message: Outgoing, parts: ExchangeParts): Promise<void>
 
   function done(): void {
     cancelLinger?.()
-    message.signal?.removeEventListener('abort', onAbort)
   }
 
   function fail(error: GatewayError): void {

@@ -25,7 +25,9 @@ const maxFruitless = 5
  * The next stream goes on from the place where the last one ended, after the time that the server asks for.
  */
 export async function resumeStream(message: Outgoing, ended: StreamPlace, parts: ResumeParts): Promise<void> {
-  const signal = message.signal ? AbortSignal.any([parts.closing, message.signal]) : parts.closing
+  const abandoned = new AbortController()
+  message.onAbandoned(() => abandoned.abort())
+  const signal = AbortSignal.any([parts.closing, abandoned.signal])
   let place = ended
   let fruitless = 0
   while (message.waiting()) {

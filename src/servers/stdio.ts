@@ -146,6 +146,11 @@ type WriteQueue = { send(message: Outgoing): Promise<void>; close(): void }
 
 const newline = Buffer.from('\n')
 
+/** What nobody waits for any more need not be sent; a notification is never waited for. */
+function isWanted(message: Outgoing): boolean {
+  return message.id === undefined || message.waiting()
+}
+
 /** Gathers the lines of one tick into one write, and holds a bounded number of bytes while the child is not reading. */
 function createWriteQueue(child: ChildProcess): WriteQueue {
   let waiting: Outgoing[] = []
@@ -157,7 +162,7 @@ function createWriteQueue(child: ChildProcess): WriteQueue {
   const flush = () => {
     scheduled = false
     if (blocked || !open) return
-    const batch = waiting.filter((message) => !message.signal?.aborted)
+    const batch = waiting.filter(isWanted)
     waiting = []
     bytes = 0
     if (batch.length === 0) return
@@ -170,7 +175,7 @@ function createWriteQueue(child: ChildProcess): WriteQueue {
     flush()
   })
   const forgetAbandoned = () => {
-    waiting = waiting.filter((message) => !message.signal?.aborted)
+    waiting = waiting.filter(isWanted)
     bytes = waiting.reduce((sum, message) => sum + message.body.length, 0)
   }
   return {

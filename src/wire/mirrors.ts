@@ -53,15 +53,20 @@ export function toMirrorHeaders(mirrors: readonly Mirror[], given: JsonObject): 
 }
 
 /** Headers and arguments must agree, or something between us and the agent decides on other facts than we do. */
-export function checkMirrors(mirrors: readonly Mirror[], given: JsonObject, headers: IncomingHttpHeaders): void {
+export function checkMirrors(
+  mirrors: readonly Mirror[] = [],
+  given: JsonObject,
+  headers: IncomingHttpHeaders,
+): GatewayError | undefined {
   for (const { path, header } of mirrors) {
     const text = textAt(given, path)
     const claimed = headers[header]
     const said = typeof claimed === 'string' ? fromHeaderValue(claimed) : undefined
     const agrees = text === undefined ? claimed === undefined : said === text
-    if (!agrees)
-      throw new GatewayError('header-mismatch', `The header ${header} differs from the argument ${path.join('.')}`)
+    if (agrees) continue
+    return new GatewayError('header-mismatch', `The header ${header} differs from the argument ${path.join('.')}`)
   }
+  return undefined
 }
 
 function textAt(given: JsonObject, path: readonly string[]): string | undefined {

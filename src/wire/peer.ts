@@ -15,12 +15,12 @@ export type Outgoing = {
   readonly id: number | undefined
   readonly body: Buffer
   readonly headers: Readonly<Record<string, string>>
-  /** Aborted when nobody waits for the answer any more. */
-  readonly signal: AbortSignal | undefined
   /** Called at the moment from which on the server may have seen something of it. */
   sent(): void
   /** Whether somebody still waits for an answer to it. */
   waiting(): boolean
+  /** Calls back when nobody waits for the answer any more, and it has not come. */
+  onAbandoned(listener: () => void): void
 }
 
 export type Carrier = {
@@ -82,7 +82,8 @@ export type PeerParts = {
 
 type Pending = {
   readonly options: RequestOptions
-  readonly controller: AbortController
+  /** To be called when it is given up. A controller with a signal would cost more than all the rest of this. */
+  abandoned: (() => void)[] | undefined
   sent: boolean
   settle(outcome: Answer | GatewayError): void
   touch(): void
@@ -111,38 +112,39 @@ export function createPeer(parts: PeerParts): Peer {
     if (options.signal.aborted) return Promise.reject(cancelledError(false))
     const id = nextId++
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-    const controller = new AbortController()
     let started = clock.monotonic()
     let heldSince = 0
-    const asking = new Set<AbortController>()
+    let asking: Set<AbortController> | undefined
     const maximumMs = options.maximumMs ?? options.timeoutMs
     let cancelTimer = clock.after(Math.min(options.timeoutMs, maximumMs), onTimeout)
 
     const entry: Pending = {
       options,
-      controller,
+      abandoned: undefined,
       sent: false,
       settle(outcome) {
         if (!pending.delete(id)) return
         cancelTimer()
         options.signal.removeEventListener('abort', onAbort)
-        for (const question of asking) question.abort()
+        for (const question of asking ?? []) question.abort()
         if (outcome instanceof GatewayError) reject(outcome)
         if (!(outcome instanceof GatewayError)) resolve(outcome)
       },
       touch() {
-        if (asking.size > 0) return
+        if (asking?.size) return
         const left = maximumMs - (clock.monotonic() - started)
         cancelTimer()
         cancelTimer = clock.after(Math.max(0, Math.min(options.timeoutMs, left)), onTimeout)
       },
       hold(question) {
-        if (asking.size === 0) heldSince = clock.monotonic()
-        asking.add(question)
+        const open = asking ?? new Set<AbortController>()
+        asking = open
+        if (open.size === 0) heldSince = clock.monotonic()
+        open.add(question)
         cancelTimer()
         return () => {
-          asking.delete(question)
-          if (asking.size > 0) return
+          open.delete(question)
+          if (open.size > 0) return
           started += clock.monotonic() - heldSince // several who think at the same time count once
           if (pending.has(id)) entry.touch()
         }
@@ -157,16 +159,20 @@ export function createPeer(parts: PeerParts): Peer {
     pending.set(id, entry)
     options.signal.addEventListener('abort', onAbort, { once: true })
 
-    const shaped = codec.shape(params, { ...options, progressToken: options.onProgress ? id : undefined })
+    const { meta, caller, onProgress } = options
+    const shaped = codec.shape(params, { meta, caller, progressToken: onProgress ? id : undefined })
     const message: Outgoing = {
       id,
       body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params: shaped })),
       headers: codec.headers(method, params, options.mirrored),
-      signal: controller.signal,
       sent: () => {
         entry.sent = true
       },
       waiting: () => pending.has(id),
+      onAbandoned(listener) {
+        entry.abandoned ??= []
+        entry.abandoned.push(listener)
+      },
     }
     carrier.send(message).catch((error: unknown) => entry.settle(toSendError(error, entry.sent)))
     return promise
@@ -184,7 +190,11 @@ export function createPeer(parts: PeerParts): Peer {
     if (entry.sent && !parts.cancelsByClosing) {
       notify('notifications/cancelled', { requestId: id, reason: error.message })
     }
-    entry.controller.abort(error)
+    abandon(entry)
+  }
+
+  function abandon({ abandoned = [] }: Pending): void {
+    for (const listener of abandoned) listener()
   }
 
   function notify(method: string, params: JsonObject): void {
@@ -293,7 +303,7 @@ export function createPeer(parts: PeerParts): Peer {
   /** Nobody waits for these: a link that cannot carry them closes itself. */
   function sendQuietly(body: Buffer, headers: Record<string, string>): Promise<void> {
     return carrier
-      .send({ id: undefined, body, headers, signal: undefined, sent() {}, waiting: () => false })
+      .send({ id: undefined, body, headers, sent() {}, waiting: () => false, onAbandoned() {} })
       .catch(() => {})
   }
 
@@ -312,7 +322,7 @@ export function createPeer(parts: PeerParts): Peer {
     closed = error
     for (const [id, entry] of pending) {
       fail(id, error)
-      entry.controller.abort(error)
+      abandon(entry)
     }
   }
 }

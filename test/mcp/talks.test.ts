@@ -9,7 +9,11 @@ import { createMovableClock } from '../scenarios/mcp/clock.ts'
 
 const name: Question = { method: 'elicitation/create', params: { message: 'What is your name?' } }
 const colour: Question = { method: 'elicitation/create', params: { message: 'Which colour?' } }
-const binding: Binding = { who: 'agent:a /mcp', method: 'tools/call', params: { name: 'greet', arguments: { a: 1 } } }
+const binding: Binding = {
+  who: () => 'agent:a /mcp',
+  method: 'tools/call',
+  params: { name: 'greet', arguments: { a: 1 } },
+}
 const never = new AbortController().signal
 
 function createParts() {
@@ -22,7 +26,10 @@ function waitingAs(changes: Partial<Binding> = {}): Waiting & { hangUp(): void; 
   const told: string[] = []
   return {
     binding: { ...binding, ...changes },
-    signal: controller.signal,
+    onGone(listener) {
+      controller.signal.addEventListener('abort', listener)
+      return () => controller.signal.removeEventListener('abort', listener)
+    },
     tell: (method) => void told.push(method),
     hangUp: () => controller.abort(),
     told,
@@ -69,7 +76,7 @@ describe('a parked call', () => {
   })
 
   it.each<[string, Partial<Binding>]>([
-    ['by another principal, or at another address', { who: 'agent:b /mcp' }],
+    ['by another principal, or at another address', { who: () => 'agent:b /mcp' }],
     ['for another method', { method: 'prompts/get' }],
     ['for another name', { params: { name: 'other', arguments: { a: 1 } } }],
     ['for other arguments', { params: { name: 'greet', arguments: { a: 2 } } }],
@@ -217,7 +224,7 @@ describe('a parked call', () => {
   it('gives way to the ninth of the same caller, and only of the same', async () => {
     const { talks } = createParts()
     const mine = Array.from({ length: 8 }, () => beginAsking(talks))
-    const other = beginAsking(talks, { question: name }, waitingAs({ who: 'agent:b /mcp' }))
+    const other = beginAsking(talks, { question: name }, waitingAs({ who: () => 'agent:b /mcp' }))
     await Promise.all([...mine, other].map(({ step }) => parkedState(step)))
     expect(mine.flatMap(({ heard }) => heard)).toEqual([])
     await parkedState(beginAsking(talks).step)
@@ -228,7 +235,7 @@ describe('a parked call', () => {
   it('is refused its question while a thousand others are parked, and can ask again later', async () => {
     const { talks } = createParts()
     const others = Array.from({ length: 1024 }, (_, index) =>
-      beginAsking(talks, { question: name }, waitingAs({ who: `agent:${index} /mcp` })),
+      beginAsking(talks, { question: name }, waitingAs({ who: () => `agent:${index} /mcp` })),
     )
     const states = await Promise.all(others.map(({ step }) => parkedState(step)))
     const refused: unknown[] = []
@@ -239,7 +246,7 @@ describe('a parked call', () => {
       return asking(end, { question: colour }, [])
     })
     await expect.poll(() => refused).toMatchObject([{ code: 'question-refused' }])
-    await talks.resume(states[0] ?? '', yes, waitingAs({ who: 'agent:0 /mcp' }))
+    await talks.resume(states[0] ?? '', yes, waitingAs({ who: () => 'agent:0 /mcp' }))
     gate.resolve()
     const state = await parkedState(step)
     expect(resultOf(await talks.resume(state, yes, waitingAs()))).toEqual(yes)
@@ -248,7 +255,7 @@ describe('a parked call', () => {
   it('is refused a question for which there is no memory, until others have been answered', async () => {
     const { talks } = createParts()
     const large: Question = { method: 'elicitation/create', params: { message: 'x'.repeat(20 * 1024 * 1024) } }
-    const as = (number: number) => waitingAs({ who: `agent:${number} /mcp` })
+    const as = (number: number) => waitingAs({ who: () => `agent:${number} /mcp` })
     const first = await parkedState(beginAsking(talks, { question: large }, as(1)).step)
     for (const number of [2, 3]) await parkedState(beginAsking(talks, { question: large }, as(number)).step)
     const refused = beginAsking(talks, { question: large }, as(4))

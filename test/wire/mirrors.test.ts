@@ -40,7 +40,7 @@ describe('arguments that a schema marks', () => {
       fc.property(given, (values) => {
         const headers = toMirrorHeaders(mirrorsOf(schema), values)
         for (const value of Object.values(headers)) expect(value).toMatch(/^[\x20-\x7e]*$/)
-        expect(() => checkMirrors(mirrorsOf(schema), values, headers)).not.toThrow()
+        expect(checkMirrors(mirrorsOf(schema), values, headers)).toBeUndefined()
       }),
     )
   })
@@ -52,9 +52,7 @@ describe('arguments that a schema marks', () => {
     ['base 64 without its padding', { region: 'Hello' }, { 'mcp-param-region': '=?base64?SGVsbG8?=' }],
     ['base 64 with other letters', { region: 'Hello' }, { 'mcp-param-region': '=?base64?SGVs!!!bG8=?=' }],
   ])('are refused with %s', (_what, given, headers) => {
-    expect(() => checkMirrors(mirrorsOf(schema), given, headers)).toThrow(
-      expect.objectContaining({ code: 'header-mismatch' }),
-    )
+    expect(checkMirrors(mirrorsOf(schema), given, headers)).toMatchObject({ code: 'header-mismatch' })
   })
 
   it.each([
