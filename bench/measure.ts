@@ -78,6 +78,7 @@ export function estimate({ cells, measures, targets, rounds, seconds, warmUps }:
   const taking = (cell: Cell) => (cell.stage === 'flat' ? 6 : Math.min(targets.length, cell.stage === 'stdio' ? 7 : 6))
   const slices = cells.reduce((sum, cell) => sum + taking(cell) * (rounds + warmUps), 0)
   const opening = 0.9 // and closing of all sessions, on both sides of a slice
+  const warming = warmUps * 27 * 10 // every target of every stage, once
   const measuring = measures.length * targets.length * rounds * 2
-  return (slices * (seconds * 1.2 + opening) + measuring) / 60
+  return (slices * (seconds * 1.2 + opening) + measuring + warming) / 60
 }

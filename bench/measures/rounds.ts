@@ -23,24 +23,40 @@ export type RoundsParts = {
   say(line: string): void
 }
 
-/** Of warm-ups, in the first cell of a stage: processes that were just started have compiled nothing yet. */
-const coldFactor = 3
+/**
+ * Before anything is measured: what runs for days is compiled once, and a program with more code needs more calls until
+ * it is. Measured after a second, our own costs half as much again as it does after ten.
+ */
+const cold = { seconds: 8, inFlight: 16 }
 
 /** All cells of a stage, with everybody started once: in each round a slice of every target in turn. */
 export async function runStage(stage: Stage, cells: readonly Cell[], parts: RoundsParts): Promise<CellResult[]> {
   const leftOut: LeftOut = {}
   const running = await startAll(stage, leftOut, parts)
   try {
+    if (parts.warmUps > 0) await warmUp(stage, cells, running, parts)
     const results: CellResult[] = []
-    for (const [index, cell] of cells.entries()) {
-      const warmUps = index === 0 ? parts.warmUps * coldFactor : parts.warmUps
+    for (const cell of cells) {
       const field = { stage, running, leftOut: { ...leftOut } }
-      results.push(await runCell(cell, field, { ...parts, warmUps }))
+      results.push(await runCell(cell, field, parts))
     }
     return results
   } finally {
     await Promise.all(running.map(({ target }) => target.close()))
   }
+}
+
+/** Whoever fails here fails again where it is noticed. */
+async function warmUp(
+  stage: Stage,
+  [first]: readonly Cell[],
+  running: readonly Running[],
+  parts: RoundsParts,
+): Promise<void> {
+  if (!first) return
+  parts.say(`${stage.name}: warm-up`)
+  const { seconds, inFlight } = cold
+  for (const one of running) await runSlice({ ...first, inFlight }, one, { ...parts, seconds }).catch(() => {})
 }
 
 async function startAll(stage: Stage, leftOut: LeftOut, parts: RoundsParts): Promise<Running[]> {

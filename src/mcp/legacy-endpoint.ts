@@ -152,7 +152,8 @@ export function createLegacyEndpoint(parts: { gateway: Gateway; sessions: McpSes
   return { handle }
 }
 
-const maxFollowed = 1000
+/** A server takes a thousand in all, from everybody. */
+const maxFollowed = 100
 const ownMethods: readonly CallMethod[] = ['resources/subscribe', 'tasks/get', 'tasks/result', 'tasks/cancel']
 
 /** In this era the caller asks for a task; in the other one the server decides. */

@@ -1,6 +1,5 @@
-import type { ServerResponse } from 'node:http'
 import type { CallRequest } from '../calls/calls.ts'
-import { inFormOf, type Target } from '../catalog/catalog.ts'
+import type { Target } from '../catalog/catalog.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import { type CallMethod, isTaskMethod } from '../contract/permit.ts'
@@ -9,10 +8,9 @@ import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import { isObject } from '../lib/json.ts'
-import type { Subscriber } from '../servers/servers.ts'
 import { type Answer, isToolError, memberText, toResultAnswer } from '../wire/answer.ts'
-import { isAtLeast, muteCaller } from '../wire/caller.ts'
-import { subscriptionKey, tasksExtension } from '../wire/codec.ts'
+import { isAtLeast } from '../wire/caller.ts'
+import { tasksExtension } from '../wire/codec.ts'
 import { checkMirrors } from '../wire/mirrors.ts'
 import {
   type ModernCaller,
@@ -23,33 +21,29 @@ import {
 } from '../wire/modern.ts'
 import type { Progress } from '../wire/peer.ts'
 import { toErrorMessage } from '../wire/rpc-error.ts'
-import { toMessage, toPieces } from '../wire/splice.ts'
-import { sseKeepAlive, toSseEvent } from '../wire/sse.ts'
+import { toPieces } from '../wire/splice.ts'
 import { type CallHearing, capabilityMissing, type McpCall, readCall, runCall, toCallMethod } from './calls.ts'
 import { toModernOffer } from './capabilities.ts'
-import { type ChangeKind, type ListChanges, toChangeMethod } from './list-changes.ts'
+import type { ListChanges } from './list-changes.ts'
+import { createListening } from './listening.ts'
 import { isListMethod, listPage } from './lists.ts'
-import { keepAliveMs } from './reply.ts'
 import type { McpRequest } from './request.ts'
 import { createTalks, type Step, type TalkEnd, type Waiting } from './talks.ts'
 
 /** Lists are told to change as they change; until then they may be asked for again at no cost. */
 const listTtlMs = 0
-const maxSubscriptions = 4096
-const maxUnread = 1024 * 1024
-const maxFollowed = 1000
 
 /** The stateless era: every request stands for itself, and a closed stream takes its request back. */
 export function createModernEndpoint(parts: { gateway: Gateway; changes: ListChanges; clock: Clock; ids: Ids }) {
   const { gateway, changes, clock } = parts
   const talks = createTalks({ instance: gateway.instance, clock, ids: parts.ids })
-  const subscriptions = new Set<() => void>()
+  const listening = createListening({ gateway, changes, clock })
 
   async function handle(request: McpRequest): Promise<void> {
     const { envelope, reply, http, params } = request
     if (envelope.kind !== 'request') return reply.nothing()
     const caller = readModernRequest({ headers: http.headers, method: envelope.method, params })
-    if (envelope.method === 'subscriptions/listen') return listen(request, envelope.id)
+    if (envelope.method === 'subscriptions/listen') return listening.open(request, envelope.id)
     try {
       const answer = await work(request, envelope.method, caller)
       reply.answer(toPieces(envelope.id, answer.kind, answer.bytes), toHttpStatus(answer))
@@ -113,82 +107,11 @@ export function createModernEndpoint(parts: { gateway: Gateway; changes: ListCha
     throw capabilityMissing(required)
   }
 
-  /** A long answer that tells changes until one side ends it. */
-  async function listen(request: McpRequest, id: string): Promise<void> {
-    const { principal, selector, params, reply } = request
-    gateway.catalog.view(principal, selector) // an address that leads nowhere has nothing to tell
-    if (subscriptions.size >= maxSubscriptions)
-      throw new GatewayError('limit-exceeded', 'Too many subscriptions are open')
-    const wanted = isObject(params.notifications) ? params.notifications : {}
-    const honoured = changeKinds.filter((kind) => wanted[`${kind}ListChanged`] === true)
-    const meta = `"_meta":{"${subscriptionKey}":${id}}`
-    const stopWatching = honoured.length > 0 ? changes.watch(principal, selector, tellChanges) : () => {}
-    const closed = new AbortController()
-    const response = reply.stream()
-    const end = () => {
-      response.end(toSseEvent(toMessage(id, 'result', Buffer.from(`{"resultType":"complete",${meta}}`))))
-    }
-    subscriptions.add(end)
-    response.on('close', () => {
-      subscriptions.delete(end)
-      closed.abort()
-      stopWatching()
-    })
-    keepAlive(response)
-    let early: string[] | undefined = []
-    const followed = await followAll(request, wanted.resourceSubscriptions, { signal: closed.signal, onUpdated })
-    const filter = { ...toFilter(honoured), ...(followed.length > 0 && { resourceSubscriptions: followed }) }
-    const first = `{"notifications":${JSON.stringify(filter)},${meta}}`
-    const waited = [toNotification('notifications/subscriptions/acknowledged', first), ...early]
-    early = undefined
-    for (const message of waited) write(message)
-
-    function tellChanges(changed: readonly ChangeKind[]): void {
-      for (const kind of changed) if (honoured.includes(kind)) write(toNotification(toChangeMethod(kind), `{${meta}}`))
-    }
-    function onUpdated(uri: string): void {
-      write(toNotification('notifications/resources/updated', `{"uri":${JSON.stringify(uri)},${meta}}`))
-    }
-    /** Nothing comes before the acknowledgement. */
-    function write(message: string): void {
-      if (early) return void (early.length < maxFollowed && early.push(message))
-      if (response.destroyed || response.writableEnded) return
-      if (response.writableLength > maxUnread) return void response.destroy()
-      response.write(toSseEvent(message))
-    }
-  }
-
-  /** Subscriptions are calls; those that are refused are left out of what is acknowledged. */
-  async function followAll(
-    { principal, selector }: McpRequest,
-    wanted: unknown,
-    subscriber: Subscriber,
-  ): Promise<string[]> {
-    const uris = Array.isArray(wanted) ? wanted.filter((uri) => typeof uri === 'string').slice(0, maxFollowed) : []
-    const tried = uris.map(async (uri) => {
-      const call = readCall('resources/subscribe', { uri })
-      const onUpdated = (updated: string) => subscriber.onUpdated(inFormOf(uri, updated))
-      const hearing = { signal: subscriber.signal, caller: muteCaller, subscriber: { ...subscriber, onUpdated } }
-      const answer = await runCall(gateway, { principal, selector }, call, hearing)
-      return answer.kind === 'result' ? [uri] : []
-    })
-    const ended = await Promise.allSettled(tried)
-    return ended.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
-  }
-
-  function keepAlive(response: ServerResponse): void {
-    clock.after(keepAliveMs, () => {
-      if (response.destroyed || response.writableEnded) return
-      response.write(sseKeepAlive)
-      keepAlive(response)
-    })
-  }
-
   return {
     handle,
     close() {
       talks.close()
-      for (const end of subscriptions) end()
+      listening.close()
     },
   }
 }
@@ -233,14 +156,4 @@ function statusOf(rpc: number): number {
 
 function toHttpStatus(answer: Answer): number {
   return answer.kind === 'error' ? statusOf(Number(memberText(answer, 'code'))) : 200
-}
-
-const changeKinds: readonly ChangeKind[] = ['tools', 'prompts', 'resources']
-
-function toFilter(kinds: readonly ChangeKind[]): JsonObject {
-  return Object.fromEntries(kinds.map((kind) => [`${kind}ListChanged`, true]))
-}
-
-function toNotification(method: string, params: string): string {
-  return `{"jsonrpc":"2.0","method":"${method}","params":${params}}`
 }

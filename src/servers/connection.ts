@@ -12,6 +12,8 @@ import type { Link, LinkParts, Way } from './link.ts'
 import { type ListKind, type ListLimits, listKinds, noLists, type RawLists, readLists } from './listing.ts'
 import { negotiate } from './negotiate.ts'
 import { createLinkPool, type LinkPool } from './pool.ts'
+import { watchSilence } from './proof.ts'
+import { createRefresher } from './refresh.ts'
 import type { ChildRecords } from './stdio.ts'
 import { createSubscriptions, type Subscriber } from './subscriptions.ts'
 
@@ -117,8 +119,9 @@ export function createConnection(definition: ServerDefinition, parts: Connection
   let flaps = 0
   let closed = false
   let waiters: (() => void)[] = []
-  let refreshing = false
-  let outdated = new Set<ListKind>()
+  /** What changed while it was being read for the first time. */
+  const early = new Set<ListKind>()
+  let refresh: (kinds: readonly ListKind[]) => void = () => {}
   let lose: (error: GatewayError) => void = () => {}
 
   if (definition.enabled) start()
@@ -179,6 +182,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
       const now = clock.now()
       set({ state: 'connected', link, lists, failure: undefined, lastSuccessAt: now, attempt: 0, progress: undefined })
       subscriptions.renew(link)
+      if (early.size > 0) refresh([...early])
       return await live(link, lost.promise, signal)
     } catch (error) {
       return toGatewayError(error)
@@ -192,9 +196,11 @@ export function createConnection(definition: ServerDefinition, parts: Connection
   async function open(signal: AbortSignal, onClose: (error: GatewayError) => void): Promise<Link> {
     const known = await parts.recall()
     if (known.conversational) set({ conversational: true })
+    early.clear()
+    refresh = createRefresh(signal)
     const linkParts = {
       ...toLinkParts(),
-      onListChanged: (kinds: readonly ListKind[]) => refresh(kinds, signal),
+      onListChanged: (kinds: readonly ListKind[]) => refresh(kinds),
       onRenewed: () => status.link && subscriptions.renew(status.link),
       onClose,
     }
@@ -247,23 +253,13 @@ export function createConnection(definition: ServerDefinition, parts: Connection
   /** While it lives: silence is questioned, and an end is judged by how long it lasted. */
   async function live(link: Link, lost: Promise<GatewayError>, signal: AbortSignal): Promise<GatewayError> {
     const since = clock.monotonic()
-    const ended = new AbortController()
     const proof = Promise.withResolvers<GatewayError>()
-    const check = () => {
-      if (ended.signal.aborted) return
-      const idle = clock.monotonic() - link.lastHeardAt()
-      if (idle < supervision.idleMs) return void clock.after(supervision.idleMs - idle, check)
-      link.prove(ended.signal).then(
-        () => clock.after(supervision.idleMs, check),
-        (error: unknown) => proof.resolve(toGatewayError(error)),
-      )
-    }
-    clock.after(supervision.idleMs, check)
+    const stopWatching = watchSilence(link, { clock, idleMs: supervision.idleMs }, proof.resolve)
     const onAbort = () => proof.resolve(new GatewayError('server-unavailable', 'The connection was closed'))
     signal.addEventListener('abort', onAbort, { once: true })
     const reason = await Promise.race([lost, proof.promise])
     signal.removeEventListener('abort', onAbort)
-    ended.abort()
+    stopWatching()
     flaps = clock.monotonic() - since < supervision.stableMs ? flaps + 1 : 0
     return reason
   }
@@ -276,29 +272,19 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     return readLists(from, wanted, parts.limits, { signal, clock, timeoutMs: definition.timeout.connect })
   }
 
-  /** Many changes in a row are one refresh now and one when it is done. A failed one leaves what was known. */
-  function refresh(kinds: readonly ListKind[], signal: AbortSignal): void {
-    for (const kind of kinds) outdated.add(kind)
-    if (refreshing || signal.aborted) return
-    refreshing = true
-    const wanted = { kinds: [...outdated], known: status.lists ?? noLists }
-    outdated = new Set()
-    reread(wanted, signal)
-      .catch((error: unknown) =>
-        parts.log.warn({ server: parts.id, code: toGatewayError(error).code }, 'list not refreshed'),
-      )
-      .finally(() =>
-        clock.after(supervision.refreshMs, () => {
-          refreshing = false
-          if (outdated.size > 0) refresh([], signal)
-        }),
-      )
+  function createRefresh(signal: AbortSignal): (kinds: readonly ListKind[]) => void {
+    const onFailure = ({ code }: GatewayError) => parts.log.warn({ server: parts.id, code }, 'list not refreshed')
+    const reread = (kinds: readonly ListKind[]) => rereadLists(kinds, signal)
+    return createRefresher({ clock, pauseMs: supervision.refreshMs, signal, reread, onFailure })
   }
 
-  async function reread(wanted: { kinds: readonly ListKind[]; known: RawLists }, signal: AbortSignal): Promise<void> {
+  async function rereadLists(kinds: readonly ListKind[], signal: AbortSignal): Promise<void> {
     const { link } = status
-    if (!link) return
-    const lists = await read(link, wanted, signal)
+    if (!link) {
+      for (const kind of kinds) early.add(kind)
+      return
+    }
+    const lists = await read(link, { kinds, known: status.lists ?? noLists }, signal)
     if (status.link === link) set({ lists })
   }
 

@@ -1,0 +1,115 @@
+import type { ServerResponse } from 'node:http'
+import { inFormOf } from '../catalog/catalog.ts'
+import { GatewayError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import type { Clock } from '../lib/clock.ts'
+import { isObject } from '../lib/json.ts'
+import type { Subscriber } from '../servers/servers.ts'
+import { muteCaller } from '../wire/caller.ts'
+import { subscriptionKey } from '../wire/codec.ts'
+import { toMessage } from '../wire/splice.ts'
+import { sseKeepAlive, toSseEvent } from '../wire/sse.ts'
+import { readCall, runCall } from './calls.ts'
+import { type ChangeKind, type ListChanges, toChangeMethod } from './list-changes.ts'
+import { keepAliveMs } from './reply.ts'
+import type { McpRequest } from './request.ts'
+
+const maxSubscriptions = 4096
+const maxUnread = 1024 * 1024
+/** A server takes a thousand in all, from everybody. */
+const maxFollowed = 100
+
+/** `subscriptions/listen` of the stateless era: long answers that tell what changes. */
+export function createListening(parts: { gateway: Gateway; changes: ListChanges; clock: Clock }) {
+  const { gateway, changes, clock } = parts
+  const subscriptions = new Set<() => void>()
+
+  return {
+    open,
+    close() {
+      for (const end of subscriptions) end()
+    },
+  }
+
+  /** A long answer that tells changes until one side ends it. */
+  async function open(request: McpRequest, id: string): Promise<void> {
+    const { principal, selector, params, reply } = request
+    gateway.catalog.view(principal, selector) // an address that leads nowhere has nothing to tell
+    if (subscriptions.size >= maxSubscriptions)
+      throw new GatewayError('limit-exceeded', 'Too many subscriptions are open')
+    const wanted = isObject(params.notifications) ? params.notifications : {}
+    const honoured = changeKinds.filter((kind) => wanted[`${kind}ListChanged`] === true)
+    const meta = `"_meta":{"${subscriptionKey}":${id}}`
+    const stopWatching = honoured.length > 0 ? changes.watch(principal, selector, tellChanges) : () => {}
+    const closed = new AbortController()
+    const response = reply.stream()
+    const end = () => {
+      response.end(toSseEvent(toMessage(id, 'result', Buffer.from(`{"resultType":"complete",${meta}}`))))
+    }
+    subscriptions.add(end)
+    response.on('close', () => {
+      subscriptions.delete(end)
+      closed.abort()
+      stopWatching()
+    })
+    keepAlive(response)
+    let early: string[] | undefined = []
+    const followed = await followAll(request, wanted.resourceSubscriptions, { signal: closed.signal, onUpdated })
+    const filter = { ...toFilter(honoured), ...(followed.length > 0 && { resourceSubscriptions: followed }) }
+    const first = `{"notifications":${JSON.stringify(filter)},${meta}}`
+    const waited = [toNotification('notifications/subscriptions/acknowledged', first), ...early]
+    early = undefined
+    for (const message of waited) write(message)
+
+    function tellChanges(changed: readonly ChangeKind[]): void {
+      for (const kind of changed) if (honoured.includes(kind)) write(toNotification(toChangeMethod(kind), `{${meta}}`))
+    }
+    function onUpdated(uri: string): void {
+      write(toNotification('notifications/resources/updated', `{"uri":${JSON.stringify(uri)},${meta}}`))
+    }
+    /** Nothing comes before the acknowledgement. */
+    function write(message: string): void {
+      if (early) return void (early.length < maxFollowed && early.push(message))
+      if (response.destroyed || response.writableEnded) return
+      if (response.writableLength > maxUnread) return void response.destroy()
+      response.write(toSseEvent(message))
+    }
+  }
+
+  /** Subscriptions are calls; those that are refused are left out of what is acknowledged. */
+  async function followAll(
+    { principal, selector }: McpRequest,
+    wanted: unknown,
+    subscriber: Subscriber,
+  ): Promise<string[]> {
+    const uris = Array.isArray(wanted) ? wanted.filter((uri) => typeof uri === 'string').slice(0, maxFollowed) : []
+    const tried = uris.map(async (uri) => {
+      const call = readCall('resources/subscribe', { uri })
+      const onUpdated = (updated: string) => subscriber.onUpdated(inFormOf(uri, updated))
+      const hearing = { signal: subscriber.signal, caller: muteCaller, subscriber: { ...subscriber, onUpdated } }
+      const answer = await runCall(gateway, { principal, selector }, call, hearing)
+      return answer.kind === 'result' ? [uri] : []
+    })
+    const ended = await Promise.allSettled(tried)
+    return ended.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
+  }
+
+  function keepAlive(response: ServerResponse): void {
+    clock.after(keepAliveMs, () => {
+      if (response.destroyed || response.writableEnded) return
+      response.write(sseKeepAlive)
+      keepAlive(response)
+    })
+  }
+}
+
+const changeKinds: readonly ChangeKind[] = ['tools', 'prompts', 'resources']
+
+function toFilter(kinds: readonly ChangeKind[]): JsonObject {
+  return Object.fromEntries(kinds.map((kind) => [`${kind}ListChanged`, true]))
+}
+
+function toNotification(method: string, params: string): string {
+  return `{"jsonrpc":"2.0","method":"${method}","params":${params}}`
+}

@@ -1,0 +1,35 @@
+import { type GatewayError, toGatewayError } from '../contract/errors.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { ListKind } from './listing.ts'
+
+export type RefresherParts = {
+  readonly clock: Clock
+  readonly pauseMs: number
+  readonly signal: AbortSignal
+  reread(kinds: readonly ListKind[]): Promise<void>
+  /** What was known stays. */
+  onFailure(error: GatewayError): void
+}
+
+/** Many changes in a row are one refresh now and one when it is done. */
+export function createRefresher(parts: RefresherParts): (kinds: readonly ListKind[]) => void {
+  let refreshing = false
+  let outdated = new Set<ListKind>()
+
+  return function refresh(kinds) {
+    for (const kind of kinds) outdated.add(kind)
+    if (refreshing || parts.signal.aborted) return
+    refreshing = true
+    const wanted = [...outdated]
+    outdated = new Set()
+    parts
+      .reread(wanted)
+      .catch((error: unknown) => parts.onFailure(toGatewayError(error)))
+      .finally(() =>
+        parts.clock.after(parts.pauseMs, () => {
+          refreshing = false
+          if (outdated.size > 0) refresh([])
+        }),
+      )
+  }
+}
