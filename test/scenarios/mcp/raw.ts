@@ -1,5 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises'
-import { type Agent, type ClientRequest, type IncomingHttpHeaders, request as openRequest } from 'node:http'
+import {
+  type Agent,
+  type ClientRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request as openRequest,
+} from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Call } from '../../../src/contract/call.ts'
@@ -201,6 +207,15 @@ export type Stream = { status: number; text(): string; ended: Promise<void>; clo
 export async function openStream(to: TestGateway, session: string, agent = 'agent', path = '/mcp'): Promise<Stream> {
   const headers = await headersOf(to, agent, { accept: 'text/event-stream', 'mcp-session-id': session })
   const request = open(`${to.url}${path}`, { method: 'GET', headers })
+  request.end()
+  const { response, text, ended } = await readStream(request)
+  return { status: response.statusCode ?? 0, text, ended, close: () => request.destroy() }
+}
+
+/** An answer that goes on: what has come of it until now. */
+export function readStream(
+  request: ClientRequest,
+): Promise<{ response: IncomingMessage; text(): string; ended: Promise<void> }> {
   return new Promise((resolve, reject) => {
     request.on('error', reject)
     request.on('response', (response) => {
@@ -210,9 +225,8 @@ export async function openStream(to: TestGateway, session: string, agent = 'agen
       response.on('data', (chunk) => {
         text += chunk
       })
-      resolve({ status: response.statusCode ?? 0, text: () => text, ended, close: () => request.destroy() })
+      resolve({ response, text: () => text, ended })
     })
-    request.end()
   })
 }
 

@@ -16,6 +16,7 @@ import {
   open,
   openSession,
   type Reply,
+  readStream,
   textOf,
 } from './raw.ts'
 import { type ScriptedCall, startScriptedServer } from './scripted-server.ts'
@@ -32,19 +33,8 @@ async function stream(gateway: TestGateway, method: string, params: object, id: 
   const { headers, body } = await modernRequest(gateway, method, { ...params }, { id })
   const request = open(gateway.mcpUrl, { headers })
   request.end(body)
-  return new Promise((resolve, reject) => {
-    request.on('error', reject)
-    request.on('response', (response) => {
-      let text = ''
-      const ended = new Promise<void>((end) => response.on('close', end))
-      response.on('error', () => {})
-      response.on('data', (chunk) => {
-        text += chunk
-      })
-      const messages = () => eventsIn(text).map(parseJson).filter(isFields)
-      resolve({ request, response, text: () => text, messages, ended })
-    })
-  })
+  const { response, text, ended } = await readStream(request)
+  return { request, response, text, messages: () => eventsIn(text()).map(parseJson).filter(isFields), ended }
 }
 
 const listen = (gateway: TestGateway, id: string | number = 1) =>
