@@ -12,7 +12,11 @@ export type Introduction = {
   readonly tasks?: boolean
 }
 
+/** Every agent gets these at its first word: a server must not make that long. */
 const maxInstructions = 8192
+const maxAlone = 64 * 1024
+const maxExtensions = 64
+const maxExtensionBytes = 4096
 
 export function createIntroduction(parts: { catalog: Pick<Catalog, 'view'>; servers: Pick<Servers, 'facts'> }) {
   return (principal: Principal, selector: ViewSelector): Introduction => {
@@ -23,11 +27,13 @@ export function createIntroduction(parts: { catalog: Pick<Catalog, 'view'>; serv
     })
     const texts = known.flatMap(({ name, facts: { instructions } }) => {
       if (!instructions) return []
-      return selector.kind === 'server' ? [instructions] : [`## ${name}\n\n${instructions.slice(0, maxInstructions)}`]
+      if (selector.kind === 'server') return [instructions.slice(0, maxAlone)]
+      return [`## ${name}\n\n${instructions.slice(0, maxInstructions)}`]
     })
     const extensions = known.flatMap(({ facts }) => {
       const offered = facts.capabilities.extensions
-      return isObject(offered) ? Object.entries(offered) : []
+      const entries = isObject(offered) ? Object.entries(offered).slice(0, maxExtensions) : []
+      return entries.filter((entry) => JSON.stringify(entry).length <= maxExtensionBytes)
     })
     return {
       ...(texts.length > 0 && { instructions: texts.join('\n\n') }),

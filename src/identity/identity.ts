@@ -99,6 +99,7 @@ export async function createIdentity({ storage, folder, clock, ids }: IdentityPa
       if (!known) throw new GatewayError('not-found', 'No token has this id')
       const { agent, revokedAt = clock.now() } = known.stored
       known.stored = { ...known.stored, revokedAt }
+      for (const [text, other] of proven) if (other === known) proven.delete(text)
       const body = { action: 'token-revoked', agent }
       // Asked for again as well: the first time may have failed to be written.
       await storage.tokens.revoke(id, revokedAt, { principal: by, subject: `token:${id}`, body })
