@@ -27,7 +27,7 @@ it('a list that changes while it is read for the first time is read again', asyn
      say({ id, result: { tools: lists === 1 ? [${tool('a')}] : [${tool('a')}, ${tool('b')}] } })`,
   )
   await using test = await startTestGateway({ servers: { p: server } })
-  await poll(() => test.gateway.catalog.view({ kind: 'agent', name: 'a' }, { kind: 'all' }).tools.has('p_b'))
+  await poll(() => test.gateway.catalog.view({ kind: 'agent', name: 'a' }, { kind: 'all' }).tools.get('p_b'))
 })
 
 it('a server that says endlessly much of itself does not make every first answer endless', async () => {
