@@ -21,7 +21,7 @@ type ClaimsParts = { writer: Writer; calls: CallStore; clock: Clock }
 type BufferedRead = { readonly call: ResolvedCall; readonly claimedAt: number; end?: CallEnd; late: boolean }
 
 /** 50 ms are promised, the commit included. */
-const readDelay = 40
+const readDelay = 35
 const mostBuffered = 2000
 
 export function createClaims({ writer, calls, clock }: ClaimsParts): Claims {

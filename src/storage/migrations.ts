@@ -37,8 +37,7 @@ export const migrations: readonly Migration[] = [
         duration_ms double precision,
         result_bytes bigint,
         instance text not null references instances (id)
-      )`,
-      'create index calls_by_time on calls (started_at, id)',
+      ) without rowid`,
       'create index calls_open on calls (instance) where ended_at is null',
       `create table audit (
         instance text not null,
@@ -50,7 +49,7 @@ export const migrations: readonly Migration[] = [
         subject text not null,
         body text not null,
         primary key (instance, sequence)
-      )`,
+      ) without rowid`,
       'create index audit_by_time on audit (at, instance, sequence)',
       'create index audit_by_call on audit (call) where call is not null',
       `create table tokens (

@@ -7,7 +7,7 @@ import { type Engine, type Unit, type UnitOutcome, weigh } from './unit.ts'
 export type Writer = {
   /** Resolves when the unit is durable or refused; throws `storage-unavailable` when the store cannot write. */
   commit(unit: Unit): Promise<UnitOutcome>
-  /** Does not wait: written now, or as soon as the store can write again. */
+  /** Does not wait: written within milliseconds, or as soon as the store can write again. */
   keep(unit: Unit): void
   /** Does not wait and is not worth keeping: lost if the store cannot write. */
   attempt(unit: Unit): void
@@ -47,7 +47,7 @@ export function createWriter({ engine: first, reopen, probe, clock, log }: Write
   let lost = 0
   let cancelProbe = () => {}
   let healing: Promise<boolean> | undefined
-  const group = createGroupCommit({ run: (units) => engine.run(units), limits })
+  const group = createGroupCommit({ run: (units) => engine.run(units), limits, clock })
   watch(first)
 
   function post(unit: Unit): Promise<UnitOutcome> {
@@ -76,7 +76,7 @@ export function createWriter({ engine: first, reopen, probe, clock, log }: Write
   function keep(unit: Unit): void {
     // Behind those that wait already: a call's end must not overtake its beginning.
     if (broken || kept.length > 0 || group.full()) return putAside(unit)
-    group.post(unit, {
+    group.postPatiently(unit, {
       done: (outcome) => reportRefusal(outcome),
       failed(error) {
         breakDown(error)
@@ -100,7 +100,7 @@ export function createWriter({ engine: first, reopen, probe, clock, log }: Write
 
   function attempt(unit: Unit): void {
     if (broken || closing || group.full()) return
-    group.post(unit, { done: () => {}, failed: breakDown })
+    group.postPatiently(unit, { done: () => {}, failed: breakDown })
   }
 
   function breakDown(error: GatewayError): void {

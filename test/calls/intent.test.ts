@@ -24,8 +24,13 @@ function watchSending(onSend: (intents: number) => void) {
 
 /** What reached the server without an intent entry that is older. */
 async function findUnrecorded({ received, reader, storage }: Road): Promise<number[]> {
-  await poll(() => storage.healthy() || undefined)
-  await storage.flush()
+  // It still fails at random: until one attempt went through, something may be kept back.
+  await poll(() =>
+    storage.flush().then(
+      () => true,
+      () => undefined,
+    ),
+  )
   const intents = new Map(
     reader
       .all("select at, json_extract(body, '$.arguments.n') as n from audit where kind = 'intent'")

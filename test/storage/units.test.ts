@@ -1,4 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest'
+import { systemClock } from '../../src/lib/clock.ts'
 import { createGroupCommit, type Delivery } from '../../src/storage/group-commit.ts'
 import { createSqliteDatabase } from '../../src/storage/sqlite-dialect.ts'
 import { openSqliteEngine } from '../../src/storage/sqlite-engine.ts'
@@ -94,6 +95,7 @@ it('sends the units of one turn together, and those that come meanwhile in the n
       return engine.run(units)
     },
     limits: { units: 100, bytes: 1_000_000 },
+    clock: systemClock,
   })
   const post = (unit: Unit) =>
     new Promise<UnitOutcome>((resolve, reject) => {
@@ -108,12 +110,49 @@ it('sends the units of one turn together, and those that come meanwhile in the n
   expect(group.idle()).toBe(true)
 })
 
+it('lets what nobody waits for ride along with the next commit, or commits it by itself in the end', async () => {
+  const engine = await openEngine(temporaryFolder())
+  const sizes: number[] = []
+  const timers: (() => void)[] = []
+  const group = createGroupCommit({
+    run(units) {
+      sizes.push(units.length)
+      return engine.run(units)
+    },
+    limits: { units: 100, bytes: 1_000_000 },
+    clock: {
+      after(_, task) {
+        timers.push(task)
+        return () => timers.splice(timers.indexOf(task), 1)
+      },
+    },
+  })
+  const patient = (key: string) =>
+    new Promise((resolve, reject) => group.postPatiently([remember(key)], { done: resolve, failed: reject }))
+  const hurried = (key: string) =>
+    new Promise((resolve, reject) => group.post([remember(key)], { done: resolve, failed: reject }))
+  const first = patient('a')
+  await new Promise(setImmediate)
+  expect([sizes, timers.length, group.idle()]).toEqual([[], 1, false])
+  await Promise.all([hurried('b'), first])
+  expect([sizes, timers.length]).toEqual([[2], 0])
+  const during = hurried('c')
+  await new Promise(setImmediate)
+  const last = patient('d')
+  await during
+  await new Promise(setImmediate)
+  expect([sizes, timers.length]).toEqual([[2, 1], 1])
+  timers[0]?.()
+  await last
+  expect([sizes, group.idle()]).toEqual([[2, 1, 1], true])
+})
+
 it.each([
   ['units', { units: 3, bytes: 1_000_000 }],
   ['bytes', { units: 1_000_000, bytes: 600 }],
 ])('is full when too many %s wait, and empty again when they are written', async (_, limits) => {
   const engine = await openEngine(temporaryFolder())
-  const group = createGroupCommit({ run: engine.run, limits })
+  const group = createGroupCommit({ run: engine.run, limits, clock: systemClock })
   const posted = ['a', 'b', 'c'].map(
     (key) => new Promise((resolve, reject) => group.post([remember(key)], { done: resolve, failed: reject })),
   )
