@@ -8,6 +8,12 @@ export const Principal = z.object({
   kind: z.enum(['user', 'agent', 'session', 'run']),
   name: z.string(),
   role: Role.optional(),
+  /** A user who has signed in, in a browser or for one command. Only a person answers questions. */
+  person: z.boolean().optional(),
+  /** The user behind an agent, a session or a run. */
+  owner: z.string().optional(),
+  /** The project whose settings a session inherits; an agent's stands in the configuration. */
+  project: z.string().optional(),
 })
 export type Principal = z.infer<typeof Principal>
 

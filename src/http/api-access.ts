@@ -1,22 +1,55 @@
 import { GatewayError } from '../contract/errors.ts'
 import type { Principal } from '../contract/principal.ts'
 
-/** What a caller without the role of an administrator may do here; of calls, it sees its own. */
-const open: ReadonlySet<string> = new Set([
-  'status',
-  'tools.list',
-  'tools.get',
-  'tools.call',
-  'calls.list',
-  'calls.get',
-])
+/** The kinds of caller that differ in what they may do. The token file is the administrator's, but no person. */
+export type CallerClass = 'administrator' | 'member' | 'auditor' | 'token-file' | 'agent'
 
-/** The one place that says who may do what on REST. `operation` is the endpoint's place in the contract. */
+const everyone: readonly CallerClass[] = ['administrator', 'member', 'auditor', 'token-file', 'agent']
+/** Configures and looks. */
+const operators: readonly CallerClass[] = ['administrator', 'token-file']
+/** Looks at everything. */
+const onlookers: readonly CallerClass[] = ['administrator', 'auditor', 'token-file']
+
+/** The one place that says who may do what on REST, by the endpoint's place in the contract. A test holds that none is missing. */
+export const access: Readonly<Record<string, readonly CallerClass[]>> = {
+  status: everyone,
+  'servers.list': onlookers,
+  'servers.get': onlookers,
+  'servers.add': operators,
+  'servers.change': operators,
+  'servers.remove': operators,
+  'servers.enable': operators,
+  'servers.disable': operators,
+  'servers.reconnect': operators,
+  'servers.validate': operators,
+  'servers.validateSaved': operators,
+  'servers.logs': onlookers,
+  'tools.list': everyone,
+  'tools.get': everyone,
+  'tools.call': everyone,
+  'calls.list': everyone,
+  'calls.get': everyone,
+  'tokens.list': onlookers,
+  'tokens.create': operators,
+  'tokens.revoke': operators,
+  'audit.list': onlookers,
+  'audit.get': onlookers,
+  'config.show': onlookers,
+  'config.effective': onlookers,
+}
+
 export function authorise(principal: Principal, operation: string): void {
-  if (isAdministrator(principal) || open.has(operation)) return
+  if (access[operation]?.includes(classOf(principal))) return
   throw new GatewayError('forbidden', `${principal.kind} ${principal.name} may not do this`, { operation })
 }
 
-export function isAdministrator(principal: Principal): boolean {
-  return principal.role === 'administrator'
+export function classOf({ kind, name, role, person }: Principal): CallerClass {
+  if (kind !== 'user') return 'agent'
+  if (!person && name === 'admin-token') return 'token-file'
+  return role ?? 'member'
+}
+
+/** Whether others' calls and how the gateway is built are this caller's business. */
+export function seesAll(principal: Principal): boolean {
+  return onlookers.includes(classOf(principal))
 }

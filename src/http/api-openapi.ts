@@ -1,4 +1,5 @@
-import { api, ErrorBody } from '../contract/api.ts'
+import { ErrorBody } from '../contract/api/base.ts'
+import { api } from '../contract/api.ts'
 import { AuditEntry } from '../contract/audit.ts'
 import { Call } from '../contract/call.ts'
 import { Server, ServerDetail, Validation } from '../contract/server.ts'

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { ScopeText } from '../../contract/api.ts'
+import { ScopeText } from '../../contract/api/base.ts'
 import { GatewayError } from '../../contract/errors.ts'
 import { toVisible } from '../../lib/text.ts'
 import { addCommand, type OptionSpec, patience, type Run } from '../command.ts'

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { ScopeText } from '../../contract/api.ts'
+import { ScopeText } from '../../contract/api/base.ts'
 import type { ScopeKey } from '../../contract/scope.ts'
 import type { ServerDetail } from '../../contract/server.ts'
 import { toVisible } from '../../lib/text.ts'

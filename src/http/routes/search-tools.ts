@@ -1,4 +1,4 @@
-import type { Tool } from '../contract/tool.ts'
+import type { Tool } from '../../contract/tool.ts'
 
 /** Every word must be found; a name says more than a description. Equal matches keep their order. */
 export function searchTools(tools: readonly Tool[], query: string): Tool[] {

@@ -1,9 +1,9 @@
-import type { CallRequest } from '../calls/calls.ts'
-import type { CallAnswer } from '../contract/api.ts'
-import type { Call } from '../contract/call.ts'
-import { GatewayError } from '../contract/errors.ts'
-import type { Gateway } from '../gateway/gateway.ts'
-import { toVisible } from '../lib/text.ts'
+import type { CallRequest } from '../../calls/calls.ts'
+import type { CallAnswer } from '../../contract/api/tools.ts'
+import type { Call } from '../../contract/call.ts'
+import { GatewayError } from '../../contract/errors.ts'
+import type { Gateway } from '../../gateway/gateway.ts'
+import { toVisible } from '../../lib/text.ts'
 
 /** A result is an answer, a tool's own failure included; everything else is an error that names the call. */
 export async function callTool(gateway: Gateway, request: CallRequest, signal: AbortSignal): Promise<CallAnswer> {

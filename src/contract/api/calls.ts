@@ -1,0 +1,21 @@
+import { z } from 'zod'
+import { Call, CallState } from '../call.ts'
+import { base, byId, page, paging } from './base.ts'
+
+export const calls = {
+  list: base
+    .route({ method: 'GET', path: '/calls', tags: ['calls'], summary: 'Calls, newest first' })
+    .input(
+      z.strictObject({
+        ...paging,
+        principal: z.string().optional().describe('Only calls of this principal, such as agent:reviewer'),
+        tool: z.string().optional().describe('Only calls of this tool'),
+        state: CallState.optional().describe('Only calls in this state'),
+      }),
+    )
+    .output(page(Call)),
+  get: base
+    .route({ method: 'GET', path: '/calls/{id}', tags: ['calls'], summary: 'One call', inputStructure: 'detailed' })
+    .input(byId)
+    .output(Call),
+}

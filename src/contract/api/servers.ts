@@ -1,0 +1,104 @@
+import { z } from 'zod'
+import { Server, ServerDefinition, ServerDetail, ServerName, Validation } from '../server.ts'
+import { base, page, ScopeText } from './base.ts'
+
+const byName = z.strictObject({ name: z.string().describe('Name of the server') })
+const inScope = z.strictObject({ scope: ScopeText.optional().describe('Where a name stands in several scopes') })
+const named = z.object({ params: byName, query: inScope.optional() })
+
+export const ServerLogs = z.object({
+  lines: z.array(z.string()),
+  dropped: z.int().describe('Older lines that are no longer kept'),
+})
+export type ServerLogs = z.infer<typeof ServerLogs>
+
+export const servers = {
+  list: base
+    .route({ method: 'GET', path: '/servers', tags: ['servers'], summary: 'All servers with their states' })
+    .output(page(Server)),
+  get: base
+    .route({
+      method: 'GET',
+      path: '/servers/{name}',
+      tags: ['servers'],
+      summary: 'One server with its definition and tools',
+      inputStructure: 'detailed',
+    })
+    .input(named)
+    .output(ServerDetail),
+  add: base
+    .route({
+      method: 'POST',
+      path: '/servers',
+      tags: ['servers'],
+      summary: 'Add a server; answers after the first attempt to connect',
+      successStatus: 201,
+    })
+    .input(z.strictObject({ name: ServerName, definition: ServerDefinition, scope: ScopeText.optional() }))
+    .output(ServerDetail),
+  change: base
+    .route({
+      method: 'PUT',
+      path: '/servers/{name}',
+      tags: ['servers'],
+      summary: "Replace a server's definition; answers after the first attempt to connect",
+      inputStructure: 'detailed',
+    })
+    .input(named.extend({ body: z.strictObject({ definition: ServerDefinition }) }))
+    .output(ServerDetail),
+  remove: base
+    .route({
+      method: 'DELETE',
+      path: '/servers/{name}',
+      tags: ['servers'],
+      summary: 'Remove a server',
+      inputStructure: 'detailed',
+    })
+    .input(named)
+    .output(z.object({ removed: z.string() })),
+  enable: serverAction('enable', 'Connect a server that was switched off'),
+  disable: serverAction('disable', 'Keep the entry, but disconnect'),
+  reconnect: serverAction('reconnect', 'Try to connect now, whatever the state'),
+  validate: base
+    .route({
+      method: 'POST',
+      path: '/servers/validate',
+      tags: ['servers'],
+      summary: 'Try a definition without saving it',
+    })
+    .input(z.strictObject({ definition: ServerDefinition }))
+    .output(Validation),
+  validateSaved: base
+    .route({
+      method: 'POST',
+      path: '/servers/{name}/validate',
+      tags: ['servers'],
+      summary: 'Try a server on a connection of its own: the definition in the body, else the saved one',
+      inputStructure: 'detailed',
+    })
+    .input(named.extend({ body: z.strictObject({ definition: ServerDefinition.optional() }).optional() }))
+    .output(Validation),
+  logs: base
+    .route({
+      method: 'GET',
+      path: '/servers/{name}/logs',
+      tags: ['servers'],
+      summary: 'The last lines a server wrote to standard error',
+      inputStructure: 'detailed',
+    })
+    .input(named)
+    .output(ServerLogs),
+}
+
+function serverAction(action: 'enable' | 'disable' | 'reconnect', summary: string) {
+  return base
+    .route({
+      method: 'POST',
+      path: `/servers/{name}/${action}`,
+      tags: ['servers'],
+      summary,
+      inputStructure: 'detailed',
+    })
+    .input(named)
+    .output(ServerDetail)
+}

@@ -1,0 +1,54 @@
+import { z } from 'zod'
+import { Call } from '../call.ts'
+import { Tool } from '../tool.ts'
+import { base, page } from './base.ts'
+
+export const CallAnswer = z.object({ call: Call, result: z.unknown().describe("The tool's result, as MCP shapes it") })
+export type CallAnswer = z.infer<typeof CallAnswer>
+
+export const tools = {
+  list: base
+    .route({ method: 'GET', path: '/tools', tags: ['tools'], summary: 'The tools the caller may use' })
+    .input(
+      z.strictObject({
+        toolset: z.string().optional().describe('Only the tools of this toolset'),
+        server: z.string().optional().describe('Only the tools of this server'),
+        query: z
+          .string()
+          .max(1000)
+          .optional()
+          .describe('Words to look for in names and descriptions, best match first'),
+      }),
+    )
+    .output(page(Tool)),
+  get: base
+    .route({
+      method: 'GET',
+      path: '/tools/{name}',
+      tags: ['tools'],
+      summary: 'One tool with its schema',
+      inputStructure: 'detailed',
+    })
+    .input(z.object({ params: z.strictObject({ name: z.string().describe('Public name of the tool') }) }))
+    .output(Tool),
+  call: base
+    .route({
+      method: 'POST',
+      path: '/tools/{name}/call',
+      tags: ['tools'],
+      summary: 'Run a tool',
+      description:
+        "A tool's own failure is a result with `isError`. 403 when denied, 429 with Retry-After over a limit.",
+      inputStructure: 'detailed',
+    })
+    .input(
+      z.object({
+        params: z.strictObject({ name: z.string().describe('Public name of the tool') }),
+        body: z.strictObject({
+          arguments: z.record(z.string(), z.json()).default({}).describe("By the tool's input schema"),
+          toolset: z.string().optional().describe('Call it as a tool of this toolset'),
+        }),
+      }),
+    )
+    .output(CallAnswer),
+}

@@ -1,0 +1,20 @@
+import type { ServerResponse } from 'node:http'
+import type { Surface } from '../../contract/permit.ts'
+import type { Principal } from '../../contract/principal.ts'
+
+/** What is known of a request beside its input. */
+export type ApiContext = {
+  readonly principal: Principal
+  readonly surface: Surface
+  readonly response: ServerResponse
+  /** By which address the gateway is known. */
+  readonly url: string
+}
+
+/** Requests over HTTP always come with a signal of their own; the type only does not know. */
+export const never = new AbortController().signal
+
+/** A list that is given as a whole. */
+export function whole<Item>(items: Item[]): { items: Item[]; next: null } {
+  return { items, next: null }
+}

@@ -1,0 +1,40 @@
+import { implement } from '@orpc/server'
+import { api } from '../../contract/api.ts'
+import { ServerDefinition } from '../../contract/server.ts'
+import type { Gateway } from '../../gateway/gateway.ts'
+import { type ApiContext, never, whole } from './context.ts'
+
+export function createServersRoutes(gateway: Gateway) {
+  const on = implement(api.servers).$context<ApiContext>()
+  return on.router({
+    list: on.list.handler(() => whole(gateway.listServers())),
+    get: on.get.handler(({ input }) => gateway.getServer(input.params.name, input.query?.scope)),
+    add: on.add.handler(({ input, context }) => gateway.addServer(context.principal, input)),
+    change: on.change.handler(({ input: { params, query, body }, context }) =>
+      gateway.changeServer(context.principal, {
+        name: params.name,
+        scope: query?.scope,
+        definition: body.definition,
+      }),
+    ),
+    remove: on.remove.handler(async ({ input: { params, query }, context }) => {
+      await gateway.removeServer(context.principal, params.name, query?.scope)
+      return { removed: params.name }
+    }),
+    enable: on.enable.handler(({ input: { params, query }, context }) =>
+      gateway.enableServer(context.principal, params.name, true, query?.scope),
+    ),
+    disable: on.disable.handler(({ input: { params, query }, context }) =>
+      gateway.enableServer(context.principal, params.name, false, query?.scope),
+    ),
+    reconnect: on.reconnect.handler(({ input: { params, query }, context }) =>
+      gateway.reconnectServer(context.principal, params.name, query?.scope),
+    ),
+    validate: on.validate.handler(({ input, signal }) => gateway.validateServer(input.definition, signal ?? never)),
+    validateSaved: on.validateSaved.handler(({ input: { params, query, body }, signal }) => {
+      const definition = body?.definition ?? gateway.getServer(params.name, query?.scope).definition
+      return gateway.validateServer(ServerDefinition.parse(definition), signal ?? never)
+    }),
+    logs: on.logs.handler(({ input }) => gateway.serverLogs(input.params.name, input.query?.scope)),
+  })
+}
