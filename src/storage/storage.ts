@@ -4,6 +4,7 @@ import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import { type AuditStore, type Change, createAuditStore, toChangeEntry } from './audit.ts'
 import { type CallStore, createCallStore } from './calls.ts'
+import { type Changes, createLocalChanges } from './changes.ts'
 import { type ChildStore, createChildStore } from './children.ts'
 import { type Claims, createClaims } from './claim.ts'
 import { createInstanceStore, readBootId } from './instances.ts'
@@ -34,6 +35,8 @@ export type Storage = {
   readonly tokens: TokenStore
   readonly children: ChildStore
   readonly memory: Memory
+  /** Tells the instances on this database what to read again. */
+  readonly changes: Changes
   /** Closes what dead instances left: their open calls become `unknown` with an outcome entry. */
   recover(): Promise<{ unknownCalls: number }>
   healthy(): boolean
@@ -103,6 +106,7 @@ export async function openStorage({ folder, clock, ids, log, maxPages }: Storage
     tokens: createTokenStore({ database, writer, now }),
     children: createChildStore({ database, writer, instance, bootId, now }),
     memory: createMemory({ database, writer, now }),
+    changes: createLocalChanges(),
     recover: () => recover({ writer, calls, instances, now }),
     healthy: writer.healthy,
     async flush() {
