@@ -25,6 +25,8 @@ export type GatewayOptions = {
   readonly configFile: string
   /** Where the record, the lock and the administrator's token live. */
   readonly dataFolder: string
+  /** A PostgreSQL that several gateways may share, instead of the file in the data folder. It holds a password. */
+  readonly databaseUrl?: string | undefined
   readonly environment?: NodeJS.ProcessEnv
   readonly clock?: Clock
   readonly ids?: Ids
@@ -49,7 +51,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     environment: options.environment ?? process.env,
     emit: events.emit,
   })
-  const storage = await openStorage({ folder: options.dataFolder, clock, ids, log }).catch(async (error: unknown) => {
+  const { dataFolder: folder, databaseUrl } = options
+  const storage = await openStorage({ folder, databaseUrl, clock, ids, log }).catch(async (error: unknown) => {
     await config.close()
     throw error
   })

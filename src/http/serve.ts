@@ -40,7 +40,9 @@ export async function startGateway(options: ServeOptions): Promise<RunningGatewa
   const dataFolder = resolve(options.dataFolder)
   await mkdir(dataFolder, { recursive: true, mode: 0o700 })
   const { file, isNew } = await configFileFor(options, dataFolder, environment)
-  const gateway = await createGateway({ ...options, clock, ids, log, environment, configFile: file, dataFolder })
+  const databaseUrl = options.databaseUrl ?? (environment.SALLYPORT_DATABASE_URL || undefined)
+  const given = { ...options, clock, ids, log, environment, configFile: file, dataFolder, databaseUrl }
+  const gateway = await createGateway(given)
   const note = join(dataFolder, 'gateway.json')
   let listener: Listener | undefined
   /** In this order calls under way still finish, or end with an answer that says why. */

@@ -8,6 +8,7 @@ export type InstancesTable = {
   pid: number
   boot_id: string
   host: string
+  renewed_at: number | null
 }
 
 export type CallsTable = {
@@ -68,6 +69,12 @@ export type ChildrenTable = {
 
 export type MemoryTable = { key: string; value: string; updated_at: number }
 
+/** The number of an instance's last batch that was committed. */
+export type BatchesTable = { instance: string; number: number }
+
+/** Text that all instances share; `origin` is the text that was last taken over from a file. */
+export type DocumentsTable = { name: string; version: number; body: string; origin: string; updated_at: number }
+
 export type Tables = {
   instances: InstancesTable
   calls: CallsTable
@@ -75,6 +82,8 @@ export type Tables = {
   tokens: TokensTable
   children: ChildrenTable
   memory: MemoryTable
+  batches: BatchesTable
+  documents: DocumentsTable
 }
 
 /** The one query layer. It queries and compiles; what must happen together is a unit of compiled statements. */

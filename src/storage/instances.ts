@@ -21,6 +21,7 @@ export function createInstanceStore(database: Database, instance: string, bootId
           pid: process.pid,
           boot_id: bootId,
           host: hostname(),
+          renewed_at: null,
         }),
         1,
       ),

@@ -1,7 +1,22 @@
+import { GatewayError } from '../contract/errors.ts'
 import { first } from './migrations/0001-first.ts'
+import { severalInstances } from './migrations/0007-instances.ts'
 import type { Migration } from './migrations/migration.ts'
 
 export type { Migration } from './migrations/migration.ts'
 
 /** Forward only: a migration that was released is never edited, the next one mends it. Times are milliseconds. */
-export const migrations: readonly Migration[] = [first]
+export const migrations: readonly Migration[] = [first, severalInstances]
+
+export const migrationsTable =
+  'create table if not exists migrations (id integer primary key, name text not null, applied_at bigint not null)'
+
+/** What is still to be applied; throws `storage-newer` for data of a newer program. */
+export function toPending(applied: readonly number[], known: readonly Migration[]): Migration[] {
+  const newest = known.at(-1)?.id ?? 0
+  const reached = Math.max(0, ...applied)
+  if (reached > newest) {
+    throw new GatewayError('storage-newer', `This data has version ${reached}, this program knows ${newest}`)
+  }
+  return known.filter(({ id }) => !applied.includes(id))
+}

@@ -1,4 +1,5 @@
 import Sqlite from 'better-sqlite3'
+import type { EntryPosition } from './entries.ts'
 import type { Entries } from './sqlite-entries.ts'
 import type { Connection } from './sqlite-file.ts'
 import type { Statement, Unit, UnitOutcome } from './unit.ts'
@@ -58,7 +59,7 @@ export function createBatches(connection: Connection, entries: Entries): Batches
   }
 
   /** From the beginning again, in a way that lets each be taken back by itself. */
-  function runEach(units: readonly Unit[], before: number): UnitOutcome[] {
+  function runEach(units: readonly Unit[], before: EntryPosition): UnitOutcome[] {
     rollback.run()
     entries.rewind(before)
     begin.run()

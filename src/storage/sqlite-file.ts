@@ -2,7 +2,7 @@ import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { GatewayError } from '../contract/errors.ts'
-import { type Migration, migrations } from './migrations.ts'
+import { type Migration, migrations, migrationsTable, toPending } from './migrations.ts'
 import type { SqliteSettings } from './sqlite-protocol.ts'
 
 export type Connection = Sqlite.Database
@@ -67,25 +67,15 @@ function openDatabase({ folder, maxPages, now }: SqliteSettings): Connection {
 export function migrate(connection: Connection, now: number, known: readonly Migration[] = migrations): void {
   connection
     .transaction(() => {
-      connection.exec(
-        'create table if not exists migrations (id integer primary key, name text not null, applied_at bigint not null)',
-      )
-      const applied = latestApplied(connection)
-      const newest = known.at(-1)?.id ?? 0
-      if (applied > newest) {
-        throw new GatewayError('storage-newer', `This data has version ${applied}, this program knows ${newest}`)
-      }
+      connection.exec(migrationsTable)
+      const applied = connection.prepare<[], number>('select id from migrations').pluck().all()
       const insert = connection.prepare('insert into migrations (id, name, applied_at) values (?, ?, ?)')
-      for (const { id, name, statements } of known.filter((migration) => migration.id > applied)) {
+      for (const { id, name, statements } of toPending(applied, known)) {
         for (const statement of statements) connection.exec(statement)
         insert.run(id, name, now)
       }
     })
     .immediate()
-}
-
-function latestApplied(connection: Connection): number {
-  return Number(connection.prepare('select coalesce(max(id), 0) from migrations').pluck().get())
 }
 
 /** SQLite would create the file readable for everybody; its WAL files then take over the mode we give here. */

@@ -7,10 +7,10 @@ import { type CallStore, createCallStore } from './calls.ts'
 import { type Changes, createLocalChanges } from './changes.ts'
 import { type ChildStore, createChildStore } from './children.ts'
 import { type Claims, createClaims } from './claim.ts'
+import { createPostgresDatabase, createSqliteDatabase } from './dialect.ts'
 import { createInstanceStore, readBootId } from './instances.ts'
 import { createMemory, type Memory, toProbe } from './memory.ts'
 import { recover } from './recover.ts'
-import { createSqliteDatabase } from './sqlite-dialect.ts'
 import { openSqliteEngine } from './sqlite-engine.ts'
 import { createTokenStore, type TokenStore } from './tokens.ts'
 import { createWriter } from './writer.ts'
@@ -47,6 +47,8 @@ export type Storage = {
 
 export type StorageParts = {
   folder: string
+  /** A PostgreSQL instead of the SQLite file in the folder. Holds a password: it goes nowhere else. */
+  databaseUrl?: string | undefined
   clock: Clock
   ids: Ids
   log: Log
@@ -55,14 +57,20 @@ export type StorageParts = {
 }
 
 /** Opens the one store of a data folder; throws `data-locked` while another gateway has it. */
-export async function openStorage({ folder, clock, ids, log, maxPages }: StorageParts): Promise<Storage> {
+export async function openStorage(parts: StorageParts): Promise<Storage> {
+  const { folder, databaseUrl, clock, ids, log, maxPages } = parts
   const instance = ids.next('instance')
   const bootId = readBootId(clock.now())
-  const open = () => openSqliteEngine({ folder: resolve(folder), instance, maxPages, now: clock.now() })
+  const open = async () => {
+    if (databaseUrl === undefined)
+      return openSqliteEngine({ folder: resolve(folder), instance, maxPages, now: clock.now() })
+    const { openPostgresEngine } = await import('./postgres-engine.ts')
+    return openPostgresEngine({ url: databaseUrl, instance, clock })
+  }
   const now = () => clock.now()
 
   const writer = createWriter({ engine: await open(), reopen: open, probe: () => toProbe(database, now()), clock, log })
-  const database = createSqliteDatabase(writer)
+  const database = databaseUrl === undefined ? createSqliteDatabase(writer) : createPostgresDatabase(writer)
   const calls = createCallStore(database, instance)
   const audit = createAuditStore(database)
   const instances = createInstanceStore(database, instance, bootId)

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import type { Place } from './support.ts'
 
 const program = fileURLToPath(new URL('./claiming-process.ts', import.meta.url))
 
@@ -15,8 +16,11 @@ export type ClaimingProcess = {
   kill(): Promise<void>
 }
 
-export async function startClaimingProcess(folder: string, mode: 'claim' | 'hold'): Promise<ClaimingProcess> {
-  const child = spawn(process.execPath, [program, folder, mode], { stdio: ['ignore', 'pipe', 'inherit'] })
+export async function startClaimingProcess(place: Place, mode: 'claim' | 'hold'): Promise<ClaimingProcess> {
+  const child = spawn(process.execPath, [program, place.folder, mode], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, SALLYPORT_DATABASE_URL: place.databaseUrl ?? '' },
+  })
   onTestFinished(() => void child.kill('SIGKILL'))
   const lines = createInterface({ input: child.stdout })
   const claimed: string[] = []

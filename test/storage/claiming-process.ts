@@ -7,7 +7,8 @@ import { openStorage } from '../../src/storage/storage.ts'
 
 const [folder = '', mode = 'claim'] = process.argv.slice(2)
 const ids = createIds()
-const storage = await openStorage({ folder, clock: systemClock, ids, log: silentLog })
+const databaseUrl = process.env.SALLYPORT_DATABASE_URL || undefined
+const storage = await openStorage({ folder, databaseUrl, clock: systemClock, ids, log: silentLog })
 writeSync(1, `instance ${storage.instance}\n`)
 if (mode === 'claim') await Promise.all(Array.from({ length: 8 }, claimWithoutEnd))
 else setInterval(() => {}, 1000)

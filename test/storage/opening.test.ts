@@ -29,7 +29,7 @@ it('refuses a folder that another gateway in this process has', async () => {
 
 it('names the gateway that has the folder, and gets it as soon as that one was killed', async () => {
   const folder = temporaryFolder()
-  const other = await startClaimingProcess(folder, 'hold')
+  const other = await startClaimingProcess({ folder }, 'hold')
   await expect(open(folder)).rejects.toMatchObject({
     code: 'data-locked',
     message: expect.stringContaining(folder),
@@ -74,14 +74,15 @@ it('applies each migration once, and none of a list that fails on the way', () =
   const connection: Connection = new Sqlite(join(folder, 'sallyport.db'))
   onTestFinished(() => void connection.close())
   const applied = () => connection.prepare('select id from migrations').pluck().all()
-  const next = { id: 2, name: 'a note on calls', statements: ['alter table calls add column note text'] }
-  const broken = { id: 3, name: 'broken', statements: ['create table extra (id text)', 'this is not SQL'] }
+  const shipped = migrations.map(({ id }) => id)
+  const next = { id: 1001, name: 'a note on calls', statements: ['alter table calls add column note text'] }
+  const broken = { id: 1002, name: 'broken', statements: ['create table extra (id text)', 'this is not SQL'] }
 
   migrate(connection, 1)
   migrate(connection, 1)
-  expect(applied()).toEqual(migrations.map(({ id }) => id))
+  expect(applied()).toEqual(shipped)
   expect(() => migrate(connection, 1, [...migrations, next, broken])).toThrow()
-  expect(applied()).toEqual([1])
+  expect(applied()).toEqual(shipped)
   migrate(connection, 1, [...migrations, next])
-  expect(applied()).toEqual([1, 2])
+  expect(applied()).toEqual([...shipped, 1001])
 })

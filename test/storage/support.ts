@@ -8,6 +8,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { createIds } from '../../src/lib/ids.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { openStorage, type Storage, type StorageParts } from '../../src/storage/storage.ts'
+import { connectTo, freshDatabase } from '../support/postgres.ts'
 
 export const ids = createIds()
 
@@ -17,8 +18,21 @@ export function temporaryFolder(): string {
   return folder
 }
 
-export async function open(folder: string, more: Partial<StorageParts> = {}): Promise<Storage> {
-  const storage = await openStorage({ folder, clock: systemClock, ids, log: silentLog, ...more })
+/** Every promise of the store holds on both: `describe.each(databases)('on %s', (kind) => …)`. */
+export const databases = ['SQLite', 'PostgreSQL'] as const
+export type DatabaseKind = (typeof databases)[number]
+
+/** Where a store keeps its data; gone when the test is over. */
+export type Place = { readonly folder: string; readonly databaseUrl?: string }
+
+export async function placeOn(kind: DatabaseKind): Promise<Place> {
+  const folder = temporaryFolder()
+  return kind === 'SQLite' ? { folder } : { folder, databaseUrl: await freshDatabase() }
+}
+
+export async function open(place: string | Place, more: Partial<StorageParts> = {}): Promise<Storage> {
+  const where = typeof place === 'string' ? { folder: place } : place
+  const storage = await openStorage({ ...where, clock: systemClock, ids, log: silentLog, ...more })
   onTestFinished(() => storage.close())
   return storage
 }
@@ -58,6 +72,32 @@ export function readerOf(folder: string): Reader {
   return { all, state: (call) => all('select state from calls where id = ?', call)[0]?.state }
 }
 
+/** The same on either database. */
+export type Observer = {
+  all(sql: string, ...parameters: unknown[]): Promise<Row[]>
+  state(call: string): Promise<unknown>
+}
+
+export function observe({ folder, databaseUrl }: Place): Observer {
+  const all = databaseUrl === undefined ? observeFile(folder) : observeDatabase(databaseUrl)
+  return { all, state: async (call) => (await all('select state from calls where id = ?', call))[0]?.state }
+}
+
+function observeFile(folder: string): Observer['all'] {
+  const reader = readerOf(folder)
+  return async (sql, ...parameters) => reader.all(sql, ...parameters)
+}
+
+function observeDatabase(databaseUrl: string): Observer['all'] {
+  const client = connectTo(databaseUrl)
+  onTestFinished(async () => (await client).end())
+  return async (sql, ...parameters) => {
+    let place = 0
+    const text = sql.replaceAll('?', () => `$${++place}`)
+    return (await (await client).query(text, parameters)).rows
+  }
+}
+
 /** Somebody else who changes the file, as an operator at a terminal could. */
 export function changeFile(folder: string, ...statements: string[]): void {
   const connection = new Sqlite(join(folder, 'sallyport.db'), { timeout: 10_000 })
@@ -68,8 +108,15 @@ export function changeFile(folder: string, ...statements: string[]): void {
   }
 }
 
-/** The frames of the write-ahead log that end a transaction: each is one commit that went to the disk. */
-export function countCommits(folder: string): number {
+/** How many commits went to the disk so far. */
+export async function countCommits(place: Place): Promise<number> {
+  if (place.databaseUrl === undefined) return countFrames(place.folder)
+  const [row] = await observe(place).all('select sum(number) as commits from batches')
+  return Number(row?.commits)
+}
+
+/** The frames of the write-ahead log that end a transaction: each is one commit. */
+function countFrames(folder: string): number {
   const log = readFileSync(join(folder, 'sallyport.db-wal'))
   const pageSize = log.readUInt32BE(8)
   const salt = log.subarray(16, 24)
@@ -84,6 +131,11 @@ export function countCommits(folder: string): number {
 /** The record of an instance is 1, 2, 3 and so on. */
 export function sequencesOf(reader: Reader, instance: string): unknown[] {
   return reader.all('select sequence from audit where instance = ? order by sequence', instance).map((r) => r.sequence)
+}
+
+export async function sequencesIn(observer: Observer, instance: string): Promise<unknown[]> {
+  const rows = await observer.all('select sequence from audit where instance = ? order by sequence', instance)
+  return rows.map(({ sequence }) => sequence)
 }
 
 export function numbersUpTo(count: number): number[] {

@@ -1,8 +1,12 @@
 import {
   type CompiledQuery,
   type DatabaseConnection,
+  type Dialect,
   type Driver,
   Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
   type QueryResult,
   SelectQueryNode,
   SqliteAdapter,
@@ -18,8 +22,24 @@ export type QueryPorts = {
   commit(unit: Unit): Promise<UnitOutcome>
 }
 
-/** Kysely in front of the one writer: it reads by query, and writes each statement as a unit of its own. */
 export function createSqliteDatabase(ports: QueryPorts): Database {
+  return createDatabase(ports, {
+    createAdapter: () => new SqliteAdapter(),
+    createIntrospector: (database) => new SqliteIntrospector(database),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  })
+}
+
+export function createPostgresDatabase(ports: QueryPorts): Database {
+  return createDatabase(ports, {
+    createAdapter: () => new PostgresAdapter(),
+    createIntrospector: (database) => new PostgresIntrospector(database),
+    createQueryCompiler: () => new PostgresQueryCompiler(),
+  })
+}
+
+/** Kysely in front of the one writer: it reads by query, and writes each statement as a unit of its own. */
+function createDatabase(ports: QueryPorts, dialect: Omit<Dialect, 'createDriver'>): Database {
   const connection: DatabaseConnection = {
     async executeQuery<Row>(compiled: CompiledQuery): Promise<QueryResult<Row>> {
       if (SelectQueryNode.is(compiled.query)) return { rows: toRows<Row>(await ports.query(compiled)) }
@@ -31,14 +51,7 @@ export function createSqliteDatabase(ports: QueryPorts): Database {
       throw new Error('Rows are read in pages, never as a stream')
     },
   }
-  return new Kysely<Tables>({
-    dialect: {
-      createAdapter: () => new SqliteAdapter(),
-      createDriver: () => createDriver(connection),
-      createIntrospector: (database) => new SqliteIntrospector(database),
-      createQueryCompiler: () => new SqliteQueryCompiler(),
-    },
-  })
+  return new Kysely<Tables>({ dialect: { ...dialect, createDriver: () => createDriver(connection) } })
 }
 
 function createDriver(connection: DatabaseConnection): Driver {

@@ -1,0 +1,160 @@
+import { GatewayError } from '../contract/errors.ts'
+import { type Clock, sleep } from '../lib/clock.ts'
+import { createEntryNumbers, type EntryNumbers } from './entries.ts'
+import { codeOf, createPostgresBatches, isCollision, type PostgresBatches } from './postgres-batch.ts'
+import { connectPostgres, createReaders, type PostgresAddress, toUnavailable } from './postgres-connection.ts'
+import { migratePostgres } from './postgres-migrate.ts'
+import { openWriterLink, type WriterLink } from './postgres-writer.ts'
+import type { Engine, Unit, UnitOutcome } from './unit.ts'
+
+export type PostgresSettings = {
+  readonly url: string
+  /** The instance whose entries this engine numbers. */
+  readonly instance: string
+  readonly clock: Clock
+}
+
+/** What one connection needs to write; another one begins with others. */
+type Writing = { readonly link: WriterLink; readonly entries: EntryNumbers; readonly batches: PostgresBatches }
+
+/** How long a batch waits for a database that is away for a moment before it counts as lost. */
+const patience = 3000
+const retryEvery = 100
+const mostCollisions = 5
+
+/** Batches of units on PostgreSQL; a connection that breaks is replaced, and a commit whose answer was lost is looked up. */
+export async function openPostgresEngine({ url, instance, clock }: PostgresSettings): Promise<Engine> {
+  const address: PostgresAddress = { url, name: `sallyport ${instance} writer` }
+  const ended = Promise.withResolvers<GatewayError>()
+  const closing = new AbortController()
+  let end: GatewayError | undefined
+  let restoring: Promise<Writing> | undefined
+  let readersEnded: Promise<void> | undefined
+
+  await prepare(address, clock.now())
+  const readers = await createReaders({ url, name: `sallyport ${instance} reader` })
+  let writing = await open().catch(async (error: unknown) => {
+    await readers.end()
+    throw toUnavailable('The database cannot be written', error, url)
+  })
+  let batch = writing.link.batch
+
+  async function open(): Promise<Writing> {
+    const link = await openWriterLink(address, instance)
+    const entries = createEntryNumbers(instance, { sequence: link.sequence })
+    const opened = { link, entries, batches: createPostgresBatches({ client: link.client, instance, entries }) }
+    link.lost.then(() => {
+      if (!closing.signal.aborted && writing === opened) restore(opened).catch(() => {})
+    })
+    return opened
+  }
+
+  /** Another connection in place of the lost one; once nobody can be reached for too long, this engine is over. */
+  async function restore(lost: Writing): Promise<Writing> {
+    if (writing !== lost) return writing
+    restoring ??= reopen().finally(() => {
+      restoring = undefined
+    })
+    return restoring
+  }
+
+  async function reopen(): Promise<Writing> {
+    const until = clock.monotonic() + patience
+    while (true) {
+      try {
+        if (end) throw end
+        writing = await open()
+        return writing
+      } catch (error) {
+        if (closing.signal.aborted || clock.monotonic() >= until) {
+          throw stop(toUnavailable('The database is gone', error, url))
+        }
+      }
+      await sleep(clock, retryEvery, closing.signal).catch(() => {})
+    }
+  }
+
+  async function run(units: readonly Unit[]): Promise<readonly UnitOutcome[]> {
+    if (units.every((unit) => unit.length === 0)) return units.map(() => nothing)
+    const number = batch + 1
+    let collisions = 0
+    while (true) {
+      if (end) throw end
+      const current = restoring ? await restoring : writing
+      const attempt = await tryBatch(current, units, number)
+      if (attempt.kind === 'failed') {
+        if (isCollision(attempt.error) && collisions++ < mostCollisions) continue
+        throw toUnavailable('The database cannot be written', attempt.error, url)
+      }
+      // Nobody else writes this number, and the lost connection cannot any more: what the new one finds is the truth.
+      if (attempt.kind === 'lost' && (await restore(current)).link.batch !== number) continue
+      batch = number
+      return attempt.outcomes
+    }
+  }
+
+  async function close(): Promise<void> {
+    closing.abort()
+    await Promise.allSettled([writing.link.close(), restoring])
+    stop(new GatewayError('storage-unavailable', 'The store is closed'))
+    await readersEnded
+  }
+
+  function stop(error: GatewayError): GatewayError {
+    if (end) return end
+    end = error
+    ended.resolve(error)
+    readersEnded = readers.end().catch(() => {})
+    return error
+  }
+
+  return {
+    run,
+    async query({ sql, parameters }) {
+      try {
+        return (await readers.query(sql, [...parameters])).rows
+      } catch (error) {
+        throw toUnavailable('The database cannot be read', error, url)
+      }
+    },
+    ended: ended.promise,
+    close,
+  }
+}
+
+type Attempt =
+  | { readonly kind: 'committed'; readonly outcomes: readonly UnitOutcome[] }
+  | { readonly kind: 'failed'; readonly error: unknown }
+  /** The connection is gone; if the commit was under way, what became of it stands in the database. */
+  | { readonly kind: 'lost'; readonly outcomes: readonly UnitOutcome[] }
+
+async function tryBatch({ link, entries, batches }: Writing, units: readonly Unit[], number: number): Promise<Attempt> {
+  const before = entries.position()
+  let outcomes: readonly UnitOutcome[] = []
+  try {
+    outcomes = await batches.run(units, number)
+    await link.client.query('commit')
+    return { kind: 'committed', outcomes }
+  } catch (error) {
+    entries.rewind(before)
+    if (codeOf(error) === undefined) {
+      link.close().catch(() => {})
+      return { kind: 'lost', outcomes }
+    }
+    await link.client.query('rollback').catch(() => {})
+    return { kind: 'failed', error }
+  }
+}
+
+async function prepare(address: PostgresAddress, now: number): Promise<void> {
+  const client = await connectPostgres(address, false)
+  try {
+    await migratePostgres(client, now)
+  } catch (error) {
+    throw error instanceof GatewayError ? error : toUnavailable('The database cannot be prepared', error, address.url)
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+const nothing: UnitOutcome = { kind: 'done', changes: 0, rows: [] }
