@@ -206,6 +206,7 @@ function toSections() {
     if (field.properties !== undefined) visit(field, path)
     else if (field.items?.properties !== undefined) visit(field.items, `${path}[]`)
     else if (typeof field.additionalProperties === 'object') visitInside(field.additionalProperties, `${path}.NAME`)
+    for (const branch of field.anyOf ?? []) if (branch.properties !== undefined) visit(branch, path)
     for (const branch of field.oneOf ?? []) visit(branch, path, `, transport \`${branch.properties.transport.const}\``)
   }
   visit(configSchema(), '')
@@ -224,6 +225,9 @@ function toType(field) {
   if (field.oneOf !== undefined)
     return field.oneOf.map(({ properties }) => `\`${properties.transport.const}\` server`).join(', ')
   if (field.type === 'array') return `list of ${toPlural(toType(field.items))}`
+  if (Array.isArray(field.type)) return field.type.map((type) => toType({ type })).join(', ')
+  if (field.type === 'number') return 'number'
+  if (field.type === 'null') return '`null`'
   if (field.type === 'integer') return `whole number${toRange(field)}`
   if (field.type === 'boolean') return '`true` or `false`'
   if (field.type === 'string') return field.format === 'uri' ? 'address' : 'text'

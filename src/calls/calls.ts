@@ -1,5 +1,5 @@
 import { type Catalog, inFormOf, type Target, type ViewSelector } from '../catalog/catalog.ts'
-import type { ConfigStore } from '../config/config.ts'
+import { type ConfigStore, projectOf } from '../config/config.ts'
 import type { Call, CallEndState } from '../contract/call.ts'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { EventTable } from '../contract/events.ts'
@@ -210,14 +210,19 @@ export function createCalls(parts: CallsParts): Calls {
   /** A policy that cannot be asked denies. */
   function decideOn(request: CallRequest, target: Target): Decision {
     try {
-      return decide(config.effective(request.principal).rules, {
+      const { principal } = request
+      return decide(config.effective(principal).rules, {
         tool: target.publicName,
         server: target.server,
         risk: target.risk,
-        principal: toPrincipalKey(request.principal),
+        principal: toPrincipalKey(principal),
+        arguments: request.arguments,
+        now: clock.now(),
+        owner: principal.owner,
+        project: projectOf(config.current(), principal),
       })
     } catch {
-      return { action: 'deny', because: 'the rules could not be asked', rule: undefined }
+      return { action: 'deny', because: 'the rules could not be asked', rule: undefined, approvers: [] }
     }
   }
 

@@ -16,6 +16,7 @@ export function checkConfig(config: Config): Finding[] {
     ...checkEnvironment(config.environment),
     ...checkToolsets(config),
     ...checkProjects(config),
+    ...listScopes(config).flatMap((scope) => checkRules(config, scope)),
     ...listScopes(config).flatMap((scope) => checkServers(config, scope)),
     ...checkChains(config),
   ]
@@ -86,6 +87,27 @@ function checkProjects(config: Config): Finding[] {
     const path = ['agents', name, 'project']
     return [{ path, message: `no project is named ${project}`, suggestion: nearest(project, known) }]
   })
+}
+
+/** As with toolsets: a glob may match a project that is added later, a plain name that is nowhere is a slip. */
+function checkRules(config: Config, scope: Scope): Finding[] {
+  const known = Object.keys(config.projects)
+  return statementsOf(config, scope).rules.flatMap(({ project }, index): Finding[] => {
+    if (project === undefined || /[*?]/.test(project) || known.includes(project)) return []
+    const path = [...pathOfScope(scope), 'rules', index, 'project']
+    return [{ path, message: `no project is named ${project}`, suggestion: nearest(project, known) }]
+  })
+}
+
+/** What is no mistake, but probably not meant any more. It stops nothing: time alone must not refuse a start. */
+export function listNotices(config: Config, now: number): Finding[] {
+  return listScopes(config).flatMap((scope) =>
+    statementsOf(config, scope).rules.flatMap(({ expires }, index): Finding[] => {
+      if (expires === undefined || Date.parse(expires) > now) return []
+      const path = [...pathOfScope(scope), 'rules', index, 'expires']
+      return [{ path, message: 'has passed: this rule no longer counts' }]
+    }),
+  )
 }
 
 function listScopes(config: Config): Scope[] {

@@ -28,6 +28,7 @@ export {
   type EffectiveConfig,
   type EffectiveServer,
   effective,
+  projectOf,
   scopesOf,
 } from './scopes.ts'
 export { createEnvironmentLookup, type Environment, type Lookup, resolveDefinition } from './templates.ts'

@@ -15,8 +15,15 @@ export function explainIssues(issues: readonly Issue[], root: unknown, base: Pat
     const path = issue.path.map((segment) => (typeof segment === 'number' ? segment : String(segment)))
     if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => explainUnknown(path, key, root, base))
     if (issue.code === 'invalid_union') return explainUnion(issue, path, root, base)
-    return [{ path, ...explainOne(issue, valueAt(root, path)) }]
+    return [{ path, ...explainOne(toExact(issue, path, root, base), valueAt(root, path)) }]
   })
+}
+
+/** A schema of whole numbers says only "number" of what is none at all. */
+function toExact(issue: Issue, path: Path, root: unknown, base: Path): Issue {
+  if (issue.code !== 'invalid_type' || issue.expected !== 'number') return issue
+  const { type } = findSchemaAt([...base, ...path], embed(root, base)) ?? {}
+  return type === 'integer' ? { ...issue, expected: 'int' } : issue
 }
 
 type Words = Omit<Finding, 'path'>
@@ -44,12 +51,13 @@ function explainType(expected: string, value: unknown): Words {
 
 const typeWords: Readonly<Record<string, string>> = {
   string: 'text',
-  number: 'a whole number',
+  number: 'a number',
   integer: 'a whole number',
   int: 'a whole number',
   boolean: 'true or false',
   array: 'a list',
   object: 'a map',
+  null: 'null',
   record: 'a map',
 }
 
@@ -127,14 +135,28 @@ function explainUnion(
       path: [...path, ...finding.path],
     }))
   }
+  // So with a map: what is wrong inside it, not that it is one.
+  const map = issue.errors.find((branch) => branch.every(isAboutMap))
+  if (map !== undefined && isPlainObject(value)) {
+    return explainIssues(map, value, [...base, ...path]).map((finding) => ({
+      ...finding,
+      path: [...path, ...finding.path],
+    }))
+  }
   const choice = issue.errors.flat().find((branch) => branch.code === 'invalid_value')
   if (choice !== undefined && !Array.isArray(value)) return [{ path, ...explainOne(choice, value) }]
   return [{ path, message: `must be ${toAlternatives(findSchemaAt([...base, ...path], embed(root, base)))}` }]
 }
 
+function isAboutMap({ path, code }: Issue): boolean {
+  return path.length > 0 || code === 'unrecognized_keys' || code === 'custom'
+}
+
 function toAlternatives(schema: PlainObject | undefined): string {
-  const branches = Array.isArray(schema?.anyOf) ? schema.anyOf.filter(isPlainObject) : []
-  return branches.map(({ type }) => typeWords[String(type)] ?? String(type)).join(' or ')
+  const branches = Array.isArray(schema?.anyOf) ? schema.anyOf.filter(isPlainObject) : [schema ?? {}]
+  const types = branches.flatMap(({ type }) => type)
+  const words = types.map((type) => typeWords[String(type)] ?? String(type))
+  return words.join(', ').replace(/, ([^,]*)$/, ' or $1')
 }
 
 const transports = ['stdio', 'http', 'sse']

@@ -2,14 +2,20 @@ import { isUtf8 } from 'node:buffer'
 import { readFile, stat } from 'node:fs/promises'
 import { Config } from '../contract/config.ts'
 import { GatewayError } from '../contract/errors.ts'
-import { checkConfig } from './check.ts'
+import { checkConfig, listNotices } from './check.ts'
 import { explainIssues } from './explain.ts'
 import { findFormat, parseText } from './parse.ts'
 import { type ConfigProblem, type Finding, formatProblem } from './problems.ts'
 import { type Path, toKey } from './values.ts'
 
 export type Reading =
-  | { readonly ok: true; readonly config: Config; readonly value: unknown }
+  | {
+      readonly ok: true
+      readonly config: Config
+      readonly value: unknown
+      /** What is valid and probably not meant any more at that time. */
+      notices(now: number): readonly ConfigProblem[]
+    }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] }
 
 /** Reads a file from disk. Throws `config-unreadable` when there is nothing to read. */
@@ -89,23 +95,23 @@ export function parseConfig(file: string, text: string): Reading {
     return rejected(parsing.faults.map(({ position, key, message }) => ({ file, ...position, key, message })))
   }
   const { value, locate } = parsing.parsed
-  const toProblems = (findings: readonly Finding[]): Reading =>
-    rejected(
-      findings.map(({ path, message, suggestion }) => ({
-        file,
-        ...locate(path),
-        key: toKey(path),
-        message,
-        ...(suggestion === undefined ? {} : { suggestion }),
-      })),
-    )
+  const place = ({ path, message, suggestion }: Finding): ConfigProblem => ({
+    file,
+    ...locate(path),
+    key: toKey(path),
+    message,
+    ...(suggestion === undefined ? {} : { suggestion }),
+  })
+  const toProblems = (findings: readonly Finding[]): Reading => rejected(findings.map(place))
   if (value === null || value === undefined) return broken(file, 'holds no settings; an empty configuration is {}')
   const forbidden = findForbidden(value)
   if (forbidden.length > 0) return toProblems(forbidden)
   const parsed = Config.safeParse(value)
   if (!parsed.success) return toProblems(explainIssues(parsed.error.issues, value))
   const findings = checkConfig(parsed.data)
-  return findings.length > 0 ? toProblems(findings) : { ok: true, config: withoutEmptyTls(parsed.data), value }
+  if (findings.length > 0) return toProblems(findings)
+  const config = withoutEmptyTls(parsed.data)
+  return { ok: true, config, value, notices: (now) => listNotices(config, now).map(place) }
 }
 
 /** In the order of the file, each thing once. */

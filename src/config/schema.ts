@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Config } from '../contract/config.ts'
-import { isPlainObject, own, type Path, type PlainObject } from './values.ts'
+import { isPlainObject, own, type Path, type PlainObject, valueAt } from './values.ts'
 
 /** The JSON Schema of a configuration file, for editors, `sallyport config schema` and the reference pages. */
 export function configSchema(): PlainObject {
@@ -28,7 +28,7 @@ export function findSchemaAt(path: Path, root: unknown): PlainObject | undefined
     const branch = chooseBranch(schema, value)
     if (branch === undefined) return undefined
     schema = typeof segment === 'number' ? branch.items : stepInto(branch, segment)
-    value = isPlainObject(value) ? own(value, String(segment)) : undefined
+    value = valueAt(value, [segment])
   }
   return chooseBranch(schema, value)
 }
@@ -41,6 +41,9 @@ function stepInto(schema: PlainObject, key: string): unknown {
 /** Servers differ by `transport`; the first alternative stands in where nothing tells which is meant. */
 function chooseBranch(schema: unknown, value: unknown): PlainObject | undefined {
   if (!isPlainObject(schema)) return undefined
+  if (Array.isArray(schema.anyOf) && isPlainObject(value)) {
+    return schema.anyOf.filter(isPlainObject).find(({ type }) => type === 'object') ?? schema
+  }
   if (!Array.isArray(schema.oneOf)) return schema
   const branches = schema.oneOf.filter(isPlainObject)
   const transport = isPlainObject(value) ? value.transport : undefined

@@ -38,9 +38,14 @@ export type ConnectionSpec = {
 /** The chain of scopes of a principal, the later refining the earlier. */
 export function scopesOf(config: Config, principal: Principal): readonly Scope[] {
   if (principal.kind !== 'agent') return [globalScope]
-  const project = own(config.agents, principal.name)?.project
+  const project = projectOf(config, principal)
   const between: Scope[] = project === undefined ? [] : [{ kind: 'project', name: project }]
   return [globalScope, ...between, { kind: 'agent', name: principal.name }]
+}
+
+/** The project that a principal works for: an agent's stands in the file. */
+export function projectOf(config: Config, { kind, name, project }: Principal): string | undefined {
+  return kind === 'agent' ? own(config.agents, name)?.project : project
 }
 
 /** Every chain the file speaks of. */

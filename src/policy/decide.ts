@@ -1,8 +1,11 @@
+import type { JsonObject } from '../contract/json.ts'
 import type { PrincipalKey } from '../contract/principal.ts'
 import type { Risk } from '../contract/risk.ts'
 import type { Rule, RuleAction } from '../contract/rule.ts'
 import type { ScopeKey } from '../contract/scope.ts'
 import { matchesAny, matchesGlob } from '../lib/glob.ts'
+import { fulfils } from './conditions.ts'
+import { type PreparedRule, prepareRules, type ScopeAnswer } from './prepare.ts'
 
 export type ScopedRules = { readonly scope: ScopeKey; readonly rules: readonly Rule[] }
 
@@ -12,54 +15,97 @@ export type Subject = {
   readonly server: string
   readonly risk: Risk
   readonly principal: PrincipalKey
+  readonly arguments: JsonObject
+  /** Milliseconds since 1970: rules may have an end. */
+  readonly now: number
+  /** The user behind the principal, and the project it works for. */
+  readonly owner?: string | undefined
+  readonly project?: string | undefined
+  /** What is new about the tool's definition that nobody has accepted yet, in words. */
+  readonly drifted?: string | undefined
 }
 
 export type Decision = {
   readonly action: RuleAction
   /** What decided, in words. */
   readonly because: string
-  readonly rule: { readonly scope: ScopeKey; readonly index: number } | undefined
+  readonly rule: ScopeAnswer['rule'] | undefined
+  /** Who has to agree if it asks: all that are named here. `any` stands alone. */
+  readonly approvers: readonly string[]
+  /** No rule allows it before somebody has accepted the tool as it is now. */
+  readonly drifted?: true
 }
 
 const strictness: Readonly<Record<RuleAction, number>> = { allow: 0, ask: 1, deny: 2 }
 
 /** Within a scope the last match decides; across scopes the strictest answer wins; without any, reads may run. */
 export function decide(scopes: readonly ScopedRules[], subject: Subject): Decision {
-  const answers = scopes.map((scope) => lastMatch(scope, subject)).filter((answer) => answer !== undefined)
-  return answers.reduce<Decision | undefined>(stricter, undefined) ?? withoutRule(subject.risk)
+  let strictest: Decision | undefined
+  for (const { scope, rules } of scopes) {
+    const answer = lastMatch(prepareRules(scope, rules), subject)
+    if (answer) strictest = strictest ? stricter(strictest, answer) : answer
+  }
+  const decision = strictest ?? withoutRule(subject.risk)
+  return subject.drifted !== undefined && decision.action === 'allow' ? afterDrift(decision, subject.drifted) : decision
 }
 
-function stricter(a: Decision | undefined, b: Decision): Decision {
-  return a && strictness[a.action] >= strictness[b.action] ? a : b
+/** Of two scopes that ask, each has a say in who may answer. */
+function stricter(a: Decision, b: Decision): Decision {
+  if (strictness[a.action] > strictness[b.action]) return a
+  if (strictness[a.action] < strictness[b.action]) return b
+  const approvers = joinApprovers(a.approvers, b.approvers)
+  return approvers === a.approvers ? a : { ...a, approvers }
 }
 
-function lastMatch({ scope, rules }: ScopedRules, subject: Subject): Decision | undefined {
-  const index = rules.findLastIndex((rule) => matches(rule, subject))
-  const rule = rules[index]
-  return rule && { action: rule.action, because: inWords(rule, scope, index), rule: { scope, index } }
+function joinApprovers(a: readonly string[], b: readonly string[]): readonly string[] {
+  const more = b.filter((each) => each !== 'any' && !a.includes(each))
+  if (more.length === 0) return a
+  return [...a.filter((each) => each !== 'any'), ...more]
 }
 
-function matches(rule: Rule, subject: Subject): boolean {
-  if (!matchesAny(toList(rule.tools), subject.tool)) return false
-  if (rule.server !== undefined && !matchesGlob(rule.server, subject.server)) return false
-  if (rule.risk !== undefined && !toList(rule.risk).includes(subject.risk)) return false
-  return rule.principal === undefined || matchesGlob(rule.principal, subject.principal)
+export function lastMatch(rules: readonly PreparedRule[], subject: Subject): ScopeAnswer | undefined {
+  for (let index = rules.length - 1; index >= 0; index--) {
+    const rule = rules[index]
+    if (rule && findMismatch(rule, subject) === undefined) return rule.answer
+  }
+  return undefined
 }
 
-/** By hand instead of `flat`, which costs more than the matching. */
-function toList<Item extends string>(value: Item | readonly Item[]): readonly Item[] {
-  return typeof value === 'string' ? [value] : value
+/**
+ * The first part of a rule that does not fit, by its key or by the pointer of a condition; undefined for a rule that
+ * matches. Conditions are looked at last, because they cost most.
+ */
+export function findMismatch(rule: PreparedRule, subject: Subject): string | undefined {
+  if (rule.risks !== undefined && !rule.risks.includes(subject.risk)) return 'risk'
+  if (!matchesAny(rule.tools, subject.tool)) return 'tools'
+  if (rule.server !== undefined && !matchesGlob(rule.server, subject.server)) return 'server'
+  if (rule.principal !== undefined && !matchesGlob(rule.principal, subject.principal)) return 'principal'
+  if (rule.owner !== undefined && !matchesName(rule.owner, subject.owner)) return 'owner'
+  if (rule.project !== undefined && !matchesName(rule.project, subject.project)) return 'project'
+  if (rule.expiresAt <= subject.now) return 'expires'
+  for (const condition of rule.conditions) if (!fulfils(condition, subject.arguments)) return condition.pointer
+  return undefined
 }
 
-const verbs: Readonly<Record<RuleAction, string>> = { allow: 'allows', ask: 'asks', deny: 'denies' }
+/** Somebody without an owner or a project is nobody's, even for `*`. */
+function matchesName(pattern: string, name: string | undefined): boolean {
+  return name !== undefined && matchesGlob(pattern, name)
+}
 
-function inWords(rule: Rule, scope: ScopeKey, index: number): string {
-  const name = rule.name ?? toList(rule.tools).join(', ')
-  const reason = rule.reason === undefined ? '' : ` (${rule.reason})`
-  return `rule ${index + 1} of ${scope} "${name}" ${verbs[rule.action]}${reason}`
+const anybody: readonly string[] = ['any']
+
+const answers: Readonly<Record<Risk, Decision>> = {
+  read: { action: 'allow', because: 'no rule matches; reading is allowed', rule: undefined, approvers: anybody },
+  write: { action: 'ask', because: 'no rule matches; write asks', rule: undefined, approvers: anybody },
+  danger: { action: 'ask', because: 'no rule matches; danger asks', rule: undefined, approvers: anybody },
 }
 
 function withoutRule(risk: Risk): Decision {
-  if (risk === 'read') return { action: 'allow', because: 'no rule matches; reading is allowed', rule: undefined }
-  return { action: 'ask', because: `no rule matches; ${risk} asks`, rule: undefined }
+  return answers[risk]
+}
+
+function afterDrift({ rule, approvers }: Decision, drifted: string): Decision {
+  const what = drifted === '' ? '' : `: ${drifted}`
+  const because = `the definition of this tool has changed and nobody has accepted it${what}`
+  return { action: 'ask', because, rule, approvers, drifted: true }
 }

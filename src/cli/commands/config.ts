@@ -27,9 +27,11 @@ export function addConfig(program: Command, run: Run): void {
       if (file === undefined) throw new GatewayError('config-unreadable', 'There is no configuration file here')
       const reading = await readConfig(file)
       const problems = reading.ok ? [] : reading.problems
-      terminal.answer({ file, valid: reading.ok, problems }, () =>
+      const notices = reading.ok ? reading.notices(Date.now()) : []
+      terminal.answer({ file, valid: reading.ok, problems, notices }, () =>
         reading.ok ? terminal.colours.green(`${toVisible(file)} is valid.`) : problems.map(formatProblem).join('\n'),
       )
+      for (const notice of notices) terminal.talk(terminal.talkColours.yellow(formatProblem(notice)))
       return reading.ok ? exit.done : exit.failed
     },
   })

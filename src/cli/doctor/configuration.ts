@@ -15,7 +15,8 @@ export async function checkConfiguration(explicit: string | undefined, dataFolde
   try {
     const reading = await readConfig(file)
     if (!reading.ok) return { file, findings: reading.problems.map(toFinding) }
-    return { file, config: reading.config, findings: [ok('configuration', `${file} is valid`)] }
+    const notices = reading.notices(Date.now()).map((notice) => note('configuration', formatProblem(notice)))
+    return { file, config: reading.config, findings: [ok('configuration', `${file} is valid`), ...notices] }
   } catch (error) {
     const fix = `Create it, or name another one: sallyport serve --config FILE`
     return { file, findings: [problem('configuration', toGatewayError(error).message, fix)] }

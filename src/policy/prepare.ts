@@ -1,0 +1,68 @@
+import type { Risk } from '../contract/risk.ts'
+import type { Rule, RuleAction } from '../contract/rule.ts'
+import type { ScopeKey } from '../contract/scope.ts'
+import { type Condition, toConditions } from './conditions.ts'
+
+/** What one scope says, and which of its rules says it. Made once for each rule, so that deciding makes nothing. */
+export type ScopeAnswer = {
+  readonly action: RuleAction
+  readonly because: string
+  readonly rule: { readonly scope: ScopeKey; readonly index: number; readonly name?: string }
+  /** Everyone named here must agree; `any` stands alone. */
+  readonly approvers: readonly string[]
+}
+
+/** A rule in the form in which it is quickest to ask. */
+export type PreparedRule = {
+  readonly tools: readonly string[]
+  readonly server: string | undefined
+  readonly risks: readonly Risk[] | undefined
+  readonly principal: string | undefined
+  readonly owner: string | undefined
+  readonly project: string | undefined
+  readonly expiresAt: number
+  readonly conditions: readonly Condition[]
+  readonly answer: ScopeAnswer
+}
+
+/** Kept as long as the rules themselves: a change of the configuration makes new ones. */
+const known = new WeakMap<readonly Rule[], { scope: ScopeKey; prepared: readonly PreparedRule[] }>()
+
+export function prepareRules(scope: ScopeKey, rules: readonly Rule[]): readonly PreparedRule[] {
+  const kept = known.get(rules)
+  if (kept?.scope === scope) return kept.prepared
+  const prepared = rules.map((rule, index) => prepare(rule, scope, index))
+  known.set(rules, { scope, prepared })
+  return prepared
+}
+
+function prepare(rule: Rule, scope: ScopeKey, index: number): PreparedRule {
+  return {
+    tools: toList(rule.tools),
+    server: rule.server,
+    risks: rule.risk === undefined ? undefined : toList(rule.risk),
+    principal: rule.principal,
+    owner: rule.owner,
+    project: rule.project,
+    expiresAt: rule.expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(rule.expires),
+    conditions: rule.arguments === undefined ? [] : toConditions(rule.arguments),
+    answer: {
+      action: rule.action,
+      because: inWords(rule, scope, index),
+      rule: { scope, index, ...(rule.name !== undefined && { name: rule.name }) },
+      approvers: [rule.approvers],
+    },
+  }
+}
+
+function toList<Item extends string>(value: Item | readonly Item[]): readonly Item[] {
+  return typeof value === 'string' ? [value] : value
+}
+
+const verbs: Readonly<Record<RuleAction, string>> = { allow: 'allows', ask: 'asks', deny: 'denies' }
+
+function inWords(rule: Rule, scope: ScopeKey, index: number): string {
+  const name = rule.name ?? toList(rule.tools).join(', ')
+  const reason = rule.reason === undefined ? '' : ` (${rule.reason})`
+  return `rule ${index + 1} of ${scope} "${name}" ${verbs[rule.action]}${reason}`
+}

@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest'
+import { Rule } from '../../src/contract/rule.ts'
+import type { ScopeKey } from '../../src/contract/scope.ts'
+import { concerns, explain, type ScopedRules, type Subject } from '../../src/policy/policy.ts'
+
+function rulesOf(scope: ScopeKey, ...rules: object[]): ScopedRules {
+  return { scope, rules: rules.map((rule) => Rule.parse(rule)) }
+}
+
+const subject: Subject = {
+  tool: 'bank_pay',
+  server: 'bank',
+  risk: 'danger',
+  principal: 'agent:shopper',
+  arguments: { amount: 250, to: 'ada' },
+  now: Date.parse('2026-11-16T12:00:00Z'),
+}
+
+it('tells of every scope which rules were looked at, which matched, and what it answers', () => {
+  const { decision, scopes } = explain(
+    [
+      rulesOf(
+        'global',
+        { tools: 'bank_*', action: 'allow' },
+        { tools: 'bank_*', arguments: { '/amount': { min: 100 } }, action: 'ask', name: 'Large sums' },
+        { tools: 'files_*', action: 'deny' },
+      ),
+      rulesOf('agent:shopper', { risk: 'read', action: 'allow' }),
+    ],
+    subject,
+  )
+  expect(decision).toMatchObject({ action: 'ask', rule: { scope: 'global', index: 1, name: 'Large sums' } })
+  expect(scopes).toEqual([
+    {
+      scope: 'global',
+      action: 'ask',
+      rules: [
+        { index: 0, action: 'allow', matches: true, decides: false },
+        { index: 1, name: 'Large sums', action: 'ask', matches: true, decides: true },
+        {
+          index: 2,
+          action: 'deny',
+          matches: false,
+          decides: false,
+          mismatch: { part: 'tools', because: 'bank_pay is not like files_*' },
+        },
+      ],
+    },
+    {
+      scope: 'agent:shopper',
+      rules: [
+        {
+          index: 0,
+          action: 'allow',
+          matches: false,
+          decides: false,
+          mismatch: { part: 'risk', because: 'the risk is danger, not read' },
+        },
+      ],
+    },
+  ])
+})
+
+describe('the first part that does not fit', () => {
+  it.each<[object, string, string]>([
+    [{ server: 'shop' }, 'server', 'the server bank is not like shop'],
+    [{ principal: 'user:*' }, 'principal', 'agent:shopper is not like user:*'],
+    [{ owner: 'kim' }, 'owner', 'nobody is not like the owner kim'],
+    [{ project: 'shop' }, 'project', 'no project is not like the project shop'],
+    [{ expires: '2026-11-16T12:00:00Z' }, 'expires', 'it ended on 2026-11-16T12:00:00.000Z'],
+    [{ arguments: { '/to': 'kim' } }, '/to', '/to must be "kim"'],
+    [{ arguments: { '/note': { exists: true } } }, '/note', '/note must be there, and is not there'],
+    [
+      { arguments: { '/amount': { min: 1, max: 9 } } },
+      '/amount',
+      '/amount must be a number of at least 1 and be a number of at most 9',
+    ],
+    [
+      { arguments: { '/to': { in: ['kim', 'bo'], not: 'eve' } } },
+      '/to',
+      '/to must be one of "kim", "bo" and not be "eve"',
+    ],
+    [{ arguments: { '/to': { glob: ['k*', 'b*'] } } }, '/to', '/to must be text like k* or b*'],
+    [{ arguments: { '/to': 'ada', '/amount': 1 } }, '/amount', '/amount must be 1'],
+    [{ server: 'shop', arguments: { '/amount': 1 } }, 'server', 'the server bank is not like shop'],
+  ])('of %j is %s', (fields, part, because) => {
+    const { scopes } = explain([rulesOf('global', { ...fields, action: 'deny' })], subject)
+    expect(scopes[0]?.rules[0]?.mismatch).toEqual({ part, because })
+  })
+})
+
+it('knows whose calls a rule can speak about', () => {
+  const who = { principal: 'agent:shopper', owner: 'kim', project: 'shop' } as const
+  const isAbout = (fields: object) => concerns(Rule.parse({ ...fields, action: 'deny' }), who)
+  expect(isAbout({ tools: 'other_*', risk: 'read', arguments: { '/a': 1 }, expires: '2000-01-01T00:00:00Z' })).toBe(
+    true,
+  )
+  expect(isAbout({ principal: 'agent:*', owner: 'kim', project: 'sh*' })).toBe(true)
+  expect(isAbout({ principal: 'agent:other' })).toBe(false)
+  expect(isAbout({ owner: 'ada' })).toBe(false)
+  expect(isAbout({ project: 'bank' })).toBe(false)
+})
