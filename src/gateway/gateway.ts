@@ -8,8 +8,9 @@ import { type Clock, systemClock } from '../lib/clock.ts'
 import { createEmitter } from '../lib/emitter.ts'
 import { createIds, type Ids } from '../lib/ids.ts'
 import { type Log, silentLog } from '../lib/log.ts'
-import { createServers, endOrphans, type SupervisionSettings } from '../servers/servers.ts'
-import { openStorage, type Storage } from '../storage/storage.ts'
+import { createServers, type SupervisionSettings } from '../servers/servers.ts'
+import { openStorage } from '../storage/storage.ts'
+import { clearUp, keepClearingUp } from './clear-up.ts'
 import { createIntroduction } from './introduction.ts'
 import { createServerDesk } from './server-desk.ts'
 import { createStatus } from './status.ts'
@@ -110,9 +111,11 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   }
   servers.reconcile(config.connections())
 
+  const stopClearingUp = keepClearingUp(storage, clock, log)
   let closing: Promise<void> | undefined
   async function close(): Promise<void> {
     stopWatching()
+    await stopClearingUp()
     await config.close()
     await calls.close(options.graceMs ?? graceMs)
     await servers.close()
@@ -139,14 +142,4 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       return closing
     },
   }
-}
-
-/** What gateways that were killed left behind: their calls get their end, their children theirs. */
-async function clearUp(storage: Storage, clock: Clock, log: Log): Promise<void> {
-  const children = await storage.children.ofDeadInstances()
-  const endedChildren = await endOrphans(children, await storage.children.deadInstances(), clock)
-  await storage.children.forget(children)
-  const { unknownCalls } = await storage.recover()
-  if (endedChildren + unknownCalls > 0)
-    log.warn({ endedChildren, unknownCalls }, 'cleared up after a gateway that died')
 }

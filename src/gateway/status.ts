@@ -9,7 +9,7 @@ import { version } from './version.ts'
 
 type StatusParts = {
   readonly config: ConfigStore
-  readonly storage: Pick<Storage, 'healthy' | 'instance'>
+  readonly storage: Pick<Storage, 'healthy' | 'instance' | 'kind'>
   readonly calls: Calls
   readonly desk: ServerDesk
   readonly clock: Clock
@@ -28,7 +28,7 @@ export function createStatus({ config, storage, calls, desk, clock }: StatusPart
       url,
       startedAt: toIso(startedAt),
       uptimeMs: clock.now() - startedAt,
-      storage: { kind: 'sqlite', healthy: storage.healthy() },
+      storage: { kind: storage.kind, healthy: storage.healthy() },
       config: { file: config.file, problems: config.rejected().map(formatProblem) },
       servers: servers.map(({ name, scope, state, tools, error }) => ({
         name,

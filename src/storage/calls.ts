@@ -23,7 +23,8 @@ export type CallStore = {
   find(id: string): Promise<Call | undefined>
   /** Newest first. */
   list(query: CallQuery): Promise<Page<Call>>
-  openOfDeadInstances(limit: number): Promise<OpenCall[]>
+  /** Those that these instances sent and did not end. */
+  openOf(instances: readonly string[], limit: number): Promise<OpenCall[]>
   /** The row of a call that runs, or that has ended already. */
   insert(call: ResolvedCall, end?: CallEnd & { readonly late?: boolean }): Statement
   /** Changes one row, or none if the call has ended: then its unit is refused. */
@@ -69,13 +70,13 @@ export function createCallStore(database: Database, instance: string): CallStore
         .execute()
       return toPage(found, limit, toCall, (row) => [row.id])
     },
-    openOfDeadInstances: (limit) =>
+    openOf: (instances, limit) =>
       database
         .selectFrom('calls')
         .select(['id', 'principal', 'tool'])
         .where('ended_at', 'is', null)
         .where('state', '=', 'running')
-        .where('instance', '!=', instance)
+        .where('instance', 'in', instances)
         .limit(limit)
         .execute(),
     insert: (call, ended) => insert(toRow(call, instance, ended)),

@@ -1,5 +1,6 @@
 /** What is kept in memory from the database, and therefore read again when somebody changes it. */
-export type ChangeTopic = 'users' | 'tokens' | 'sessions' | 'secrets' | 'pins' | 'grants' | 'config'
+export const changeTopics = ['users', 'tokens', 'sessions', 'secrets', 'pins', 'grants', 'config'] as const
+export type ChangeTopic = (typeof changeTopics)[number]
 
 export type Changes = {
   /**

@@ -1,4 +1,6 @@
+import { hostname } from 'node:os'
 import { type ChildrenTable, type Database, toStatement } from './database.ts'
+import type { InstanceStore } from './instances.ts'
 import type { Writer } from './writer.ts'
 
 export type NewChild = {
@@ -27,12 +29,13 @@ export type ChildStore = {
 type ChildStoreParts = {
   database: Database
   writer: Writer
+  instances: Pick<InstanceStore, 'dead'>
   instance: string
   bootId: string
   now(): number
 }
 
-export function createChildStore({ database, writer, instance, bootId, now }: ChildStoreParts): ChildStore {
+export function createChildStore({ database, writer, instances, instance, bootId, now }: ChildStoreParts): ChildStore {
   return {
     async add({ pid, startTime, connection }) {
       const rest = { boot_id: bootId, start_time: startTime, connection, started_at: now() }
@@ -44,21 +47,22 @@ export function createChildStore({ database, writer, instance, bootId, now }: Ch
         .execute()
     },
     remove: (pid) => writer.keep([toStatement(ofOne(instance, pid))]),
-    async deadInstances() {
-      const rows = await database
-        .selectFrom('instances')
-        .select('id')
-        .where('id', '!=', instance)
-        .where('ended_at', 'is', null)
-        .execute()
-      return rows.map(({ id }) => id)
-    },
+    deadInstances: instances.dead,
     async ofDeadInstances() {
-      const rows = await database.selectFrom('children').selectAll().where('instance', '!=', instance).execute()
+      const dead = await instances.dead()
+      if (dead.length === 0) return []
+      const rows = await database
+        .selectFrom('children')
+        .innerJoin('instances', 'instances.id', 'children.instance')
+        .selectAll('children')
+        .where('instances.id', 'in', dead)
+        // Those of another machine are for a gateway there.
+        .where(({ eb, or }) => or([eb('children.boot_id', '=', bootId), eb('instances.host', '=', hostname())]))
+        .execute()
       return rows.map(toChildRow)
     },
     async forget(rows) {
-      await writer.commit(rows.map((row) => toStatement(ofOne(row.instance, row.pid))))
+      if (rows.length > 0) await writer.commit(rows.map((row) => toStatement(ofOne(row.instance, row.pid))))
     },
   }
 

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { Client, ClientConfig, Pool } from 'pg'
 import { GatewayError } from '../contract/errors.ts'
 
@@ -21,6 +20,8 @@ export type PostgresAddress = {
   readonly url: string
   /** Stands beside each connection in `pg_stat_activity`, and tells the instance's own from others. */
   readonly name: string
+  /** Longest that a statement may take. */
+  readonly timeoutMs?: number
 }
 
 /** A connection of its own for one task. `pipeline` sends statements without waiting for the answers of others. */
@@ -37,6 +38,14 @@ export async function connectPostgres(address: PostgresAddress, pipeline: boolea
   }
 }
 
+/** A connection of the same name that we lost may linger on the server: its end is asked for, so that its locks come free. */
+export async function endEarlier(client: Client, name: string): Promise<void> {
+  await client.query(
+    'select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1 and pid <> pg_backend_pid()',
+    [name],
+  )
+}
+
 /** Connections for reading, made when they are needed. */
 export async function createReaders(address: PostgresAddress): Promise<Pool> {
   const driver = await loadDriver()
@@ -48,14 +57,17 @@ export async function createReaders(address: PostgresAddress): Promise<Pool> {
 
 type GetTypeParser = typeof import('pg').types.getTypeParser
 
-function toSettings({ url, name }: PostgresAddress, getTypeParser: GetTypeParser): ClientConfig {
+function toSettings(
+  { url, name, timeoutMs = statementMs }: PostgresAddress,
+  getTypeParser: GetTypeParser,
+): ClientConfig {
   const toParser: GetTypeParser = (type: number, format?: 'text' | 'binary') =>
     type === bigint || type === numeric ? Number : getTypeParser(type, format)
   return {
     connectionString: parseDatabaseUrl(url).href,
     application_name: name,
-    connectionTimeoutMillis: connectMs,
-    query_timeout: statementMs,
+    connectionTimeoutMillis: Math.min(connectMs, timeoutMs),
+    query_timeout: timeoutMs,
     keepAlive: true,
     types: { getTypeParser: toParser },
   }
@@ -93,7 +105,13 @@ export function hidePassword(text: string, url: string): string {
   return text.replaceAll(decodeURIComponent(password), '[secret]').replaceAll(password, '[secret]')
 }
 
-/** Advisory locks are numbers: this is the one of a name, the same for every program that knows it. */
-export function toLockKey(name: string): string {
-  return createHash('sha256').update(`sallyport:${name}`).digest().readBigInt64BE().toString()
+/** Advisory locks are numbers: these are the ones of names, worked out by the database itself. */
+export const migrationsLock = toLock("'migrations'")
+/** Held by whoever writes for an instance. */
+export const writerLock = (instance: string) => toLock(`'writer:' || ${instance}`)
+/** Held as long as an instance lives. */
+export const instanceLock = (instance: string) => toLock(`'instance:' || ${instance}`)
+
+function toLock(name: string): string {
+  return `hashtextextended('sallyport:' || ${name}, 0)`
 }

@@ -1,6 +1,6 @@
 import type { Client } from 'pg'
 import { type Migration, migrations, migrationsTable, toPending } from './migrations.ts'
-import { toLockKey } from './postgres-connection.ts'
+import { migrationsLock } from './postgres-connection.ts'
 
 /** One transaction under a lock: of several gateways that start at once, one migrates and the others find it done. */
 export async function migratePostgres(
@@ -10,7 +10,7 @@ export async function migratePostgres(
 ): Promise<void> {
   await client.query('begin')
   try {
-    await client.query('select pg_advisory_xact_lock($1)', [toLockKey('migrations')])
+    await client.query(`select pg_advisory_xact_lock(${migrationsLock})`)
     await client.query(migrationsTable)
     const applied = await client.query<{ id: number }>('select id from migrations')
     const pending = toPending(

@@ -1,6 +1,6 @@
 import type { Client } from 'pg'
 import { entryColumns } from './entries.ts'
-import { connectPostgres, type PostgresAddress, toLockKey } from './postgres-connection.ts'
+import { connectPostgres, endEarlier, type PostgresAddress, writerLock } from './postgres-connection.ts'
 
 /** The one connection by which an instance writes. */
 export type WriterLink = {
@@ -25,8 +25,8 @@ export async function openWriterLink(address: PostgresAddress, instance: string)
   client.once('end', () => lost.resolve())
   try {
     await client.query(`set lock_timeout = ${fenceMs}`)
-    await client.query(endOthers, [address.name])
-    await client.query('select pg_advisory_lock($1)', [toLockKey(`writer:${instance}`)])
+    await endEarlier(client, address.name)
+    await client.query(`select pg_advisory_lock(${writerLock('$1::text')})`, [instance])
     await client.query('set lock_timeout = 0')
     // Whatever the server's own setting is: a commit that was answered is on the disk.
     await client.query(
@@ -41,9 +41,6 @@ export async function openWriterLink(address: PostgresAddress, instance: string)
 }
 
 type Reached = { batch: number; sequence: number }
-
-const endOthers =
-  'select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1 and pid <> pg_backend_pid()'
 
 const reached = `select
   coalesce((select number from batches where instance = $1), 0) as batch,

@@ -11,14 +11,16 @@ const perRound = 500
 /** Nobody knows whether the calls that a dead instance had sent took effect: that is their end. */
 export async function recover({ writer, calls, instances, now }: RecoverParts): Promise<{ unknownCalls: number }> {
   let unknownCalls = 0
+  const dead = await instances.dead()
+  if (dead.length === 0) return { unknownCalls }
   while (true) {
-    const open = await calls.openOfDeadInstances(perRound)
+    const open = await calls.openOf(dead, perRound)
     const outcomes = await Promise.all(open.map((call) => writer.commit(toUnknownUnit(call))))
     const closed = outcomes.filter(({ kind }) => kind === 'done').length
     unknownCalls += closed
     if (closed === 0 || open.length < perRound) break
   }
-  await writer.commit([instances.endDead(now())])
+  await writer.commit([instances.endDead(dead, now())])
   return { unknownCalls }
 
   function toUnknownUnit(call: OpenCall): Unit {

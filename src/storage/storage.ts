@@ -1,23 +1,22 @@
-import { resolve } from 'node:path'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import { type AuditStore, type Change, createAuditStore, toChangeEntry } from './audit.ts'
+import { type DatabaseKind, openBackend } from './backend.ts'
 import { type CallStore, createCallStore } from './calls.ts'
-import { type Changes, createLocalChanges } from './changes.ts'
+import type { Changes } from './changes.ts'
 import { type ChildStore, createChildStore } from './children.ts'
 import { type Claims, createClaims } from './claim.ts'
-import { createPostgresDatabase, createSqliteDatabase } from './dialect.ts'
 import { createInstanceStore, readBootId } from './instances.ts'
 import { createMemory, type Memory, toProbe } from './memory.ts'
 import { recover } from './recover.ts'
-import { openSqliteEngine } from './sqlite-engine.ts'
 import { createTokenStore, type TokenStore } from './tokens.ts'
 import { createWriter } from './writer.ts'
 
 export type Storage = {
   /** This instance's id, a row in `instances`. */
   readonly instance: string
+  readonly kind: DatabaseKind
   /**
    * A call that may change something resolves only after its intent entry and its row are durable. A reading one
    * resolves at once, and its row and entries follow within 50 ms. Throws `storage-unavailable` when the store
@@ -61,19 +60,20 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
   const { folder, databaseUrl, clock, ids, log, maxPages } = parts
   const instance = ids.next('instance')
   const bootId = readBootId(clock.now())
-  const open = async () => {
-    if (databaseUrl === undefined)
-      return openSqliteEngine({ folder: resolve(folder), instance, maxPages, now: clock.now() })
-    const { openPostgresEngine } = await import('./postgres-engine.ts')
-    return openPostgresEngine({ url: databaseUrl, instance, clock })
-  }
   const now = () => clock.now()
 
-  const writer = createWriter({ engine: await open(), reopen: open, probe: () => toProbe(database, now()), clock, log })
-  const database = databaseUrl === undefined ? createSqliteDatabase(writer) : createPostgresDatabase(writer)
+  const backend = await openBackend({ folder, databaseUrl, instance, bootId, clock, log, maxPages })
+  const { engine, reopen, holds } = backend
+  const writer = createWriter({ engine, reopen, holds, probe: () => toProbe(database, now()), clock, log })
+  const database = backend.createDatabase(writer)
   const calls = createCallStore(database, instance)
   const audit = createAuditStore(database)
-  const instances = createInstanceStore(database, instance, bootId)
+  const instances = createInstanceStore({
+    database,
+    instance,
+    bootId,
+    findLiving: backend.findLiving?.(writer.query),
+  })
   const claims = createClaims({ writer, calls, clock })
   let closing: Promise<void> | undefined
 
@@ -86,16 +86,21 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
 
   async function close(): Promise<void> {
     claims.flushReads()
+    await backend.leave()
     await writer.close([instances.end(now())])
   }
 
-  await writer.commit([instances.start(now())]).catch(async (error: unknown) => {
-    await close()
-    throw error
-  })
+  await writer
+    .commit([instances.start(now())])
+    .then(backend.begin)
+    .catch(async (error: unknown) => {
+      await close()
+      throw error
+    })
 
   return {
     instance,
+    kind: backend.kind,
     claim: claims.claim,
     refuse: claims.refuse,
     finish: claims.finish,
@@ -112,9 +117,9 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
       },
     },
     tokens: createTokenStore({ database, writer, now }),
-    children: createChildStore({ database, writer, instance, bootId, now }),
+    children: createChildStore({ database, writer, instances, instance, bootId, now }),
     memory: createMemory({ database, writer, now }),
-    changes: createLocalChanges(),
+    changes: backend.changes,
     recover: () => recover({ writer, calls, instances, now }),
     healthy: writer.healthy,
     async flush() {

@@ -29,6 +29,8 @@ type WriterParts = {
   reopen(): Promise<Engine>
   /** A unit that succeeds only if the store has room and can commit. */
   probe(): Unit
+  /** Whether this instance may still promise anything; with one instance nobody can take that away. */
+  holds?: (() => boolean) | undefined
   clock: Clock
   log: Log
 }
@@ -37,7 +39,7 @@ const limits = { units: 20_000, bytes: 64 * 1024 * 1024 }
 const probeEvery = 1000
 
 /** The one way into the database: refuses when it is broken, keeps what must not be lost, and heals by itself. */
-export function createWriter({ engine: first, reopen, probe, clock, log }: WriterParts): Writer {
+export function createWriter({ engine: first, reopen, probe, holds, clock, log }: WriterParts): Writer {
   let engine = first
   let engineEnded = false
   let broken: GatewayError | undefined
@@ -65,6 +67,7 @@ export function createWriter({ engine: first, reopen, probe, clock, log }: Write
   function assertWritable(): void {
     if (closing) throw unavailable('The store is closed')
     if (broken) throw unavailable(broken.message, broken)
+    if (holds && !holds()) throw unavailable('The database has not answered for 2 seconds')
     if (group.full()) throw unavailable('Too much is waiting to be written')
   }
 
@@ -176,7 +179,7 @@ export function createWriter({ engine: first, reopen, probe, clock, log }: Write
     attempt,
     query: (statement) => engine.query(statement),
     assertWritable,
-    healthy: () => broken === undefined && !closing,
+    healthy: () => broken === undefined && !closing && (holds === undefined || holds()),
     settled,
     flush,
     async close(lastUnit) {

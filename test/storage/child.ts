@@ -11,12 +11,18 @@ export type ClaimingProcess = {
   readonly instance: string
   /** Calls whose claim was acknowledged so far. */
   readonly claimed: string[]
+  /** Calls that a steady one asked for so far, and those that were refused. */
+  readonly asked: string[]
+  readonly refused: string[]
   reached(count: number): Promise<void>
+  /** Stops it in the middle of whatever it does, as a machine without memory or a debugger would. */
+  pause(): void
+  resume(): void
   /** With -9, as the system does when memory runs out; resolves when it is gone and all it said was read. */
   kill(): Promise<void>
 }
 
-export async function startClaimingProcess(place: Place, mode: 'claim' | 'hold'): Promise<ClaimingProcess> {
+export async function startClaimingProcess(place: Place, mode: 'claim' | 'steady' | 'hold'): Promise<ClaimingProcess> {
   const child = spawn(process.execPath, [program, place.folder, mode], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, SALLYPORT_DATABASE_URL: place.databaseUrl ?? '' },
@@ -24,12 +30,16 @@ export async function startClaimingProcess(place: Place, mode: 'claim' | 'hold')
   onTestFinished(() => void child.kill('SIGKILL'))
   const lines = createInterface({ input: child.stdout })
   const claimed: string[] = []
+  const refused: string[] = []
+  const asked: string[] = []
   const started = Promise.withResolvers<string>()
   let noticed = () => {}
   lines.on('line', (line) => {
     const [word, id = ''] = line.split(' ')
     if (word === 'instance') started.resolve(id)
     if (word === 'claimed') claimed.push(id)
+    if (word === 'refused') refused.push(id)
+    if (word === 'asked') asked.push(id)
     noticed()
   })
   const read = once(lines, 'close')
@@ -37,6 +47,10 @@ export async function startClaimingProcess(place: Place, mode: 'claim' | 'hold')
   return {
     instance: await started.promise,
     claimed,
+    asked,
+    refused,
+    pause: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
     async reached(count) {
       while (claimed.length < count) await new Promise<void>((resolve) => (noticed = resolve))
     },

@@ -1,4 +1,4 @@
-/** A gateway in miniature: claims without end, prints what was acknowledged, and waits to be killed. */
+/** A gateway in miniature: claims without end, prints what was acknowledged and what was refused, and waits to be killed. */
 import { writeSync } from 'node:fs'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createIds } from '../../src/lib/ids.ts'
@@ -11,12 +11,16 @@ const databaseUrl = process.env.SALLYPORT_DATABASE_URL || undefined
 const storage = await openStorage({ folder, databaseUrl, clock: systemClock, ids, log: silentLog })
 writeSync(1, `instance ${storage.instance}\n`)
 if (mode === 'claim') await Promise.all(Array.from({ length: 8 }, claimWithoutEnd))
+else if (mode === 'steady') await claimWithoutEnd()
 else setInterval(() => {}, 1000)
 
 async function claimWithoutEnd(): Promise<void> {
   for (let round = 0; ; round++) {
-    const call = await storage.claim({
-      id: ids.next('call'),
+    const id = ids.next('call')
+    if (mode === 'steady') await new Promise((resolve) => setTimeout(resolve, 10))
+    if (mode === 'steady') writeSync(1, `asked ${id}\n`)
+    const claim = storage.claim({
+      id,
       method: 'tools/call',
       principal: 'agent:reviewer',
       surface: 'mcp',
@@ -30,7 +34,10 @@ async function claimWithoutEnd(): Promise<void> {
       decision: 'rule 1 allows it',
       startedAt: Date.now(),
     })
-    writeSync(1, `claimed ${call.id}\n`)
+    const call = await claim.catch(() => undefined)
+    writeSync(1, `${call ? 'claimed' : 'refused'} ${id}\n`)
+    if (!call) await new Promise((resolve) => setTimeout(resolve, 20))
+    if (!call) continue
     if (round % 3 > 0) storage.finish(call, { state: 'ok', endedAt: Date.now(), durationMs: 1 })
   }
 }

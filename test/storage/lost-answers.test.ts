@@ -42,7 +42,7 @@ async function openFaulty(kind: DatabaseKind) {
     log: silentLog,
   })
   const database = kind === 'SQLite' ? createSqliteDatabase(writer) : createPostgresDatabase(writer)
-  const instances = createInstanceStore(database, 'instance-1', 'boot-1')
+  const instances = createInstanceStore({ database, instance: 'instance-1', bootId: 'boot-1' })
   await writer.commit([instances.start(1)])
   const claims = createClaims({ writer, calls: createCallStore(database, 'instance-1'), clock: systemClock })
   onTestFinished(() => writer.close([instances.end(2)]))

@@ -1,0 +1,81 @@
+import { resolve } from 'node:path'
+import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import { type Changes, createLocalChanges } from './changes.ts'
+import type { Database } from './database.ts'
+import { createPostgresDatabase, createSqliteDatabase, type QueryPorts } from './dialect.ts'
+import type { FindLiving } from './instances.ts'
+import { openSqliteEngine } from './sqlite-engine.ts'
+import type { Engine } from './unit.ts'
+
+export type DatabaseKind = 'sqlite' | 'postgresql'
+
+/** What differs between the databases: how to open one, how to word a query, and whether others are there too. */
+export type Backend = {
+  readonly kind: DatabaseKind
+  readonly engine: Engine
+  /** Another engine on the same data, for when the first one died. */
+  reopen(): Promise<Engine>
+  createDatabase(ports: QueryPorts): Database
+  readonly changes: Changes
+  /** Only where others may be there: whether this instance may still promise anything. */
+  holds?: () => boolean
+  findLiving?: (query: Engine['query']) => FindLiving
+  /** This instance has its row now. */
+  begin(): Promise<void>
+  /** Before the last unit is written. */
+  leave(): Promise<void>
+}
+
+export type BackendParts = {
+  readonly folder: string
+  readonly databaseUrl?: string | undefined
+  readonly instance: string
+  readonly bootId: string
+  readonly clock: Clock
+  readonly log: Log
+  readonly maxPages?: number | undefined
+}
+
+export async function openBackend(parts: BackendParts): Promise<Backend> {
+  return parts.databaseUrl === undefined ? openSqlite(parts) : openPostgres(parts, parts.databaseUrl)
+}
+
+async function openSqlite({ folder, instance, clock, maxPages }: BackendParts): Promise<Backend> {
+  const open = () => openSqliteEngine({ folder: resolve(folder), instance, maxPages, now: clock.now() })
+  return {
+    kind: 'sqlite',
+    engine: await open(),
+    reopen: open,
+    createDatabase: createSqliteDatabase,
+    changes: createLocalChanges(),
+    async begin() {},
+    async leave() {},
+  }
+}
+
+/** Loaded when somebody has a PostgreSQL: nobody else pays for it. */
+async function openPostgres({ instance, bootId, clock, log }: BackendParts, url: string): Promise<Backend> {
+  const [{ openPostgresEngine }, { openPresence }, { createFindLiving }] = await Promise.all([
+    import('./postgres-engine.ts'),
+    import('./postgres-presence.ts'),
+    import('./postgres-living.ts'),
+  ])
+  const open = () => openPostgresEngine({ url, instance, clock })
+  const engine = await open()
+  const presence = await openPresence({ url, instance, clock, log }).catch(async (error: unknown) => {
+    await engine.close()
+    throw error
+  })
+  return {
+    kind: 'postgresql',
+    engine,
+    reopen: open,
+    createDatabase: createPostgresDatabase,
+    changes: presence.changes,
+    holds: presence.holds,
+    findLiving: (query) => createFindLiving(query, bootId),
+    begin: presence.begin,
+    leave: presence.close,
+  }
+}

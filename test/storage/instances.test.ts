@@ -1,0 +1,138 @@
+import { expect, it, vi } from 'vitest'
+import { migrations } from '../../src/storage/migrations.ts'
+import type { Storage } from '../../src/storage/storage.ts'
+import { runOn } from '../support/postgres.ts'
+import { startClaimingProcess } from './child.ts'
+import { callOf, observe, open, placeOn } from './support.ts'
+
+const patiently = { timeout: 20_000, interval: 20 }
+
+it('lets several gateways have one database, each with its own record', async () => {
+  const place = await placeOn('PostgreSQL')
+  const storages = await Promise.all(Array.from({ length: 4 }, () => open(place)))
+  await Promise.all(storages.map((storage) => storage.claim(callOf('write'))))
+  const entries = await observe(place).all('select instance, sequence from audit order by instance')
+  expect(entries).toEqual(storages.map(({ instance }) => ({ instance, sequence: 1 })).toSorted(byInstance))
+  expect((await storages[0]?.calls.list({ limit: 10 }))?.items).toHaveLength(4)
+})
+
+it('migrates once when several start at the same moment', async () => {
+  const place = await placeOn('PostgreSQL')
+  await Promise.all(Array.from({ length: 5 }, () => open(place)))
+  const applied = await observe(place).all('select id from migrations order by id')
+  expect(applied.map(({ id }) => id)).toEqual(migrations.map(({ id }) => id))
+})
+
+it('refuses data that a newer program wrote, and changes nothing in it', async () => {
+  const place = await placeOn('PostgreSQL')
+  await (await open(place)).close()
+  await runOn(place.databaseUrl ?? '', "insert into migrations values (9999, 'from the future', 1)")
+  await expect(open(place)).rejects.toMatchObject({ code: 'storage-newer' })
+  expect(await observe(place).all('select count(*) as count from instances')).toEqual([{ count: 1 }])
+})
+
+it.each([
+  'postgres://someone:a-password-nobody-sees@127.0.0.1:1/nothing',
+  'postgres://postgres:a-password-nobody-sees@DATABASE',
+  'mysql://someone:a-password-nobody-sees@127.0.0.1/nothing',
+  'a-password-nobody-sees',
+])('refuses to start without its database, and tells nobody the password (%#)', async (url) => {
+  const place = await placeOn('PostgreSQL')
+  const databaseUrl = url.replace('DATABASE', new URL(place.databaseUrl ?? '').host)
+  const error = await open({ ...place, databaseUrl }).catch((reason: unknown) => reason)
+  expect(error).toMatchObject({ code: expect.stringMatching(/^(storage-unavailable|request-invalid)$/) })
+  const everything = error instanceof Error ? `${error.stack}${JSON.stringify(error)}${error.cause}` : ''
+  expect(everything).not.toContain('a-password-nobody-sees')
+})
+
+it('leaves the calls of living instances alone, and closes those of one that was killed', async () => {
+  const place = await placeOn('PostgreSQL')
+  const other = await startClaimingProcess(place, 'claim')
+  await other.reached(30)
+  const storage = await open(place)
+  expect(await storage.recover()).toEqual({ unknownCalls: 0 })
+  expect(await storage.children.deadInstances()).toEqual([])
+  await other.kill()
+  await vi.waitFor(async () => expect(await storage.children.deadInstances()).toEqual([other.instance]), patiently)
+  const observer = observe(place)
+  const running = await observer.all("select id from calls where state = 'running'")
+  expect(running.length).toBeGreaterThan(0)
+  expect(await storage.recover()).toEqual({ unknownCalls: running.length })
+  expect(await observer.all('select id from instances where ended_at is null')).toEqual([{ id: storage.instance }])
+})
+
+/** What an instance keeps in memory, read again when somebody says that it changed; `slowly` is a machine under load. */
+async function keepInMemory(storage: Storage, slowly = async () => {}) {
+  const kept = { tokens: await storage.tokens.all(), readings: 0 }
+  storage.changes.on('tokens', async () => {
+    await slowly()
+    kept.tokens = await storage.tokens.all()
+    kept.readings++
+  })
+  return {
+    isRevoked: (id: string) => kept.tokens.some((token) => token.id === id && token.revokedAt !== undefined),
+    kept,
+  }
+}
+
+const token = { id: 'token-1', agent: 'reviewer', prefix: 'sp', hash: '00', createdAt: 1 }
+const change = { principal: 'user:a', subject: 'token:token-1', body: {} }
+const slowly = () => new Promise<void>((resolve) => setTimeout(resolve, 300))
+
+async function startPair() {
+  const place = await placeOn('PostgreSQL')
+  const [here, there] = [await open(place), await open(place)]
+  await here.tokens.add(token, change)
+  return { place, here, there, memory: await keepInMemory(there, slowly) }
+}
+
+it('has every living instance read again before a change counts as announced', async () => {
+  const { here, memory } = await startPair()
+  await here.tokens.revoke(token.id, 5, change)
+  await here.changes.announce('tokens')
+  expect(memory.isRevoked(token.id)).toBe(true)
+})
+
+it('would notice an announcement that does not wait for the others', async () => {
+  const { here, memory } = await startPair()
+  await here.tokens.revoke(token.id, 5, change)
+  void here.changes.announce('tokens').catch(() => {})
+  expect(memory.isRevoked(token.id)).toBe(false)
+})
+
+it('reads everything again when notices may have been missed, and does not serve before it has', async () => {
+  const { place, here, there, memory } = await startPair()
+  await here.tokens.revoke(token.id, 5, change)
+  await runOn(
+    place.databaseUrl ?? '',
+    'select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1',
+    [`sallyport ${there.instance} presence`],
+  )
+  await vi.waitFor(() => expect(memory.isRevoked(token.id)).toBe(true), patiently)
+  await vi.waitFor(() => expect(there.healthy()).toBe(true), patiently)
+  await there.claim(callOf('write'))
+})
+
+it('waits no longer for an instance than its lease lasts, and that one refuses calls by then', async () => {
+  const place = await placeOn('PostgreSQL')
+  const here = await open(place)
+  const other = await startClaimingProcess(place, 'steady')
+  await other.reached(5)
+  other.pause()
+  await here.changes.announce('tokens')
+  const askedBefore = other.asked.length
+  other.resume()
+  await vi.waitFor(() => expect(other.refused).toContain(other.asked[askedBefore]), patiently)
+  await other.reached(other.claimed.length + 5) // the lease comes back by itself
+})
+
+it('survives nonsense on the channel of notices', async () => {
+  const { place, here, memory } = await startPair()
+  await runOn(place.databaseUrl ?? '', "select pg_notify('sallyport', 'nonsense'), pg_notify('sallyport', '{}')")
+  await here.changes.announce('tokens')
+  expect(memory.kept.readings).toBe(1)
+})
+
+function byInstance(left: { instance: string }, right: { instance: string }): number {
+  return left.instance < right.instance ? -1 : 1
+}

@@ -1,0 +1,55 @@
+import { createServer, connect as dial, type Socket } from 'node:net'
+import { onTestFinished } from 'vitest'
+
+/** What happens to the connection that says the word: `before` it reached the server, `after`, or it hangs for ever. */
+export type Cut = 'before' | 'after' | 'silence'
+
+export type CuttingProxy = {
+  readonly port: number
+  /** The next connection that says this word is cut; resolves when it was. */
+  cutAt(word: string, how: Cut): Promise<void>
+}
+
+/** Stands before a server and cuts one connection at the worst moment. */
+export async function startCuttingProxy(target: number): Promise<CuttingProxy> {
+  const sockets = new Set<Socket>()
+  let plan: { word: string; how: Cut; done(): void } | undefined
+  const server = createServer((client) => {
+    const onward = dial(target, '127.0.0.1')
+    for (const socket of [client, onward]) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => sockets.delete(socket))
+    }
+    let silent = false
+    client.on('data', (bytes) => {
+      if (silent) return
+      const cut = plan && bytes.includes(plan.word) ? plan : undefined
+      if (!cut) return void onward.write(bytes)
+      plan = undefined
+      if (cut.how === 'silence') silent = true
+      if (cut.how === 'after') onward.write(bytes)
+      if (cut.how !== 'silence') client.destroy()
+      if (cut.how === 'before') onward.destroy()
+      cut.done()
+    })
+    onward.on('data', (bytes) => {
+      if (!silent) client.write(bytes)
+    })
+    client.on('close', () => !silent && onward.end())
+    onward.on('close', () => client.destroy())
+  })
+  const listening = Promise.withResolvers<void>()
+  server.listen(0, '127.0.0.1', listening.resolve)
+  await listening.promise
+  onTestFinished(() => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('The proxy has no port')
+  return {
+    port: address.port,
+    cutAt: (word, how) => new Promise((done) => (plan = { word, how, done })),
+  }
+}
