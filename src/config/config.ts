@@ -8,12 +8,13 @@ import type { ServerDefinition } from '../contract/server.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Log } from '../lib/log.ts'
-import { findCut, isUnfinished, listChanged } from './changes.ts'
+import { listChanged } from './changes.ts'
 import { type ConfigEdit, editText } from './edit.ts'
 import { type ConfigProblem, formatProblem, toConfigError } from './problems.ts'
 import { parseConfig, readText } from './read.ts'
-import { saveText } from './save.ts'
 import { type ConnectionSpec, connections, type EffectiveConfig, effective, scopesOf, statementsOf } from './scopes.ts'
+import { createSharedSource, type SharedConfig } from './shared-source.ts'
+import { type ConfigText, createFileSource } from './source.ts'
 import { createEnvironmentLookup, type Environment, resolveDefinition, toMissingError } from './templates.ts'
 import { watchFile } from './watch.ts'
 
@@ -46,6 +47,8 @@ export type ConfigStore = {
   change(edit: ConfigEdit): Promise<void>
   /** Reads the file now instead of waiting for the watcher. */
   reload(): Promise<void>
+  /** From now on the text in force lives in the database, and all gateways on it have the same. */
+  share(shared: SharedConfig): Promise<void>
   close(): Promise<void>
 }
 
@@ -57,7 +60,7 @@ export type ConfigParts = {
   readonly emit: Emitter<EventTable>['emit']
 }
 
-type InForce = { readonly text: string; readonly config: Config; readonly value: unknown; readonly views: Views }
+type InForce = ConfigText & { readonly config: Config; readonly value: unknown; readonly views: Views }
 
 /** How long a text that looks unfinished may still grow before it is taken at its word. */
 const patience = 1000
@@ -69,14 +72,24 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
   let inForce = await readFirst(file)
   let rejected: readonly ConfigProblem[] = []
   let cancelWait = (): void => undefined
-  const inTurn = createTurns()
+  const turns = createTurns()
+  let source = createFileSource(file)
+  let stopSharing = (): void => undefined
 
-  function accept(text: string, config: Config, value: unknown): void {
+  /** Whoever shares it hears of it after the turn, because this gateway hears of it too. */
+  async function inTurn<Result>(task: () => Promise<Result>): Promise<Result> {
+    const result = await turns(task)
+    await source.settle()
+    return result
+  }
+
+  function accept(next: ConfigText, { config, value }: { config: Config; value: unknown }): void {
     const changed = listChanged(inForce.config, config)
     const healed = rejected.length > 0
-    inForce = { text, config, value, views: createViews(config) }
+    inForce = { ...next, config, value, views: createViews(config) }
     rejected = []
-    if (changed.length > 0 || healed) emit('config-changed', { changed })
+    if (changed.length === 0 && !healed) return
+    emit('config-changed', { changed, ...(next.elsewhere && { elsewhere: true }) })
   }
 
   /** Somebody took a mistake back: nothing differs, but what was reported no longer holds. */
@@ -95,19 +108,16 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
 
   async function load(): Promise<void> {
     cancelWait()
-    const seen = await look(file)
-    if (typeof seen !== 'string') return reject([seen])
-    if (seen === inForce.text) return heal()
-    const cut = findCut(file, seen, inForce.text)
-    if (cut !== undefined) return reject([cut])
-    const reading = parseConfig(file, seen)
-    if (reading.ok) accept(seen, reading.config, reading.value)
+    const seen = await source.read(inForce)
+    if ('problems' in seen) return reject(seen.problems)
+    if (seen.text === inForce.text) return heal()
+    const reading = parseConfig(seen.file, seen.text)
+    if (reading.ok) accept(seen, reading)
     else reject(reading.problems)
   }
 
   async function notice(): Promise<void> {
-    const seen = await look(file)
-    if (typeof seen === 'string' && !isUnfinished(file, seen, inForce.text)) return load()
+    if (!(await source.isUnfinished(inForce))) return load()
     cancelWait()
     cancelWait = clock.after(patience, () => later(load))
   }
@@ -116,12 +126,12 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     for (let attempt = 0; attempt < 5; attempt++) {
       await load() // somebody's edit of the file comes first
       if (rejected.length > 0) throw toConfigError(rejected)
-      const text = editText({ file, ...inForce }, edit)
+      const text = editText(inForce, edit)
       if (text === inForce.text) return
-      const reading = parseConfig(file, text)
+      const next = { file: inForce.file, text }
+      const reading = parseConfig(next.file, text)
       if (!reading.ok) throw toConfigError(reading.problems)
-      const outcome = await saveText({ file, text, expected: inForce.text })
-      if (outcome === 'saved') return accept(text, reading.config, reading.value)
+      if ((await source.save(next, inForce)) === 'saved') return accept(next, reading)
     }
     throw new GatewayError('config-conflict', `${file} keeps changing; nothing was saved`, { file })
   }
@@ -141,7 +151,14 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     resolve: (definition) => resolveWith(environment, inForce.config.environment, definition),
     change: (edit) => inTurn(() => change(edit)),
     reload: () => inTurn(load),
+    async share(shared) {
+      source = createSharedSource(file, inForce.text, shared)
+      stopSharing = shared.onChange(() => inTurn(load))
+      await inTurn(load)
+      if (rejected.length > 0) throw toConfigError(rejected)
+    },
     async close() {
+      stopSharing()
       await watcher.close()
       cancelWait()
       await inTurn(async () => cancelWait())
@@ -154,17 +171,7 @@ async function readFirst(file: string): Promise<InForce> {
   if (typeof text !== 'string') throw toConfigError([text])
   const reading = parseConfig(file, text)
   if (!reading.ok) throw toConfigError(reading.problems)
-  return { text, config: reading.config, value: reading.value, views: createViews(reading.config) }
-}
-
-/** A file that went away while running is one more thing that is wrong with it. */
-async function look(file: string): Promise<string | ConfigProblem> {
-  try {
-    return await readText(file)
-  } catch (error) {
-    const message = error instanceof GatewayError ? error.message : 'cannot be read'
-    return { file, line: 1, key: '', message: `${message}; the configuration in force stays` }
-  }
+  return { file, text, config: reading.config, value: reading.value, views: createViews(reading.config) }
 }
 
 /** One after the other, so that no change is worked out from what another is about to replace. */

@@ -7,7 +7,8 @@ export type EventTable = {
   'call-ended': { call: Call }
   'server-changed': { server: Server }
   'tools-changed': { connection: string }
-  'config-changed': { changed: readonly string[] }
+  /** `elsewhere`: another gateway on the same database made the change, and has recorded it. */
+  'config-changed': { changed: readonly string[]; elsewhere?: boolean }
   'config-rejected': { file: string; problems: readonly string[] }
 }
 export type EventName = keyof EventTable

@@ -13,6 +13,7 @@ import { openStorage } from '../storage/storage.ts'
 import { clearUp, keepClearingUp } from './clear-up.ts'
 import { createIntroduction } from './introduction.ts'
 import { createServerDesk } from './server-desk.ts'
+import { shareConfig } from './share-config.ts'
 import { createStatus } from './status.ts'
 import type { Gateway } from './types.ts'
 import { version } from './version.ts'
@@ -24,6 +25,8 @@ export { version } from './version.ts'
 export type GatewayOptions = {
   /** The configuration file. */
   readonly configFile: string
+  /** The file was made for this start, and nobody has written anything into it. */
+  readonly configIsNew?: boolean
   /** Where the record, the lock and the administrator's token live. */
   readonly dataFolder: string
   /** A PostgreSQL that several gateways may share, instead of the file in the data folder. It holds a password. */
@@ -57,7 +60,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     await config.close()
     throw error
   })
-  const identity = await clearUp(storage, clock, log)
+  const identity = await shareConfig(config, storage, options.configIsNew ?? false)
+    .then(() => clearUp(storage, clock, log))
     .then(() => createIdentity({ storage, folder: options.dataFolder, clock, ids }))
     .catch(async (error: unknown) => {
       await Promise.allSettled([storage.close(), config.close()])
@@ -91,11 +95,11 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     if (server) events.emit('server-changed', { server })
   }
 
-  const stopWatching = events.on('config-changed', ({ changed }) => {
+  const stopWatching = events.on('config-changed', ({ changed, elsewhere }) => {
     catalog.invalidate()
     servers.reconcile(config.connections())
     if (changed.includes('environment')) retryMissing()
-    if (!desk.changing() && changed.length > 0) recordEdit(changed)
+    if (!desk.changing() && !elsewhere && changed.length > 0) recordEdit(changed)
   })
   /** Time does not mend a missing variable, but listing it does. */
   function retryMissing(): void {

@@ -41,7 +41,17 @@ export async function startGateway(options: ServeOptions): Promise<RunningGatewa
   await mkdir(dataFolder, { recursive: true, mode: 0o700 })
   const { file, isNew } = await configFileFor(options, dataFolder, environment)
   const databaseUrl = options.databaseUrl ?? (environment.SALLYPORT_DATABASE_URL || undefined)
-  const given = { ...options, clock, ids, log, environment, configFile: file, dataFolder, databaseUrl }
+  const given = {
+    ...options,
+    clock,
+    ids,
+    log,
+    environment,
+    configFile: file,
+    configIsNew: isNew,
+    dataFolder,
+    databaseUrl,
+  }
   const gateway = await createGateway(given)
   const note = join(dataFolder, 'gateway.json')
   let listener: Listener | undefined

@@ -72,8 +72,8 @@ export type MemoryTable = { key: string; value: string; updated_at: number }
 /** The number of an instance's last batch that was committed. */
 export type BatchesTable = { instance: string; number: number }
 
-/** Text that all instances share; `origin` is the text that was last taken over from a file. */
-export type DocumentsTable = { name: string; version: number; body: string; origin: string; updated_at: number }
+/** Text that all instances share, such as the configuration. */
+export type DocumentsTable = { name: string; version: number; format: string; body: string; updated_at: number }
 
 export type Tables = {
   instances: InstancesTable

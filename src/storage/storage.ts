@@ -7,6 +7,7 @@ import { type CallStore, createCallStore } from './calls.ts'
 import type { Changes } from './changes.ts'
 import { type ChildStore, createChildStore } from './children.ts'
 import { type Claims, createClaims } from './claim.ts'
+import { createDocumentStore, type DocumentStore } from './documents.ts'
 import { createInstanceStore, readBootId } from './instances.ts'
 import { createMemory, type Memory, toProbe } from './memory.ts'
 import { recover } from './recover.ts'
@@ -34,6 +35,7 @@ export type Storage = {
   readonly tokens: TokenStore
   readonly children: ChildStore
   readonly memory: Memory
+  readonly documents: DocumentStore
   /** Tells the instances on this database what to read again. */
   readonly changes: Changes
   /** Closes what dead instances left: their open calls become `unknown` with an outcome entry. */
@@ -119,6 +121,7 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
     tokens: createTokenStore({ database, writer, now }),
     children: createChildStore({ database, writer, instances, instance, bootId, now }),
     memory: createMemory({ database, writer, now }),
+    documents: createDocumentStore({ database, writer, now }),
     changes: backend.changes,
     recover: () => recover({ writer, calls, instances, now }),
     healthy: writer.healthy,

@@ -14,8 +14,8 @@ export const severalInstances: Migration = {
     `create table documents (
       name text primary key,
       version bigint not null,
+      format text not null,
       body text not null,
-      origin text not null,
       updated_at bigint not null
     )`,
   ],
