@@ -25,6 +25,7 @@ import { type Caller, muteCaller } from '../wire/caller.ts'
 import { toMirrorHeaders } from '../wire/mirrors.ts'
 import type { Progress } from '../wire/peer.ts'
 import { toEnd } from './end.ts'
+import { createLimits } from './limits.ts'
 import { finishResult } from './results.ts'
 import { createTasks } from './tasks.ts'
 
@@ -80,6 +81,7 @@ export function createCalls(parts: CallsParts): Calls {
   const running = new Set<Promise<unknown>>()
   const sending = new Set<AbortController>()
   const tasks = createTasks(catalog)
+  const limits = createLimits({ config, clock })
   let closing = false
   let stopping = false
 
@@ -103,11 +105,17 @@ export function createCalls(parts: CallsParts): Calls {
     if (unfit) return refuse(call, 'denied', unfit)
     if (decision.action === 'deny') return refuse(call, 'denied', denied(call))
     if (decision.action === 'ask') return refuse(call, 'denied', approvalRequired(call, decision))
-    const permit = await storage.claim(call) // durable before anything is sent, or nothing is sent
-    emit('call-started', { call: toRecord(call, { state: 'running' }) })
-    const outcome = await send(permit, options.subscriber ? guarded(request, options, options.subscriber) : options)
-    if (outcome.kind === 'answered') tasks.noteAnswer(request, permit, outcome.answer)
-    return outcome
+    const place = limits.enter(request.principal, call)
+    if (place instanceof GatewayError) return refuse(call, 'denied', place)
+    try {
+      const permit = await storage.claim(call) // durable before anything is sent, or nothing is sent
+      emit('call-started', { call: toRecord(call, { state: 'running' }) })
+      const outcome = await send(permit, options.subscriber ? guarded(request, options, options.subscriber) : options)
+      if (outcome.kind === 'answered') tasks.noteAnswer(request, permit, outcome.answer)
+      return outcome
+    } finally {
+      limits.leave(place)
+    }
   }
 
   /** What was allowed when it was asked for may be denied by now, and a part of it may never have been allowed. */

@@ -43,9 +43,18 @@ export const Project = z.strictObject({
 })
 export type Project = z.infer<typeof Project>
 
+/** What `limits` says for everyone, said for one. */
+export const AgentLimits = z.strictObject({
+  callsPerMinute: z.int().min(1).optional().describe('Calls of this agent in a minute'),
+  concurrent: z.int().min(1).optional().describe('Calls of this agent at the same time'),
+  pending: z.int().min(1).optional().describe('Waiting questions of this agent'),
+})
+export type AgentLimits = z.infer<typeof AgentLimits>
+
 export const AgentSettings = z.strictObject({
   project: z.string().optional().describe('Project whose settings this agent inherits'),
   ...scoped,
+  limits: AgentLimits.optional().describe('Instead of those that `limits` has for everyone'),
 })
 export type AgentSettings = z.infer<typeof AgentSettings>
 

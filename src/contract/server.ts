@@ -19,10 +19,18 @@ export const Timeouts = z.strictObject({
 })
 export type Timeouts = z.infer<typeof Timeouts>
 
+/** How often and how many at once, of all principals together. */
+export const SharedLimits = z.strictObject({
+  callsPerMinute: z.int().min(1).optional().describe('Calls in a minute, of all principals together'),
+  concurrent: z.int().min(1).optional().describe('Calls at the same time, of all principals together'),
+})
+export type SharedLimits = z.infer<typeof SharedLimits>
+
 export const ToolOverride = z.strictObject({
   risk: Risk.optional().describe('Risk of this tool, whatever the server says'),
   name: z.string().min(1).max(128).optional().describe('Another name for the tool'),
   description: z.string().max(4096).optional().describe('Another description for the tool'),
+  limits: SharedLimits.optional().describe('Bounds on the calls of this tool'),
 })
 export type ToolOverride = z.infer<typeof ToolOverride>
 
@@ -43,6 +51,7 @@ const common = {
     .default('annotations')
     .describe("Whether the server's own hints may lower a tool's risk"),
   timeout: Timeouts.prefault({}).describe('Milliseconds for starting, connecting and calling'),
+  limits: SharedLimits.optional().describe('Bounds on the calls of this server; a later scope can only tighten them'),
 }
 
 export const StdioServer = z.strictObject({
@@ -116,6 +125,7 @@ export const ServerPatch = z.strictObject({
     })
     .optional()
     .describe('Milliseconds for starting, connecting and calling'),
+  limits: common.limits,
 })
 export type ServerPatch = z.infer<typeof ServerPatch>
 

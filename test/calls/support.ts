@@ -16,7 +16,7 @@ import { createServers } from '../../src/servers/servers.ts'
 import { openStorage, type Storage } from '../../src/storage/storage.ts'
 import { readRecord, stdioFixture } from '../fixtures/fixtures.ts'
 import { type Reader, readerOf } from '../storage/support.ts'
-import { poll } from '../support/gateway.ts'
+import { poll, roomy } from '../support/gateway.ts'
 
 /** The road of a call from its real parts, with a recording server at its end. */
 export type Road = {
@@ -45,7 +45,8 @@ export async function buildRoad({ maxPages, around = (parts) => parts }: RoadOpt
   const file = join(base, 'sallyport.json')
   await mkdir(folder)
   const files = stdioFixture('recording', ['--record', record])
-  await writeFile(file, JSON.stringify({ servers: { files }, rules: [{ tools: 'files_*', action: 'allow' }] }))
+  const rules = [{ tools: 'files_*', action: 'allow' as const }]
+  await writeFile(file, JSON.stringify(roomy({ servers: { files }, rules })))
 
   const ids = createIds()
   const events = createEmitter<EventTable>(() => {})

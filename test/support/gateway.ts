@@ -43,6 +43,11 @@ export type TestGateway = AsyncDisposable & {
   close(): Promise<void>
 }
 
+/** Tests are in more of a hurry than agents: only those about limits have the usual ones. */
+export function roomy(config: ConfigInput): ConfigInput {
+  return { ...config, limits: { callsPerMinute: 1_000_000, concurrent: 10_000, ...config.limits } }
+}
+
 type TestOptions = Partial<Omit<ServeOptions, 'configFile' | 'dataFolder'>> & {
   readonly wait?: boolean
   readonly folder?: string
@@ -54,7 +59,7 @@ export async function startTestGateway(config: ConfigInput, options: TestOptions
   const folder = given ?? (await mkdtemp(join(tmpdir(), 'sallyport-test-')))
   const configFile = join(folder, 'sallyport.json')
   const write = (wanted: ConfigInput) =>
-    writeFile(configFile, `${JSON.stringify({ listen: { port: 0 }, ...wanted }, null, 2)}\n`)
+    writeFile(configFile, `${JSON.stringify({ listen: { port: 0 }, ...roomy(wanted) }, null, 2)}\n`)
   await write(config)
   const running = await startGateway({
     supervision: quickSupervision,

@@ -6,7 +6,7 @@ import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from
 import { onTestFinished } from 'vitest'
 import { collect, type Fields, startCli } from '../../cli/support.ts'
 import { type Reader, readerOf, temporaryFolder } from '../../storage/support.ts'
-import { type ConfigInput, poll } from '../../support/gateway.ts'
+import { type ConfigInput, poll, roomy } from '../../support/gateway.ts'
 import { recordingServer } from '../governance/support.ts'
 
 /** A gateway as a process of its own, started as people start it. */
@@ -27,7 +27,7 @@ export type Place = { readonly folder: string; readonly data: string; reader(): 
 export async function preparePlace(config: ConfigInput): Promise<Place> {
   const folder = temporaryFolder()
   const data = join(folder, 'data')
-  await writeFile(join(folder, 'sallyport.json'), `${JSON.stringify(config)}\n`)
+  await writeFile(join(folder, 'sallyport.json'), `${JSON.stringify(roomy(config))}\n`)
   return { folder, data, reader: () => readerOf(data), start: () => start(folder, data) }
 }
 

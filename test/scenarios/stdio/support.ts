@@ -11,7 +11,7 @@ import { StdioClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/c
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { stdioFixture } from '../../fixtures/fixtures.ts'
 import { type Fields, isFields, parseJson } from '../../fixtures/lib/json-rpc.ts'
-import { type ConfigInput, poll } from '../../support/gateway.ts'
+import { type ConfigInput, poll, roomy } from '../../support/gateway.ts'
 import { allowAll } from '../mcp/raw.ts'
 
 const bin = fileURLToPath(new URL('../../../bin/sallyport.js', import.meta.url))
@@ -65,7 +65,7 @@ export async function createPlace(config: ConfigInput = {}): Promise<Place> {
   const closers: (() => Promise<unknown>)[] = []
   const environment: Record<string, string> = { ...inherited(), HOME: folder, NO_COLOR: '1' }
   const usual = { servers: { rec: stdioFixture('recording', ['--record', record]) }, rules: allowAll }
-  const writeConfig = (wanted: ConfigInput) => writeFile(configFile, JSON.stringify({ ...usual, ...wanted }))
+  const writeConfig = (wanted: ConfigInput) => writeFile(configFile, JSON.stringify(roomy({ ...usual, ...wanted })))
   await writeConfig(config)
   const stdioArgs = (args: readonly string[]) => [
     bin,

@@ -1,0 +1,205 @@
+import type { ConfigStore } from '../config/config.ts'
+import type { AgentLimits, Config, Limits, ScopedServer } from '../contract/config.ts'
+import { GatewayError } from '../contract/errors.ts'
+import type { Principal, PrincipalKey } from '../contract/principal.ts'
+import type { ServerDefinition, SharedLimits } from '../contract/server.ts'
+import type { Clock } from '../lib/clock.ts'
+import { type Bounds, count, createMeter, isIdle, type Meter, waitForRate } from './meter.ts'
+
+/** What a call takes up while it is under way. */
+export type Place = {
+  readonly principal: Meter
+  readonly server?: Meter | undefined
+  readonly tool?: Meter | undefined
+}
+
+/** Whose call it is, and where it goes. */
+export type Bounded = {
+  readonly principal: PrincipalKey
+  readonly server: string
+  readonly connection: string
+  readonly original: string
+}
+
+export type CallLimits = {
+  /** A place for a call, or when to come again. Nothing is awaited between looking and taking: N+1 never runs. */
+  enter(principal: Principal, call: Bounded): Place | GatewayError
+  /** Once for each place, however the call ended. */
+  leave(place: Place): void
+  /** How many questions of one principal may wait. */
+  mostPending(principal: Principal): number
+}
+
+type Parts = { readonly config: Pick<ConfigStore, 'current' | 'effective'>; readonly clock: Pick<Clock, 'monotonic'> }
+
+/** A principal's place with its bounds, which are looked up again when the configuration is another one. */
+type Known = { readonly place: Place; config: Config; bounds: Bounds }
+
+export function createLimits({ config, clock }: Parts): CallLimits {
+  const principals = createBoundedMap<Known>(({ place }, now) => isIdle(place.principal, now))
+  const servers = createBoundedMap<Meter>(isIdle)
+  const tools = createBoundedMap<Meter>(isIdle)
+  let checked: Config | undefined
+  let sharing = false
+
+  /** Most configurations bound no server: then nothing is looked up for one. */
+  function boundsServers(current: Config): boolean {
+    if (current !== checked) {
+      sharing = statesLimits(current)
+      checked = current
+    }
+    return sharing
+  }
+
+  function knownOf(principal: Principal, key: PrincipalKey, current: Config, now: number): Known {
+    const known = principals.find(key)
+    if (known?.config === current) return known
+    const bounds = boundsOf(current, principal)
+    if (known) return Object.assign(known, { config: current, bounds })
+    return principals.add(key, { place: { principal: createMeter() }, config: current, bounds }, now)
+  }
+
+  /** The server's and the tool's meter beside the principal's, where they are bounded. */
+  function enterShared(principal: Principal, call: Bounded, known: Known, now: number): Place | GatewayError {
+    const { definition } = config.effective(principal).servers.get(call.server) ?? {}
+    const first = call.connection === call.server ? own(config.current().servers, call.server) : undefined
+    const ofServer = tighter(definition?.limits, first?.limits)
+    const ofTool = tighter(overrideOf(definition, call.original), overrideOf(first, call.original))
+    const server = ofServer && meterOf(servers, call.connection, now)
+    const tool = ofTool && meterOf(tools, `${call.connection}\n${call.original}`, now)
+    const meter = known.place.principal
+    const refusal =
+      check(meter, known.bounds, now, call.principal) ??
+      (server && check(server, ofServer, now, `The server ${call.server}`)) ??
+      (tool && check(tool, ofTool, now, `The tool ${call.original} of ${call.server}`))
+    if (refusal) return refusal
+    count(meter, now)
+    if (server) count(server, now)
+    if (tool) count(tool, now)
+    return { principal: meter, server, tool }
+  }
+
+  return {
+    enter(principal, call) {
+      const current = config.current()
+      const now = clock.monotonic()
+      const known = knownOf(principal, call.principal, current, now)
+      if (boundsServers(current)) return enterShared(principal, call, known, now)
+      const refusal = check(known.place.principal, known.bounds, now, call.principal)
+      if (refusal) return refusal
+      count(known.place.principal, now)
+      return known.place
+    },
+    leave(place) {
+      place.principal.running--
+      if (place.server) place.server.running--
+      if (place.tool) place.tool.running--
+    },
+    mostPending: (principal) => limitsOf(config.current(), principal)?.pending ?? config.current().limits.pending,
+  }
+}
+
+function meterOf(meters: BoundedMap<Meter>, key: string, now: number): Meter {
+  return meters.find(key) ?? meters.add(key, createMeter(), now)
+}
+
+type BoundedMap<Entry> = {
+  find(key: string): Entry | undefined
+  add(key: string, entry: Entry, now: number): Entry
+}
+
+/** Below this many nobody looks whether some are idle. */
+const fewEntries = 1000
+
+/** Principals and connections come and go; those that were quiet for a minute leave no trace. */
+function createBoundedMap<Entry>(idle: (entry: Entry, now: number) => boolean): BoundedMap<Entry> {
+  const entries = new Map<string, Entry>()
+  let sweepAt = fewEntries
+  return {
+    find: (key) => entries.get(key),
+    add(key, added, now) {
+      if (entries.size >= sweepAt) {
+        for (const [other, entry] of entries) if (idle(entry, now)) entries.delete(other)
+        sweepAt = Math.max(fewEntries, entries.size * 2)
+      }
+      entries.set(key, added)
+      return added
+    },
+  }
+}
+
+/** Whether any scope of the file bounds a server or a tool. */
+function statesLimits({ servers, projects, agents }: Config): boolean {
+  const later = [...Object.values(projects), ...Object.values(agents)].map((scope) => scope.servers)
+  return [servers, ...later].some((stated) => Object.values(stated).some(isLimited))
+}
+
+function isLimited({ limits, tools }: ScopedServer | ServerDefinition): boolean {
+  return limits !== undefined || Object.values(tools?.override ?? {}).some((change) => change.limits !== undefined)
+}
+
+function boundsOf(config: Config, principal: Principal): Bounds {
+  const { callsPerMinute, concurrent }: Limits = config.limits
+  const stated = limitsOf(config, principal)
+  return {
+    callsPerMinute: stated?.callsPerMinute ?? callsPerMinute,
+    concurrent: stated?.concurrent ?? concurrent,
+  }
+}
+
+function limitsOf(config: Config, { kind, name }: Principal): AgentLimits | undefined {
+  return kind === 'agent' ? own(config.agents, name)?.limits : undefined
+}
+
+type Limited = { readonly tools: { readonly override: Readonly<Record<string, { limits?: SharedLimits }>> } }
+
+function overrideOf(definition: Limited | undefined, original: string): SharedLimits | undefined {
+  return definition && own(definition.tools.override, original)?.limits
+}
+
+/** What a later scope says of a link that it shares with everyone cannot loosen what everyone agreed to. */
+function tighter(a: SharedLimits | undefined, b: SharedLimits | undefined): Bounds | undefined {
+  if (!a || !b) return a ?? b
+  return {
+    callsPerMinute: smaller(a.callsPerMinute, b.callsPerMinute),
+    concurrent: smaller(a.concurrent, b.concurrent),
+  }
+}
+
+function smaller(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b)
+}
+
+/** `constructor` is a fair name for an agent. */
+function own<Value>(record: Readonly<Record<string, Value>>, key: string): Value | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined
+}
+
+/** When a call that is under way ends is not known: look again after this. */
+const aMoment = 1000
+
+function check(meter: Meter, bounds: Bounds, now: number, who: string): GatewayError | undefined {
+  const { concurrent, callsPerMinute } = bounds
+  if (concurrent !== undefined && meter.running >= concurrent) {
+    const message = `${who} has ${counted(concurrent)} under way, as many as may be; try again when one has ended`
+    return exceeded(message, { limit: 'concurrent', most: concurrent }, aMoment)
+  }
+  const wait = waitForRate(meter, callsPerMinute, now)
+  if (callsPerMinute === undefined || wait === 0) return undefined
+  const message = `${who} had ${counted(callsPerMinute)} within a minute, as many as may be; try again in ${Math.ceil(wait / 1000)} s`
+  return exceeded(message, { limit: 'callsPerMinute', most: callsPerMinute }, wait)
+}
+
+function counted(calls: number): string {
+  return calls === 1 ? '1 call' : `${calls} calls`
+}
+
+/** `retryAfter` in whole seconds, as HTTP has it; `retryAfterMs` exactly. */
+function exceeded(message: string, facts: { limit: string; most: number }, wait: number): GatewayError {
+  const retryAfterMs = Math.ceil(wait)
+  return new GatewayError('limit-exceeded', message, {
+    ...facts,
+    retryAfter: Math.ceil(retryAfterMs / 1000),
+    retryAfterMs,
+  })
+}
