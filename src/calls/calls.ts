@@ -15,6 +15,7 @@ import {
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import type { ScopeKey } from '../contract/scope.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
+import { crashPoint } from '../lib/crash-point.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Ids } from '../lib/ids.ts'
 import { type Decision, decide } from '../policy/policy.ts'
@@ -108,7 +109,9 @@ export function createCalls(parts: CallsParts): Calls {
     const place = limits.enter(request.principal, call)
     if (place instanceof GatewayError) return refuse(call, 'denied', place)
     try {
+      crashPoint('before the claim')
       const permit = await storage.claim(call) // durable before anything is sent, or nothing is sent
+      crashPoint('after the claim')
       emit('call-started', { call: toRecord(call, { state: 'running' }) })
       const outcome = await send(permit, options.subscriber ? guarded(request, options, options.subscriber) : options)
       if (outcome.kind === 'answered') tasks.noteAnswer(request, permit, outcome.answer)
@@ -153,7 +156,7 @@ export function createCalls(parts: CallsParts): Calls {
     options.signal.addEventListener('abort', onAbort, { once: true })
     sending.add(ending)
     try {
-      const answer = await servers.send(permit, {
+      const sent = servers.send(permit, {
         signal: ending.signal,
         caller: options.caller ?? muteCaller,
         subscriber: options.subscriber,
@@ -163,6 +166,9 @@ export function createCalls(parts: CallsParts): Calls {
           resent = true
         },
       })
+      crashPoint('sent, and not answered')
+      const answer = await sent
+      crashPoint('after the answer')
       return answered(permit, { answer, finished: finishResult(answer, config.current().limits.result), resent })
     } catch (error) {
       const { state, error: told } = toEnd(permit, toGatewayError(error), stopping)
@@ -187,7 +193,9 @@ export function createCalls(parts: CallsParts): Calls {
 
   function end(call: ResolvedCall, how: HowItEnded): Call {
     const ended = toCallEnd(call, how)
+    crashPoint('before the outcome')
     storage.finish(call, ended)
+    crashPoint('the outcome is on its way')
     return announce(call, ended)
   }
 
@@ -239,6 +247,7 @@ export function createCalls(parts: CallsParts): Calls {
       id: ids.next('call'),
       method: request.method ?? 'tools/call',
       principal: toPrincipalKey(request.principal),
+      ...(request.principal.owner !== undefined && { owner: request.principal.owner }),
       surface: request.surface,
       connection: target.connection,
       server: target.server,
@@ -261,6 +270,7 @@ export function createCalls(parts: CallsParts): Calls {
       id: ids.next('call'),
       method: request.method ?? 'tools/call',
       principal: toPrincipalKey(request.principal),
+      ...(request.principal.owner !== undefined && { owner: request.principal.owner }),
       surface: request.surface,
       connection: '',
       server: '',
@@ -281,6 +291,7 @@ export function createCalls(parts: CallsParts): Calls {
       tool: call.tool,
       server: call.server,
       principal: call.principal,
+      ...(call.owner !== undefined && { owner: call.owner }),
       surface: call.surface,
       risk: call.risk,
       state: how.state,

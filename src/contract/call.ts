@@ -23,6 +23,7 @@ export const Call = z.object({
   tool: z.string().describe('Public name'),
   server: z.string(),
   principal: z.string(),
+  owner: z.string().optional().describe('The user on whose behalf an agent or a session called'),
   surface: z.string().describe('Where it came in: mcp, http, cli, library'),
   risk: Risk,
   state: CallState,

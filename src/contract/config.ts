@@ -70,6 +70,28 @@ export const Limits = z.strictObject({
 })
 export type Limits = z.infer<typeof Limits>
 
+export const AuditSettings = z.strictObject({
+  anchors: z
+    .strictObject({
+      file: z
+        .string()
+        .min(1)
+        .optional()
+        .describe('A further file that anchors are appended to, best where a thief of the data folder cannot write'),
+      webhook: z.url().optional().describe('Address that every anchor is posted to, as JSON'),
+      every: z.int().min(1000).default(60_000).describe('Milliseconds after which new entries are anchored'),
+      entries: z
+        .int()
+        .min(1)
+        .default(1000)
+        .describe('New entries that are anchored at once, however little time has passed'),
+    })
+    .prefault({})
+    .describe('Where the gateway writes, outside its database, how far the record reaches'),
+  retention: z.int().min(1).optional().describe('Days that entries of the record are kept; without it for ever'),
+})
+export type AuditSettings = z.infer<typeof AuditSettings>
+
 /** The whole of `sallyport.yaml`. */
 export const Config = z.strictObject({
   $schema: z.string().optional().describe('Address of the JSON Schema, for editors'),
@@ -101,5 +123,6 @@ export const Config = z.strictObject({
     .describe('Settings that all sessions of one piece of work inherit'),
   agents: z.record(ServerName, AgentSettings).default({}).describe('Settings of single agents'),
   limits: Limits.prefault({}).describe('Bounds of sizes, counts and times'),
+  audit: AuditSettings.prefault({}).describe('How the record is proven and how long it is kept'),
 })
 export type Config = z.infer<typeof Config>

@@ -27,6 +27,8 @@ export type ResolvedCall = {
   readonly id: string
   readonly method: CallMethod
   readonly principal: PrincipalKey
+  /** The user on whose behalf it is made. */
+  readonly owner?: string
   readonly surface: Surface
   /** The connection that carries it, and the server's name and scope for people. */
   readonly connection: string

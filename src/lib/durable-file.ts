@@ -19,9 +19,11 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   await rename(draft, path)
 }
 
+let drafts = 0
+
 /** Writes a file as a whole unless there is one: of several that try at once, one succeeds and is told so. */
 export async function createFile(path: string, text: string): Promise<boolean> {
-  const draft = `${path}.${process.pid}.new`
+  const draft = `${path}.${process.pid}.${++drafts}.new`
   await rm(draft, { force: true })
   try {
     await writeNewFile(draft, text)
@@ -34,3 +36,19 @@ export async function createFile(path: string, text: string): Promise<boolean> {
     await rm(draft, { force: true })
   }
 }
+
+/** Adds a line and waits until the disk has it. Half a line that a crash left behind stays alone. */
+export async function appendLine(path: string, line: string): Promise<void> {
+  const file = await open(path, 'a+', 0o600)
+  try {
+    const { size } = await file.stat()
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(1), 0, 1, Math.max(0, size - 1))
+    const torn = bytesRead === 1 && buffer[0] !== newline
+    await file.appendFile(torn ? `\n${line}` : line)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+const newline = 0x0a

@@ -31,6 +31,11 @@ export function createIds(now: () => number = Date.now): Ids {
   }
 }
 
+/** Ids of this prefix that were made before the time sort before it, the others after it. */
+export function toIdFloor(prefix: string, milliseconds: number): string {
+  return `${prefix}_${timePart(Math.max(0, milliseconds))}`
+}
+
 /** Nine characters of base 32: sorts by time until the year 3084. */
 function timePart(milliseconds: number): string {
   let rest = milliseconds

@@ -31,6 +31,8 @@ export type BackendParts = {
   readonly folder: string
   readonly databaseUrl?: string | undefined
   readonly instance: string
+  /** By which the entries of the record are chained. */
+  readonly auditKey: Buffer
   readonly bootId: string
   readonly clock: Clock
   readonly log: Log
@@ -41,8 +43,8 @@ export async function openBackend(parts: BackendParts): Promise<Backend> {
   return parts.databaseUrl === undefined ? openSqlite(parts) : openPostgres(parts, parts.databaseUrl)
 }
 
-async function openSqlite({ folder, instance, clock, maxPages }: BackendParts): Promise<Backend> {
-  const open = () => openSqliteEngine({ folder: resolve(folder), instance, maxPages, now: clock.now() })
+async function openSqlite({ folder, instance, auditKey, clock, maxPages }: BackendParts): Promise<Backend> {
+  const open = () => openSqliteEngine({ folder: resolve(folder), instance, auditKey, maxPages, now: clock.now() })
   return {
     kind: 'sqlite',
     engine: await open(),
@@ -55,13 +57,13 @@ async function openSqlite({ folder, instance, clock, maxPages }: BackendParts): 
 }
 
 /** Loaded when somebody has a PostgreSQL: nobody else pays for it. */
-async function openPostgres({ instance, bootId, clock, log }: BackendParts, url: string): Promise<Backend> {
+async function openPostgres({ instance, auditKey, bootId, clock, log }: BackendParts, url: string): Promise<Backend> {
   const [{ openPostgresEngine }, { openPresence }, { createFindLiving }] = await Promise.all([
     import('./postgres-engine.ts'),
     import('./postgres-presence.ts'),
     import('./postgres-living.ts'),
   ])
-  const open = () => openPostgresEngine({ url, instance, clock })
+  const open = () => openPostgresEngine({ url, instance, auditKey, clock })
   const engine = await open()
   const presence = await openPresence({ url, instance, clock, log }).catch(async (error: unknown) => {
     await engine.close()

@@ -95,6 +95,7 @@ function toRow(call: ResolvedCall, instance: string, end?: CallEnd & { readonly 
     scope: call.scope,
     connection: call.connection,
     principal: call.principal,
+    owner: call.owner ?? '',
     surface: call.surface,
     risk: call.risk,
     arguments: JSON.stringify(call.arguments),
@@ -136,6 +137,7 @@ function toEndColumns(end: RowEnd): EndColumns {
 function toCall(row: CallsTable): Call {
   return Call.parse({
     ...row,
+    owner: row.owner || undefined,
     arguments: parseJson(row.arguments),
     error: row.error_code === null ? undefined : { code: row.error_code, message: row.error_message ?? '' },
     late: row.late === 1 ? true : undefined,

@@ -20,6 +20,7 @@ export type CallsTable = {
   scope: string
   connection: string
   principal: string
+  owner: string
   surface: string
   risk: string
   state: string
@@ -45,6 +46,8 @@ export type AuditTable = {
   principal: string
   subject: string
   body: string
+  /** Links the entry to the one before it; empty for what is older than the chain. */
+  hash: string
 }
 
 export type TokensTable = {

@@ -22,7 +22,7 @@ export function toPage<Row, Item>(
 }
 
 /** The place of the last row seen, so that rows that are added meanwhile shift nothing. */
-function toCursor(key: readonly (string | number)[]): string {
+export function toCursor(key: readonly (string | number)[]): string {
   return Buffer.from(JSON.stringify(key)).toString('base64url')
 }
 

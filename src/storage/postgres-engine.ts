@@ -11,6 +11,8 @@ export type PostgresSettings = {
   readonly url: string
   /** The instance whose entries this engine numbers. */
   readonly instance: string
+  /** The key that chains them. */
+  readonly auditKey: Uint8Array
   readonly clock: Clock
 }
 
@@ -23,7 +25,7 @@ const retryEvery = 100
 const mostCollisions = 5
 
 /** Batches of units on PostgreSQL; a connection that breaks is replaced, and a commit whose answer was lost is looked up. */
-export async function openPostgresEngine({ url, instance, clock }: PostgresSettings): Promise<Engine> {
+export async function openPostgresEngine({ url, instance, auditKey, clock }: PostgresSettings): Promise<Engine> {
   const address: PostgresAddress = { url, name: `sallyport ${instance} writer` }
   const ended = Promise.withResolvers<GatewayError>()
   const closing = new AbortController()
@@ -41,7 +43,7 @@ export async function openPostgresEngine({ url, instance, clock }: PostgresSetti
 
   async function open(): Promise<Writing> {
     const link = await openWriterLink(address, instance)
-    const entries = createEntryNumbers(instance, { sequence: link.sequence })
+    const entries = createEntryNumbers({ instance, key: auditKey, last: link.last })
     const opened = { link, entries, batches: createPostgresBatches({ client: link.client, instance, entries }) }
     link.lost.then(() => {
       if (!closing.signal.aborted && writing === opened) restore(opened).catch(() => {})

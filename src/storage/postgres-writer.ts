@@ -1,5 +1,5 @@
 import type { Client } from 'pg'
-import { entryColumns } from './entries.ts'
+import { type EntryPosition, entryColumns } from './entries.ts'
 import { connectPostgres, endEarlier, type PostgresAddress, writerLock } from './postgres-connection.ts'
 
 /** The one connection by which an instance writes. */
@@ -7,7 +7,7 @@ export type WriterLink = {
   readonly client: Client
   /** The last batch and the last entry of this instance that are in the database. */
   readonly batch: number
-  readonly sequence: number
+  readonly last: EntryPosition | undefined
   /** Resolves when the connection is gone. */
   readonly lost: Promise<void>
   close(): Promise<void>
@@ -32,19 +32,20 @@ export async function openWriterLink(address: PostgresAddress, instance: string)
     await client.query(
       "select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') in ('off', 'local')",
     )
-    const { batch = 0, sequence = 0 } = (await client.query<Reached>(reached, [instance])).rows[0] ?? {}
-    return { client, batch, sequence, lost: lost.promise, close: () => client.end() }
+    const { batch = 0 } = (await client.query<Reached>(reached, [instance])).rows[0] ?? {}
+    const [last] = (await client.query<EntryPosition>(lastEntry, [instance])).rows
+    return { client, batch, last, lost: lost.promise, close: () => client.end() }
   } catch (error) {
     await client.end().catch(() => {})
     throw error
   }
 }
 
-type Reached = { batch: number; sequence: number }
+type Reached = { batch: number }
 
-const reached = `select
-  coalesce((select number from batches where instance = $1), 0) as batch,
-  coalesce((select max(sequence) from audit where instance = $1), 0) as sequence`
+const reached = 'select number as batch from batches where instance = $1'
+
+const lastEntry = 'select sequence, hash from audit where instance = $1 order by sequence desc limit 1'
 
 export const markBatch =
   'insert into batches (instance, number) values ($1, $2) on conflict (instance) do update set number = excluded.number'

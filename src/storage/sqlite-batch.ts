@@ -1,4 +1,5 @@
 import Sqlite from 'better-sqlite3'
+import { crashPoint } from '../lib/crash-point.ts'
 import type { EntryPosition } from './entries.ts'
 import type { Entries } from './sqlite-entries.ts'
 import type { Connection } from './sqlite-file.ts'
@@ -36,7 +37,9 @@ export function createBatches(connection: Connection, entries: Entries): Batches
       try {
         begin.run()
         const outcomes = runPlainly(units) ?? runEach(units, before)
+        crashPoint('a batch is about to commit')
         commit.run()
+        crashPoint('a batch has committed')
         return outcomes
       } catch (error) {
         entries.rewind(before)

@@ -9,9 +9,12 @@ export type Entries = {
   rewind(position: EntryPosition): void
 }
 
-export function createEntries(connection: Connection, instance: string): Entries {
-  const last = connection.prepare('select coalesce(max(sequence), 0) from audit where instance = ?').pluck()
-  const numbers = createEntryNumbers(instance, { sequence: Number(last.get(instance)) })
+type EntriesParts = { readonly connection: Connection; readonly instance: string; readonly key: Uint8Array }
+
+export function createEntries({ connection, instance, key }: EntriesParts): Entries {
+  const head = 'select sequence, hash from audit where instance = ? order by sequence desc limit 1'
+  const last = connection.prepare<[string], EntryPosition>(head).get(instance)
+  const numbers = createEntryNumbers({ instance, key, last })
   const places = entryColumns.map(() => '?').join(', ')
   const insert = connection.prepare<unknown[]>(`insert into audit (${entryColumns.join(', ')}) values (${places})`)
   return {

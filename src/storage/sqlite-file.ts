@@ -2,6 +2,7 @@ import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { GatewayError } from '../contract/errors.ts'
+import { crashPoint } from '../lib/crash-point.ts'
 import { type Migration, migrations, migrationsTable, toPending } from './migrations.ts'
 import type { SqliteSettings } from './sqlite-protocol.ts'
 
@@ -73,6 +74,7 @@ export function migrate(connection: Connection, now: number, known: readonly Mig
       for (const { id, name, statements } of toPending(applied, known)) {
         for (const statement of statements) connection.exec(statement)
         insert.run(id, name, now)
+        crashPoint(`migration ${id} is applied, not committed`)
       }
     })
     .immediate()

@@ -6,6 +6,8 @@ export type SqliteSettings = {
   readonly folder: string
   /** The instance whose entries this worker numbers. */
   readonly instance: string
+  /** The key that chains them. */
+  readonly auditKey: Uint8Array
   /** Most pages of 4 KiB that the database may have. */
   readonly maxPages?: number
   /** When it was opened, for the table of migrations. */

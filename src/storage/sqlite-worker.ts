@@ -18,7 +18,9 @@ function serve(port: MessagePort, settings: SqliteSettings): void {
   const reply = (message: SqliteReply) => port.postMessage(message)
   try {
     const file = openSqliteFile(settings)
-    const batches = createBatches(file.connection, createEntries(file.connection, settings.instance))
+    const { connection } = file
+    const entries = createEntries({ connection, instance: settings.instance, key: settings.auditKey })
+    const batches = createBatches(connection, entries)
     port.on('message', (request: SqliteRequest) => {
       if (request.kind === 'close') {
         file.close()

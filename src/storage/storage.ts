@@ -1,17 +1,22 @@
+import { resolve } from 'node:path'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import { type AuditStore, type Change, createAuditStore, toChangeEntry } from './audit.ts'
+import { loadAuditKey } from './audit-key.ts'
 import { type DatabaseKind, openBackend } from './backend.ts'
 import { type CallStore, createCallStore } from './calls.ts'
 import type { Changes } from './changes.ts'
 import { type ChildStore, createChildStore } from './children.ts'
 import { type Claims, createClaims } from './claim.ts'
+import type { AuditTable } from './database.ts'
 import { createDocumentStore, type DocumentStore } from './documents.ts'
 import { createInstanceStore, readBootId } from './instances.ts'
 import { createMemory, type Memory, toProbe } from './memory.ts'
+import { createRecordStore, type RecordStore, writeMark } from './record.ts'
 import { recover } from './recover.ts'
 import { createTokenStore, type TokenStore } from './tokens.ts'
+import type { Unit } from './unit.ts'
 import { createWriter } from './writer.ts'
 
 export type Storage = {
@@ -31,7 +36,15 @@ export type Storage = {
   /** The server answered after the call had ended. */
   markLate: Claims['markLate']
   readonly calls: Pick<CallStore, 'find' | 'list'>
-  readonly audit: AuditStore & { append(change: Change): Promise<void> }
+  readonly audit: AuditStore & {
+    append(change: Change): Promise<void>
+    /** An entry of the gateway's own about the record itself; tells its place and that of the one before it. */
+    mark(kind: 'anchor' | 'checkpoint', body: object): Promise<{ row: AuditTable; previous: string }>
+  }
+  /** The record as it stands on disk, chain by chain. */
+  readonly record: RecordStore
+  /** Takes a piece of the record away, for retention; tells how many rows went. */
+  remove(piece: Unit): Promise<number>
   readonly tokens: TokenStore
   readonly children: ChildStore
   readonly memory: Memory
@@ -53,6 +66,8 @@ export type StorageParts = {
   clock: Clock
   ids: Ids
   log: Log
+  /** The key that chains the record; one of the data folder's own if none is given. */
+  auditKey?: Buffer
   /** Most pages of 4 KiB that the database may grow to; the disk is the limit without it. */
   maxPages?: number
 }
@@ -61,10 +76,11 @@ export type StorageParts = {
 export async function openStorage(parts: StorageParts): Promise<Storage> {
   const { folder, databaseUrl, clock, ids, log, maxPages } = parts
   const instance = ids.next('instance')
+  const auditKey = parts.auditKey ?? (await loadAuditKey(resolve(folder)))
   const bootId = readBootId(clock.now())
   const now = () => clock.now()
 
-  const backend = await openBackend({ folder, databaseUrl, instance, bootId, clock, log, maxPages })
+  const backend = await openBackend({ folder, databaseUrl, instance, auditKey, bootId, clock, log, maxPages })
   const { engine, reopen, holds } = backend
   const writer = createWriter({ engine, reopen, holds, probe: () => toProbe(database, now()), clock, log })
   const database = backend.createDatabase(writer)
@@ -76,6 +92,7 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
     bootId,
     findLiving: backend.findLiving?.(writer.query),
   })
+  const record = createRecordStore(database)
   const claims = createClaims({ writer, calls, clock })
   let closing: Promise<void> | undefined
 
@@ -114,9 +131,15 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
     audit: {
       find: (of, sequence) => upToDate(() => audit.find(of, sequence)),
       list: (query) => upToDate(() => audit.list(query)),
+      mark: (kind, body) => writeMark({ writer, record, instance, now, kind, body }),
       async append(change) {
         await writer.commit([{ entry: toChangeEntry(change, now()) }])
       },
+    },
+    record,
+    async remove(piece) {
+      const outcome = await writer.commit(piece)
+      return outcome.kind === 'done' ? outcome.changes : 0
     },
     tokens: createTokenStore({ database, writer, now }),
     children: createChildStore({ database, writer, instances, instance, bootId, now }),

@@ -12,7 +12,17 @@ import { openPostgresEngine } from '../../src/storage/postgres-engine.ts'
 import { openSqliteEngine } from '../../src/storage/sqlite-engine.ts'
 import type { Engine } from '../../src/storage/unit.ts'
 import { createWriter } from '../../src/storage/writer.ts'
-import { callOf, type DatabaseKind, databases, endOf, numbersUpTo, observe, placeOn, sequencesIn } from './support.ts'
+import {
+  auditKey,
+  callOf,
+  type DatabaseKind,
+  databases,
+  endOf,
+  numbersUpTo,
+  observe,
+  placeOn,
+  sequencesIn,
+} from './support.ts'
 
 type Fault = 'none' | 'before-commit' | 'after-commit'
 
@@ -20,8 +30,8 @@ type Fault = 'none' | 'before-commit' | 'after-commit'
 async function openFaulty(kind: DatabaseKind) {
   const place = await placeOn(kind)
   const engine = await (place.databaseUrl === undefined
-    ? openSqliteEngine({ folder: place.folder, instance: 'instance-1', now: 1 })
-    : openPostgresEngine({ url: place.databaseUrl, instance: 'instance-1', clock: systemClock }))
+    ? openSqliteEngine({ folder: place.folder, instance: 'instance-1', auditKey, now: 1 })
+    : openPostgresEngine({ url: place.databaseUrl, instance: 'instance-1', auditKey, clock: systemClock }))
   const fault: { next: Fault } = { next: 'none' }
   const faulty: Engine = {
     ...engine,

@@ -11,6 +11,7 @@ import { openStorage, type Storage, type StorageParts } from '../../src/storage/
 import { connectTo, freshDatabase } from '../support/postgres.ts'
 
 export const ids = createIds()
+export const auditKey = Buffer.alloc(32, 1)
 
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))

@@ -6,6 +6,7 @@ import { openPostgresEngine } from '../../src/storage/postgres-engine.ts'
 import { openSqliteEngine } from '../../src/storage/sqlite-engine.ts'
 import type { NewEntry, Statement, Unit, UnitOutcome } from '../../src/storage/unit.ts'
 import {
+  auditKey,
   type DatabaseKind,
   databases,
   observe,
@@ -18,8 +19,8 @@ import {
 
 async function openEngine({ folder, databaseUrl }: Place, maxPages?: number) {
   const engine = await (databaseUrl === undefined
-    ? openSqliteEngine({ folder, instance: 'instance-1', now: 1, maxPages })
-    : openPostgresEngine({ url: databaseUrl, instance: 'instance-1', clock: systemClock }))
+    ? openSqliteEngine({ folder, instance: 'instance-1', auditKey, now: 1, maxPages })
+    : openPostgresEngine({ url: databaseUrl, instance: 'instance-1', auditKey, clock: systemClock }))
   onTestFinished(() => engine.close())
   return engine
 }

@@ -1,0 +1,93 @@
+import type { KeyObject } from 'node:crypto'
+import { AnchorBody, type ChainMark, type ExportedEntry } from '../contract/audit.ts'
+import { parseJson } from '../lib/json.ts'
+import { linkEntry } from '../storage/chain.ts'
+import type { AuditTable } from '../storage/database.ts'
+import type { AnchoredHead } from './chain-check.ts'
+import type { Findings } from './findings.ts'
+
+/** One line of a file of anchors; undefined if it cannot be read. */
+export type OutsideAnchor = { readonly file: string; readonly line: number; readonly anchor: ExportedEntry | undefined }
+
+export type AnchorBook = {
+  addInside(row: AuditTable, findings: Findings): void
+  addOutside(line: OutsideAnchor, key: KeyObject | undefined, findings: Findings): void
+  /** Lines of files that are no anchors: torn by a crash, or by somebody. */
+  unreadable(): readonly string[]
+  of(instance: string): AnchoredHead[]
+  outsideOf(instance: string): AnchoredHead | undefined
+  farthest(): Map<string, AnchoredHead>
+  unchainedUpTo(instance: string): number | undefined
+  counts(): { inside: number; outside: number; last: number }
+}
+
+/** Of every chain only the farthest head is kept: the links prove what lies before it. */
+export function createAnchorBook(span: { oldest: number; newest: number } | undefined): AnchorBook {
+  const inside = new Map<string, AnchoredHead>()
+  const outside = new Map<string, AnchoredHead>()
+  const unchained = new Map<string, number>()
+  const unreadable: string[] = []
+  const counts = { inside: 0, outside: 0, last: 0 }
+
+  return {
+    addInside(row, findings) {
+      counts.inside++
+      const body = parseBody(row, AnchorBody, findings)
+      for (const [instance, { sequence, hash }] of Object.entries(body?.heads ?? {})) {
+        if (hash === '') unchained.set(instance, Math.max(sequence, unchained.get(instance) ?? 0))
+        keepFarthest(inside, instance, { sequence, hash, at: row.at, outside: false })
+      }
+    },
+    addOutside({ file, line, anchor }, key, findings) {
+      if (!anchor) return void unreadable.push(`Line ${line} of ${file} is no anchor, or half of one.`)
+      if (key && linkEntry(key, anchor.previous ?? '', anchor) !== anchor.hash) {
+        const message = `Line ${line} of ${file} is not an anchor that this gateway wrote`
+        return findings.add({ kind: 'anchor-forged', message, instance: anchor.instance, sequence: anchor.sequence })
+      }
+      counts.outside++
+      counts.last = Math.max(counts.last, anchor.at)
+      if (span && (anchor.at > span.newest || anchor.at < span.oldest)) return
+      const body = parseBody({ ...anchor }, AnchorBody, findings)
+      const own: ChainMark = { sequence: anchor.sequence, hash: anchor.hash }
+      for (const [instance, mark] of [...Object.entries(body?.heads ?? {}), [anchor.instance, own] as const]) {
+        keepFarthest(outside, instance, { sequence: mark.sequence, hash: mark.hash, at: anchor.at, outside: true })
+      }
+    },
+    of: (instance) => [inside.get(instance), outside.get(instance)].filter((head) => head !== undefined),
+    outsideOf: (instance) => outside.get(instance),
+    farthest() {
+      const farthest = new Map(inside)
+      for (const [instance, head] of outside) keepFarthest(farthest, instance, head)
+      return farthest
+    },
+    unchainedUpTo: (instance) => unchained.get(instance),
+    unreadable: () => unreadable,
+    counts: () => counts,
+  }
+}
+
+export function keepFarthest<Mark extends ChainMark>(marks: Map<string, Mark>, instance: string, mark: Mark): void {
+  const known = marks.get(instance)
+  if (known === undefined || mark.sequence > known.sequence) marks.set(instance, mark)
+}
+
+export function parseBody<Body>(
+  row: Pick<AuditTable, 'instance' | 'sequence' | 'body'>,
+  shape: { safeParse(value: unknown): { data?: Body } },
+  findings: Findings,
+): Body | undefined {
+  const body = shape.safeParse(parseOrNothing(row.body)).data
+  const { instance, sequence } = row
+  if (body === undefined) {
+    findings.add({ kind: 'unreadable', message: `Entry ${instance}:${sequence} cannot be read`, instance, sequence })
+  }
+  return body
+}
+
+function parseOrNothing(text: string): unknown {
+  try {
+    return parseJson(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,105 @@
+import type { AuditReport } from '../contract/audit.ts'
+import type { AuditSettings } from '../contract/config.ts'
+import { toGatewayError } from '../contract/errors.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import { toChainKey } from '../storage/chain.ts'
+import type { Storage } from '../storage/storage.ts'
+import { type AnchorParts, createAnchors, toAnchorFile } from './anchors.ts'
+import { createDatabaseSource } from './database-source.ts'
+import type { DeliveryStatus } from './delivery.ts'
+import { type ExportQuery, exportRecord } from './export.ts'
+import { readAnchors } from './lines.ts'
+import { applyRetention } from './retention.ts'
+import { verifyRecord } from './verify.ts'
+
+export type { DeliveryStatus } from './delivery.ts'
+export type { ExportQuery } from './export.ts'
+export { type StoppedRecord, verifyFile, verifyStopped } from './offline.ts'
+
+/** The record that can be proven: anchors it, checks it, copies it, and lets go of what is old. */
+export type Audit = {
+  /** Goes through the whole record; whoever asks while it does gets the same report. */
+  verify(signal: AbortSignal): Promise<AuditReport>
+  /** The record piece by piece, as text. */
+  export(query: ExportQuery, signal: AbortSignal): AsyncIterable<string>
+  anchors(): DeliveryStatus[]
+  /** Writes an anchor now. */
+  anchor(): Promise<void>
+  close(): Promise<void>
+}
+
+export type AuditParts = {
+  readonly storage: Pick<Storage, 'audit' | 'record' | 'remove' | 'instance' | 'memory' | 'flush'>
+  readonly key: Buffer
+  readonly folder: string
+  settings(): AuditSettings
+  post: AnchorParts['post']
+  readonly clock: Clock
+  readonly log: Log
+}
+
+const retainEvery = 3_600_000
+
+export function createAudit({ storage, key, folder, settings, post, clock, log }: AuditParts): Audit {
+  const secret = toChainKey(key)
+  const ending = new AbortController()
+  const anchors = createAnchors({ storage, folder, settings: () => settings().anchors, post, clock, log })
+  let verifying: Promise<AuditReport> | undefined
+  let retaining: Promise<void> | undefined
+  let cancelRetain = () => {}
+  void anchors.anchor().then(retain) // links what earlier instances wrote
+
+  return {
+    verify(signal) {
+      verifying ??= verify(AbortSignal.any([signal, ending.signal])).finally(() => {
+        verifying = undefined
+      })
+      return verifying
+    },
+    async *export(query, signal) {
+      await storage.flush()
+      yield* exportRecord(storage.record, query, AbortSignal.any([signal, ending.signal]))
+    },
+    anchors: anchors.status,
+    anchor: anchors.anchor,
+    async close() {
+      cancelRetain()
+      ending.abort()
+      await Promise.allSettled([verifying, retaining])
+      await anchors.close()
+    },
+  }
+
+  async function verify(signal: AbortSignal): Promise<AuditReport> {
+    await retaining // its checkpoint comes before what it removes: half of it would look like theft
+    await storage.flush()
+    const { file } = settings().anchors
+    return verifyRecord({
+      source: createDatabaseSource(storage.record, () => storage.memory.get('restored')),
+      key: secret,
+      outside: readAnchors([toAnchorFile(folder), ...(file === undefined ? [] : [file])]),
+      apart: file !== undefined || settings().anchors.webhook !== undefined,
+      signal,
+    })
+  }
+
+  function retain(): void {
+    const days = settings().retention
+    if (ending.signal.aborted) return
+    cancelRetain = clock.after(retainEvery, retain)
+    if (days === undefined || verifying) return
+    retaining ??= applyRetention({
+      storage,
+      days,
+      anchorDurably: anchors.anchorDurably,
+      clock,
+      log,
+      signal: ending.signal,
+    })
+      .catch((error: unknown) => log.error({ reason: toGatewayError(error).message }, 'retention failed'))
+      .finally(() => {
+        retaining = undefined
+      })
+  }
+}

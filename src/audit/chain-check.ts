@@ -1,0 +1,136 @@
+import type { KeyObject } from 'node:crypto'
+import type { ChainMark } from '../contract/audit.ts'
+import { linkEntry } from '../storage/chain.ts'
+import type { AuditTable } from '../storage/database.ts'
+import type { NewEntry } from '../storage/unit.ts'
+import type { Findings } from './findings.ts'
+
+/** An entry on its way through the check; an export says itself what came before. */
+export type CheckedRow = AuditTable & { readonly previous?: string | null }
+
+export type ChainCheckParts = {
+  readonly instance: string
+  /** Without it only places and links are compared, and no content is proven. */
+  readonly key: KeyObject | undefined
+  /** Up to where retention has removed this chain, as a checkpoint says. */
+  readonly removed: ChainMark | undefined
+  /** Heads that anchors say this chain had; the farthest inside and outside. */
+  readonly anchored: readonly AnchoredHead[]
+  readonly findings: Findings
+}
+
+/** A chain's head as an anchor saw it, and when. */
+export type AnchoredHead = ChainMark & { readonly at: number; readonly outside: boolean }
+
+export type ChainCheck = {
+  feed(row: CheckedRow): void
+  /** The last entry is behind us: what is missing at the end is missed now. */
+  end(): ChainEnd
+}
+
+export type ChainEnd = {
+  readonly last: ChainMark
+  readonly begins: number
+  readonly unchained: number
+  readonly proven: number
+  /** Its first entry stands where retention was interrupted, and builds on one that is gone. */
+  readonly unproven: boolean
+}
+
+/** Follows one chain entry by entry. */
+export function createChainCheck({ instance, key, removed, anchored, findings }: ChainCheckParts): ChainCheck {
+  let last: ChainMark = { sequence: 0, hash: '' }
+  /** The hash that the next entry must build on; undefined when nobody knows it. */
+  let previous: string | undefined = ''
+  let begins = 0
+  let unchained = 0
+  let proven = 0
+  let unproven = false
+
+  return { feed, end: () => ({ last, begins, unchained, proven, unproven }) }
+
+  function feed(row: CheckedRow): void {
+    const { sequence, hash } = row
+    if (begins > 0 && sequence <= last.sequence) {
+      findings.add({
+        kind: 'order',
+        message: `Entry ${name(sequence)} stands behind entry ${last.sequence}`,
+        sequence,
+        instance,
+      })
+      return
+    }
+    if (begins === 0) begin(row)
+    else if (sequence !== last.sequence + 1) gap(row, last.sequence + 1)
+    if (hash === '') unchained++
+    else prove(row)
+    for (const head of anchored) if (head.sequence === sequence) compare(head, hash)
+    if (removed?.sequence === sequence && removed.hash !== hash) {
+      const message = `Entry ${name(sequence)} is not the one that a checkpoint names`
+      findings.add({ kind: 'anchor-differs', message, instance, sequence })
+    }
+    last = { sequence, hash }
+    previous = hash
+  }
+
+  function begin(row: CheckedRow): void {
+    begins = row.sequence
+    if (begins === 1) return
+    if (row.previous !== undefined) {
+      previous = row.previous ?? undefined
+      return
+    }
+    if (removed?.sequence === begins - 1) {
+      previous = removed.hash
+      return
+    }
+    // Retention was interrupted: up to its mark the chain proves itself by the hash there.
+    if (removed && removed.sequence >= begins) {
+      previous = undefined
+      unproven = true
+      return
+    }
+    gap(row, (removed?.sequence ?? 0) + 1)
+  }
+
+  function gap(row: CheckedRow, from: number): void {
+    const to = row.sequence - 1
+    const which = from === to ? `Entry ${name(from)} is` : `Entries ${from} to ${to} of ${instance} are`
+    findings.add({ kind: 'missing', message: `${which} missing`, instance, sequence: from })
+    previous = row.previous ?? undefined
+  }
+
+  function prove(row: CheckedRow): void {
+    const base = row.previous ?? previous
+    if (base === undefined) return
+    if (previous !== undefined && base !== previous) {
+      const message = `Entry ${name(row.sequence)} does not build on the one before it`
+      findings.add({ kind: 'altered', message, instance, sequence: row.sequence })
+      return
+    }
+    if (key === undefined) return
+    if (linkEntry(key, base, toLinked(row)) === row.hash) return void proven++
+    const message = `Entry ${name(row.sequence)} is not what the gateway wrote there`
+    findings.add({ kind: 'altered', message, instance, sequence: row.sequence })
+  }
+
+  function compare(head: AnchoredHead, hash: string): void {
+    if (head.hash === hash) return
+    const where = head.outside ? 'an anchor outside' : 'an anchor in the record'
+    const message = `Entry ${name(head.sequence)} is not the one that ${where} names (${toTime(head.at)})`
+    findings.add({ kind: 'anchor-differs', message, instance, sequence: head.sequence })
+  }
+
+  function name(sequence: number): string {
+    return `${instance}:${sequence}`
+  }
+}
+
+/** Trusted as far as a hash goes: an unknown kind is hashed like a known one. */
+export function toLinked(row: AuditTable): NewEntry & { instance: string; sequence: number } {
+  return row as NewEntry & { instance: string; sequence: number }
+}
+
+export function toTime(milliseconds: number): string {
+  return Number.isFinite(milliseconds) ? new Date(milliseconds).toISOString() : 'unknown time'
+}

@@ -1,0 +1,104 @@
+import { toGatewayError } from '../contract/errors.ts'
+import { type BackoffSettings, backoffDelay } from '../lib/backoff.ts'
+import { type Clock, toIso } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+
+/** How one place outside is served, for status and doctor. */
+export type DeliveryStatus = {
+  readonly target: string
+  readonly waiting: number
+  readonly lost: number
+  readonly deliveredAt?: string
+  readonly error?: string
+}
+
+export type Delivery = {
+  /** Does not wait. With too many waiting the oldest goes: a later anchor proves what it proved. */
+  send(line: string): void
+  /** Resolves when nothing waits, or when the attempt under way has failed. */
+  settled(): Promise<boolean>
+  status(): DeliveryStatus
+  close(): void
+}
+
+export type DeliveryParts = {
+  /** For people. */
+  readonly target: string
+  deliver(line: string, signal: AbortSignal): Promise<void>
+  readonly clock: Clock
+  readonly log: Log
+  readonly backoff?: BackoffSettings
+}
+
+const mostWaiting = 100
+const usualBackoff: BackoffSettings = { first: 1000, most: 300_000, factor: 2 }
+
+/** One place outside the database: in order, again and again until it takes them, and never in anybody's way. */
+export function createDelivery({ target, deliver, clock, log, backoff = usualBackoff }: DeliveryParts): Delivery {
+  const ending = new AbortController()
+  const waiting: string[] = []
+  let attempt = 0
+  let lost = 0
+  let error: string | undefined
+  let deliveredAt: number | undefined
+  let working: Promise<void> | undefined
+  let cancelRetry: (() => void) | undefined
+
+  return {
+    send(line) {
+      waiting.push(line)
+      if (waiting.length > mostWaiting) {
+        waiting.shift()
+        lost++
+      }
+      if (!cancelRetry) work()
+    },
+    async settled() {
+      await working
+      return waiting.length === 0
+    },
+    status: () => ({
+      target,
+      waiting: waiting.length,
+      lost,
+      ...(deliveredAt !== undefined && { deliveredAt: toIso(deliveredAt) }),
+      ...(error !== undefined && { error }),
+    }),
+    close() {
+      ending.abort()
+      cancelRetry?.()
+    },
+  }
+
+  function work(): void {
+    working ??= deliverAll().finally(() => {
+      working = undefined
+    })
+  }
+
+  async function deliverAll(): Promise<void> {
+    for (let line = waiting[0]; line !== undefined && !ending.signal.aborted; line = waiting[0]) {
+      try {
+        await deliver(line, ending.signal)
+      } catch (failure) {
+        return retryLater(toGatewayError(failure).message)
+      }
+      if (error !== undefined) log.info({ target }, 'anchors are delivered again')
+      error = undefined
+      attempt = 0
+      deliveredAt = clock.now()
+      if (waiting[0] === line) waiting.shift()
+    }
+  }
+
+  function retryLater(reason: string): void {
+    if (ending.signal.aborted) return
+    if (error === undefined) log.warn({ target, reason }, 'an anchor could not be delivered; it is tried again')
+    error = reason
+    attempt++
+    cancelRetry = clock.after(backoffDelay(attempt, backoff), () => {
+      cancelRetry = undefined
+      work()
+    })
+  }
+}

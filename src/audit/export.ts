@@ -1,0 +1,67 @@
+import { toIso } from '../lib/clock.ts'
+import { matchesGlob } from '../lib/glob.ts'
+import { toVisible } from '../lib/text.ts'
+import type { AuditFilter } from '../storage/audit.ts'
+import type { AuditTable } from '../storage/database.ts'
+import type { RecordStore } from '../storage/record.ts'
+import { pagesOf } from './database-source.ts'
+import { toLine } from './lines.ts'
+
+export type ExportQuery = Pick<AuditFilter, 'since' | 'until' | 'principal' | 'subject' | 'kind' | 'call'> & {
+  readonly format: 'jsonl' | 'csv'
+}
+
+/** Chain by chain, so that whoever reads it can follow each; in pieces, so that nobody holds it all. */
+export async function* exportRecord(
+  record: RecordStore,
+  query: ExportQuery,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  if (query.format === 'csv') yield toCsvRow(columns)
+  for (let chain = await record.nextChain(''); chain !== undefined; chain = await record.nextChain(chain)) {
+    const after = query.since === undefined ? 0 : (await record.firstSince(chain, query.since)) - 1
+    const before = query.until === undefined ? Number.POSITIVE_INFINITY : await record.firstSince(chain, query.until)
+    let previous = await findHash(record, chain, after)
+    for await (const page of pagesOf(record, { instance: chain, after, before })) {
+      signal.throwIfAborted()
+      let text = ''
+      for (const row of page) {
+        if (fits(row, query)) text += query.format === 'csv' ? toCsvLine(row) : toLine(row, previous)
+        previous = row.hash
+      }
+      if (text !== '') yield text
+    }
+  }
+}
+
+async function findHash(record: RecordStore, instance: string, sequence: number): Promise<string | null> {
+  if (sequence <= 0) return ''
+  const [row] = await record.entries(instance, sequence - 1, 1)
+  return row?.sequence === sequence ? row.hash : null
+}
+
+function fits(row: AuditTable, { principal, subject, kind, call }: ExportQuery): boolean {
+  if (principal !== undefined && row.principal !== principal) return false
+  if (kind !== undefined && row.kind !== kind) return false
+  if (call !== undefined && row.call !== call) return false
+  return subject === undefined || matchesGlob(subject, row.subject)
+}
+
+const columns = ['at', 'kind', 'principal', 'subject', 'call', 'body', 'instance', 'sequence', 'hash']
+
+function toCsvLine(row: AuditTable): string {
+  const { at, kind, principal, subject, call, body, instance, sequence, hash } = row
+  return toCsvRow([toIso(at), kind, principal, subject, call ?? '', body, instance, String(sequence), hash])
+}
+
+export function toCsvRow(values: readonly string[]): string {
+  return `${values.map(toCsvField).join(',')}\r\n`
+}
+
+/** What a spreadsheet would run as a formula begins with one of these; a quote before it makes it text. */
+const formula = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/
+
+function toCsvField(value: string): string {
+  const safe = `${formula.test(value) ? "'" : ''}${toVisible(value)}`
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+}

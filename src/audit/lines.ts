@@ -1,0 +1,46 @@
+import { createReadStream, existsSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { ExportedEntry } from '../contract/audit.ts'
+import { GatewayError } from '../contract/errors.ts'
+import { parseJson } from '../lib/json.ts'
+import type { AuditTable } from '../storage/database.ts'
+import type { OutsideAnchor } from './anchor-book.ts'
+
+/** One entry as a line: of an export, of a file of anchors. `previous` is the hash of the entry before it. */
+export function toLine(row: AuditTable, previous: string | null): string {
+  const { instance, sequence, at, kind, call, principal, subject, body, hash } = row
+  return `${JSON.stringify({ instance, sequence, at, kind, call, principal, subject, body, previous, hash })}\n`
+}
+
+/** The entries of a file one after the other; undefined for a line that is none. */
+export async function* readLines(file: string): AsyncGenerator<ExportedEntry | undefined> {
+  const input = createReadStream(file)
+  try {
+    const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
+    for await (const line of lines) if (line.trim() !== '') yield parseLine(line)
+  } catch (error) {
+    throw new GatewayError('request-invalid', `${file} cannot be read`, { file }, { cause: error })
+  } finally {
+    input.destroy()
+  }
+}
+
+function parseLine(line: string): ExportedEntry | undefined {
+  try {
+    return ExportedEntry.safeParse(parseJson(line)).data
+  } catch {
+    return undefined
+  }
+}
+
+/** Anchors from several files; one that is not there holds none. */
+export async function* readAnchors(files: readonly string[]): AsyncGenerator<OutsideAnchor> {
+  for (const file of files) {
+    if (!existsSync(file)) continue
+    let line = 0
+    for await (const entry of readLines(file)) {
+      line++
+      yield { file, line, anchor: entry?.kind === 'anchor' ? entry : undefined }
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import type { AuditReport } from '../contract/audit.ts'
+import { findAuditKey } from '../storage/audit-key.ts'
+import { toChainKey } from '../storage/chain.ts'
+import { openOfflineRecord } from '../storage/offline.ts'
+import { toAnchorFile } from './anchors.ts'
+import { createDatabaseSource } from './database-source.ts'
+import { createFileSource } from './file-source.ts'
+import { readAnchors } from './lines.ts'
+import { verifyRecord } from './verify.ts'
+
+export type StoppedRecord = {
+  /** The data folder. */
+  readonly folder: string
+  /** Files of anchors beside the one in the folder. */
+  readonly anchors: readonly string[]
+  readonly signal: AbortSignal
+}
+
+/** The record of a gateway that does not run, straight from its data folder. */
+export async function verifyStopped({ folder, anchors, signal }: StoppedRecord): Promise<AuditReport> {
+  const offline = openOfflineRecord(folder)
+  try {
+    const key = findAuditKey(folder)
+    return await verifyRecord({
+      source: createDatabaseSource(offline.record, () => offline.remembered('restored')),
+      key: key && toChainKey(key),
+      outside: readAnchors([toAnchorFile(folder), ...anchors]),
+      apart: anchors.length > 0,
+      signal,
+    })
+  } finally {
+    offline.close()
+  }
+}
+
+/** An export. The key and the anchors of the data folder are used if there is one here. */
+export async function verifyFile(
+  file: string,
+  { folder, anchors, signal }: Omit<StoppedRecord, 'folder'> & { readonly folder: string | undefined },
+): Promise<AuditReport> {
+  const key = folder === undefined ? undefined : findAuditKey(folder)
+  return verifyRecord({
+    source: createFileSource(file),
+    key: key && toChainKey(key),
+    outside: readAnchors([...(folder === undefined ? [] : [toAnchorFile(folder)]), ...anchors]),
+    apart: anchors.length > 0,
+    signal,
+  })
+}
