@@ -181,13 +181,11 @@ export async function verifyRecord({ source, key, outside, apart, signal }: Veri
       ? 'each is what the gateway wrote and builds on the one before it'
       : 'each names the one before it'
     return [
-      `${count(entries, 'entry', 'entries')} in ${count(chains.size, 'chain')} of ${source.name}: none is missing in between, ${proven}.`,
-      `${count(inside, 'anchor')} in the record and ${count(outsideCount, 'anchor')} outside: the chains reach as far as they say.`,
-      'Every call that was begun has one end.',
-      ...(source.unrecordedCalls ? ['Every row in the table of calls is in the record.'] : []),
-      ...(checkpoint.before > 0
-        ? [`What is older than ${toTime(checkpoint.before)} was removed by retention, and only that.`]
-        : []),
+      `${count(entries, 'entry', 'entries')} in ${count(chains.size, 'chain')} of ${source.name}: whether none is missing in between, and ${proven}.`,
+      `${count(inside, 'anchor')} in the record and ${outsideCount} outside: whether the chains reach as far as they say.`,
+      'Whether every call that was begun has one end.',
+      ...(source.unrecordedCalls ? ['Whether every row in the table of calls is in the record.'] : []),
+      ...(checkpoint.before > 0 ? [`Whether only what is older than ${toTime(checkpoint.before)} was removed.`] : []),
     ]
   }
 

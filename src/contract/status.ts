@@ -20,5 +20,16 @@ export const Status = z.object({
     }),
   ),
   calls: z.object({ running: z.int() }),
+  anchors: z
+    .array(
+      z.object({
+        target: z.string(),
+        waiting: z.int().describe('Anchors that it has not taken yet'),
+        lost: z.int().describe('Anchors that were given up because too many waited'),
+        deliveredAt: z.string().optional(),
+        error: z.string().optional().describe('Why the last attempt failed'),
+      }),
+    )
+    .describe('Where the record is anchored outside the database'),
 })
 export type Status = z.infer<typeof Status>

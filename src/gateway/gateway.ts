@@ -1,3 +1,4 @@
+import { createAudit } from '../audit/audit.ts'
 import { createCalls } from '../calls/calls.ts'
 import { createCatalog } from '../catalog/catalog.ts'
 import { createConfig } from '../config/config.ts'
@@ -8,7 +9,8 @@ import { type Clock, systemClock } from '../lib/clock.ts'
 import { createEmitter } from '../lib/emitter.ts'
 import { createIds, type Ids } from '../lib/ids.ts'
 import { type Log, silentLog } from '../lib/log.ts'
-import { createServers, type SupervisionSettings } from '../servers/servers.ts'
+import { createServers, postJson, type SupervisionSettings } from '../servers/servers.ts'
+import { loadAuditKey } from '../storage/audit-key.ts'
 import { openStorage } from '../storage/storage.ts'
 import { clearUp, keepClearingUp } from './clear-up.ts'
 import { createIntroduction } from './introduction.ts'
@@ -56,7 +58,11 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     emit: events.emit,
   })
   const { dataFolder: folder, databaseUrl } = options
-  const storage = await openStorage({ folder, databaseUrl, clock, ids, log }).catch(async (error: unknown) => {
+  const opened = async () => {
+    const auditKey = await loadAuditKey(folder)
+    return { auditKey, storage: await openStorage({ folder, databaseUrl, clock, ids, log, auditKey }) }
+  }
+  const { auditKey, storage } = await opened().catch(async (error: unknown) => {
     await config.close()
     throw error
   })
@@ -68,6 +74,17 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       throw error
     })
 
+  const audit = createAudit({
+    storage,
+    key: auditKey,
+    folder,
+    settings: () => config.current().audit,
+    // The administrator wrote the address, as for a server of his own.
+    post: (url, body, signal) =>
+      postJson({ url, body, signal, clock, egress: { privateAllowed: true, allow: config.current().egress.allow } }),
+    clock,
+    log,
+  })
   const servers = createServers({
     instance: storage.instance,
     version,
@@ -88,7 +105,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const catalog = createCatalog({ config, servers })
   const calls = createCalls({ storage, catalog, config, servers, clock, ids, emit: events.emit })
   const desk = createServerDesk({ config, servers, catalog, storage, clock })
-  const status = createStatus({ config, storage, calls, desk, clock })
+  const status = createStatus({ config, storage, calls, desk, audit, clock })
 
   function announceServer(id: string): void {
     const server = desk.list().find((candidate) => candidate.id === id)
@@ -123,6 +140,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     await config.close()
     await calls.close(options.graceMs ?? graceMs)
     await servers.close()
+    await audit.close()
     await storage.close()
   }
 
@@ -133,7 +151,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     identity,
     events,
     calls: storage.calls,
-    audit: storage.audit,
+    audit: { ...storage.audit, verify: audit.verify, export: audit.export },
     catalog,
     status,
     ...desk.surface,

@@ -1,3 +1,4 @@
+import type { Audit } from '../audit/audit.ts'
 import type { Calls } from '../calls/calls.ts'
 import { type ConfigStore, formatProblem } from '../config/config.ts'
 import type { Status } from '../contract/status.ts'
@@ -12,11 +13,12 @@ type StatusParts = {
   readonly storage: Pick<Storage, 'healthy' | 'instance' | 'kind'>
   readonly calls: Calls
   readonly desk: ServerDesk
+  readonly audit: Pick<Audit, 'anchors'>
   readonly clock: Clock
 }
 
 /** Health in one look: red when any enabled server is not connected, or when nothing could be recorded. */
-export function createStatus({ config, storage, calls, desk, clock }: StatusParts): Gateway['status'] {
+export function createStatus({ config, storage, calls, desk, audit, clock }: StatusParts): Gateway['status'] {
   const startedAt = clock.now()
   return (url = ''): Status => {
     const servers = desk.list()
@@ -38,6 +40,7 @@ export function createStatus({ config, storage, calls, desk, clock }: StatusPart
         ...(error && { error: error.message }),
       })),
       calls: { running: calls.running() },
+      anchors: audit.anchors(),
     }
   }
 }

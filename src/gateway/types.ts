@@ -1,3 +1,4 @@
+import type { Audit } from '../audit/audit.ts'
 import type { CallOptions, CallOutcome, CallRequest } from '../calls/calls.ts'
 import type { Catalog, ViewSelector } from '../catalog/catalog.ts'
 import type { ConfigStore } from '../config/config.ts'
@@ -21,7 +22,7 @@ export type Gateway = {
   readonly identity: Identity
   readonly events: Emitter<EventTable>
   readonly calls: Storage['calls']
-  readonly audit: Storage['audit']
+  readonly audit: Pick<Storage['audit'], 'find' | 'list' | 'append'> & Pick<Audit, 'verify' | 'export'>
   readonly catalog: Pick<Catalog, 'view'>
   /** `url` is where the gateway is reached, as the surface that serves it knows. */
   status(url?: string): Status

@@ -34,6 +34,8 @@ export const access: Readonly<Record<string, readonly CallerClass[]>> = {
   'tokens.revoke': operators,
   'audit.list': onlookers,
   'audit.get': onlookers,
+  'audit.verify': onlookers,
+  'audit.export': onlookers,
   'config.show': onlookers,
   'config.effective': onlookers,
 }

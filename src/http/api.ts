@@ -9,6 +9,7 @@ import { liftDefinition, readBody } from './api-body.ts'
 import { toFailure, toRetryAfter, toWireBody, toWireError } from './api-errors.ts'
 import { toOpenApi } from './api-openapi.ts'
 import { type ApiContext, createRouter } from './api-router.ts'
+import { sendExport } from './routes/audit.ts'
 
 export type Api = {
   /** True when the request was below `/api` and has its answer. Whoever calls has authenticated it already. */
@@ -46,6 +47,10 @@ export function createApi(gateway: Gateway, url: () => string, log: Log = silent
     if (pathOf(request) === `${prefix}/openapi.json` && request.method === 'GET') {
       description ??= toOpenApi(gateway.version)
       return sendJson(response, 200, await description)
+    }
+    if (pathOf(request) === `${prefix}/audit/export` && request.method === 'GET') {
+      authorise(principal, 'audit.export')
+      return sendExport(gateway, new URL(request.url ?? '', 'http://gateway').searchParams, response)
     }
     const body = liftDefinition(pathOf(request), await readBody(request))
     const surface = request.headers['x-sallyport-surface'] === 'cli' ? 'cli' : 'http'

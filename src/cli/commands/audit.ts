@@ -1,18 +1,20 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { type AuditEntry, AuditKind } from '../../contract/audit.ts'
+import { CallState } from '../../contract/call.ts'
 import { toVisible } from '../../lib/text.ts'
 import { addCommand, addExamples, addGlobalOptions, type Run } from '../command.ts'
 import { exit } from '../exit.ts'
 import { renderTable } from '../table.ts'
 import { toRelative } from '../time.ts'
 import { renderFacts } from '../words.ts'
+import { addAuditProof } from './audit-proof.ts'
 import { renderCall } from './calls.ts'
 
 export function addAudit(program: Command, run: Run): void {
   const audit = program.command('audit').description('the append-only record of calls and changes')
   addGlobalOptions(audit)
-  addExamples(audit, ['sallyport audit list', 'sallyport audit show call_01k…'])
+  addExamples(audit, ['sallyport audit list', 'sallyport audit show call_01k…', 'sallyport audit verify'])
 
   addCommand(audit, run, {
     use: 'list',
@@ -21,28 +23,38 @@ export function addAudit(program: Command, run: Run): void {
       ['--limit <number>', 'entries per page (default 50)'],
       ['--cursor <cursor>', '`next` of the page before'],
       ['--principal <principal>', 'only entries of this principal, such as agent:reviewer'],
-      ['--tool <name>', 'only entries about this tool, or this changed thing'],
-      ['--kind <kind>', 'only entries of this kind: intent, outcome or change'],
+      ['--owner <user>', 'only entries of calls on behalf of this user'],
+      ['--tool <name>', 'only entries about this tool, or this changed thing; * stands for any characters'],
+      ['--server <name>', 'only entries of calls to this server'],
+      ['--kind <kind>', 'only entries of this kind: intent, outcome, change, anchor or checkpoint'],
+      ['--state <state>', 'only entries of calls that ended like this, such as denied or unknown'],
+      ['--since <time>', 'only entries from this time on, such as 2026-11-16 or 2026-11-16T08:00:00Z'],
+      ['--until <time>', 'only entries before this time'],
       ['--call <id>', 'only entries of this call'],
     ],
     examples: [
       'sallyport audit list --limit 20',
       'sallyport audit list --principal agent:reviewer --kind outcome --json',
-      'sallyport audit list --tool files_write_file',
+      "sallyport audit list --tool 'files_*' --state denied --since 2026-11-01",
     ],
     input: z.object({
       limit: z.coerce.number().int().min(1).max(1000).optional(),
       cursor: z.string().optional(),
       principal: z.string().optional(),
+      owner: z.string().optional(),
       tool: z.string().optional(),
+      server: z.string().optional(),
       kind: AuditKind.optional(),
+      state: CallState.optional(),
+      since: z.string().optional(),
+      until: z.string().optional(),
       call: z.string().optional(),
     }),
     async run({ terminal, request }, { tool, ...filter }) {
       const page = await request('Reading the record', (client) => client.audit.list({ ...filter, subject: tool }))
       const now = Date.now()
       terminal.answer(page, () => {
-        if (page.items.length === 0) return 'No entries.'
+        if (page.items.length === 0) return page.next ? 'None among the newest entries.' : 'No entries.'
         return renderTable(
           page.items,
           [
@@ -75,6 +87,8 @@ export function addAudit(program: Command, run: Run): void {
       return exit.done
     },
   })
+
+  addAuditProof(audit, run)
 }
 
 function toId(entry: AuditEntry): string {
@@ -97,6 +111,7 @@ function renderEntry(entry: AuditEntry): string {
     ['principal', entry.principal],
     ['subject', entry.subject],
     ['call', entry.call],
+    ['hash', entry.hash],
   ])
   return `${facts}\n${toVisible(JSON.stringify(entry.body, null, 2)).replace(/^/gm, '  ')}`
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { Status } from '../../contract/status.ts'
 import { toVisible } from '../../lib/text.ts'
 import { addCommand, noInput, type Run } from '../command.ts'
 import { exit } from '../exit.ts'
@@ -26,6 +27,7 @@ export function addStatus(program: Command, run: Run): void {
           ['storage', `${status.storage.kind}${status.storage.healthy ? '' : ', cannot be written'}`],
           ['configuration', status.config.file],
           ['calls running', String(status.calls.running)],
+          ['anchors', status.anchors.map(renderAnchors).join('; ') || 'none yet'],
         ])
         const servers = renderTable(
           status.servers,
@@ -49,4 +51,9 @@ export function addStatus(program: Command, run: Run): void {
       return exit.done
     },
   })
+}
+
+function renderAnchors({ target, waiting, error }: Status['anchors'][number]): string {
+  if (error === undefined) return target
+  return `${target}: ${waiting} waiting (${error})`
 }

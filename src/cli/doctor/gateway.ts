@@ -38,6 +38,17 @@ export function checkGateway(running: Running): Finding {
   )
 }
 
+/** The record can be proven only as far as its anchors reach. */
+export function checkAnchors(running: Running): Finding[] {
+  if (running.kind !== 'answers') return []
+  return running.status.anchors
+    .filter(({ error }) => error !== undefined)
+    .map(({ target, waiting, error }) => {
+      const message = `Anchors of the record do not reach ${target}: ${error} (${waiting} wait)`
+      return warning('anchors', message, 'Mend the place, or change `audit.anchors` in the configuration')
+    })
+}
+
 /** States of the running gateway, for servers that have no better explanation yet. */
 export function checkStates(running: Running, explained: ReadonlySet<string>): Finding[] {
   if (running.kind !== 'answers') return []

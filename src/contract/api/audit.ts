@@ -1,7 +1,27 @@
 import { z } from 'zod'
-import { AuditEntry, AuditKind } from '../audit.ts'
-import { Call } from '../call.ts'
+import { AuditEntry, AuditKind, AuditReport } from '../audit.ts'
+import { Call, CallState } from '../call.ts'
 import { base, byId, page, paging } from './base.ts'
+
+/** A time as people write it, in milliseconds. */
+const time = z.union([z.iso.datetime({ offset: true }), z.iso.date()], {
+  error: 'must be a time such as 2026-11-16T08:00:00Z, or a date',
+})
+
+const filter = {
+  principal: z.string().optional().describe('Only entries of this principal, such as agent:reviewer'),
+  subject: z.string().optional().describe('Only entries about this tool or thing; * stands for any characters'),
+  kind: AuditKind.optional().describe('Only entries of this kind'),
+  call: z.string().optional().describe('Only entries of this call'),
+  since: time.optional().describe('Only entries from this time on'),
+  until: time.optional().describe('Only entries before this time'),
+}
+
+export const AuditExport = z.strictObject({
+  format: z.enum(['jsonl', 'csv']).default('jsonl').describe('jsonl can be verified, csv is for people'),
+  ...filter,
+})
+export type AuditExport = z.infer<typeof AuditExport>
 
 export const audit = {
   list: base
@@ -9,13 +29,30 @@ export const audit = {
     .input(
       z.strictObject({
         ...paging,
-        principal: z.string().optional().describe('Only entries of this principal, such as agent:reviewer'),
-        subject: z.string().optional().describe('Only entries about this tool or thing'),
-        kind: AuditKind.optional().describe('Only entries of this kind'),
-        call: z.string().optional().describe('Only entries of this call'),
+        ...filter,
+        owner: z.string().optional().describe('Only entries of calls on behalf of this user'),
+        server: z.string().optional().describe('Only entries of calls to this server'),
+        state: CallState.optional().describe('Only entries of calls that ended like this'),
       }),
     )
     .output(page(AuditEntry)),
+  verify: base
+    .route({
+      method: 'GET',
+      path: '/audit/verify',
+      tags: ['audit'],
+      summary: 'Proves the whole record, and says what it cannot see',
+    })
+    .output(AuditReport),
+  export: base
+    .route({
+      method: 'GET',
+      path: '/audit/export',
+      tags: ['audit'],
+      summary: 'The record as text, chain by chain: JSON Lines or CSV',
+    })
+    .input(AuditExport)
+    .output(z.string()),
   get: base
     .route({
       method: 'GET',

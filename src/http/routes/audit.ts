@@ -1,20 +1,56 @@
+import type { ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream/promises'
 import { implement } from '@orpc/server'
+import { AuditExport } from '../../contract/api/audit.ts'
 import { api } from '../../contract/api.ts'
 import type { AuditEntry } from '../../contract/audit.ts'
 import type { Call } from '../../contract/call.ts'
 import { GatewayError } from '../../contract/errors.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
-import type { ApiContext } from './context.ts'
+import { type ApiContext, never } from './context.ts'
 
 export function createAuditRoutes(gateway: Gateway) {
   const on = implement(api.audit).$context<ApiContext>()
   return on.router({
     list: on.list.handler(async ({ input }) => {
-      const page = await gateway.audit.list(input)
+      const page = await gateway.audit.list(toQuery(input))
       return { items: page.items, next: page.next ?? null }
+    }),
+    verify: on.verify.handler(({ signal }) => gateway.audit.verify(signal ?? never)),
+    export: on.export.handler(() => {
+      throw new GatewayError('internal', 'An export is answered piece by piece, before it gets here')
     }),
     get: on.get.handler(({ input }) => getEntries(gateway, input.params.id)),
   })
+}
+
+/** The whole record is too much for one answer in memory: it is written as it is read. */
+export async function sendExport(gateway: Gateway, query: URLSearchParams, response: ServerResponse): Promise<void> {
+  const parsed = AuditExport.safeParse(Object.fromEntries(query))
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues
+    throw new GatewayError('request-invalid', `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'is wrong'}`)
+  }
+  const gone = new AbortController()
+  response.on('close', () => gone.abort())
+  const { format } = parsed.data
+  const pieces = gateway.audit.export(toQuery(parsed.data), gone.signal)
+  response.writeHead(200, {
+    'content-type': format === 'csv' ? 'text/csv; charset=utf-8' : 'application/x-ndjson',
+    'content-disposition': `attachment; filename="sallyport-audit.${format}"`,
+  })
+  await pipeline(pieces, response)
+}
+
+type Times = { readonly since?: string; readonly until?: string }
+
+/** Times as the store has them. */
+function toQuery<Input extends Times>({ since, until, ...rest }: Input) {
+  return { ...rest, since: toMilliseconds(since), until: toMilliseconds(until) }
+}
+
+function toMilliseconds(time: string | undefined): number | undefined {
+  return time === undefined ? undefined : Date.parse(time)
 }
 
 async function getEntries(gateway: Gateway, id: string): Promise<{ entries: AuditEntry[]; call?: Call }> {

@@ -1,0 +1,116 @@
+import { createWriteStream, existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import { z } from 'zod'
+import { AuditKind, type AuditReport } from '../../contract/audit.ts'
+import { toGatewayError } from '../../contract/errors.ts'
+import { toVisible } from '../../lib/text.ts'
+import { addCommand, type Context, type Run } from '../command.ts'
+import { exit } from '../exit.ts'
+import { toAddress } from '../settings.ts'
+import type { Terminal } from '../terminal.ts'
+
+const minutes = 60_000
+
+/** What shows that the record is what it was, and what takes it elsewhere. */
+export function addAuditProof(audit: Command, run: Run): void {
+  addCommand(audit, run, {
+    use: 'verify',
+    summary: 'proves the whole record, and says what it cannot see',
+    options: [
+      ['--file <file>', 'an export as JSON Lines instead of the record of the gateway'],
+      ['--anchors <file>', 'a file of anchors from outside; may stand several times', 'many'],
+    ],
+    notes: [
+      'Asks the running gateway; without one it reads the data folder itself. Ends with 0 when nothing was found, else with 1.',
+      'An export is proven with the key of the data folder, if that is here; without it only its links are compared.',
+    ],
+    examples: [
+      'sallyport audit verify',
+      'sallyport audit verify --data /var/lib/sallyport --anchors /mnt/elsewhere/anchors.jsonl --json',
+      'sallyport audit verify --file audit.jsonl',
+    ],
+    input: z.object({ file: z.string().optional(), anchors: z.array(z.string()) }),
+    async run(context, { file, anchors }) {
+      const report = await verify(context, file, anchors)
+      context.terminal.answer(report, () => renderReport(report, context.terminal))
+      return report.clean ? exit.done : exit.failed
+    },
+  })
+
+  addCommand(audit, run, {
+    use: 'export',
+    summary: 'the record as JSON Lines, which can be verified, or as CSV for people',
+    options: [
+      ['--format <format>', 'jsonl or csv (default jsonl)'],
+      ['--output <file>', 'write to this file instead of standard output'],
+      ['--since <time>', 'only entries from this time on, such as 2026-11-16 or 2026-11-16T08:00:00Z'],
+      ['--until <time>', 'only entries before this time'],
+      ['--principal <principal>', 'only entries of this principal'],
+      ['--tool <name>', 'only entries about this tool or thing; * stands for any characters'],
+      ['--kind <kind>', 'only entries of this kind'],
+      ['--call <id>', 'only entries of this call'],
+    ],
+    notes: ['An export that leaves entries out by other things than time has gaps, and `audit verify` says so.'],
+    examples: [
+      'sallyport audit export --output audit.jsonl',
+      'sallyport audit export --format csv --since 2026-11-01 --output november.csv',
+    ],
+    input: z.object({
+      format: z.enum(['jsonl', 'csv']).optional(),
+      output: z.string().optional(),
+      since: z.string().optional(),
+      until: z.string().optional(),
+      principal: z.string().optional(),
+      tool: z.string().optional(),
+      kind: AuditKind.optional(),
+      call: z.string().optional(),
+    }),
+    async run({ terminal, settings }, { output, tool, ...filter }) {
+      const { download } = await import('../download.ts')
+      const query = new URLSearchParams()
+      for (const [name, value] of Object.entries({ ...filter, subject: tool })) if (value) query.set(name, value)
+      const to = output === undefined ? process.stdout : createWriteStream(output, { mode: 0o600 })
+      await download(toAddress(settings), `/audit/export?${query}`, to, 2 * minutes)
+      if (output !== undefined) terminal.answer({ file: output }, () => `Written to ${toVisible(output)}`)
+      return exit.done
+    },
+  })
+}
+
+async function verify(context: Context, file: string | undefined, anchors: readonly string[]): Promise<AuditReport> {
+  const { settings, request, terminal } = context
+  const signal = new AbortController().signal
+  const folder = settings.dataFolder
+  if (file !== undefined) {
+    const { verifyFile } = await import('../../audit/audit.ts')
+    return verifyFile(file, { folder: existsSync(folder) ? folder : undefined, anchors, signal })
+  }
+  if (anchors.length === 0) {
+    try {
+      return await request('Proving the record', (client) => client.audit.verify(), 60 * minutes)
+    } catch (error) {
+      const here = settings.url === undefined && existsSync(join(folder, 'sallyport.db'))
+      if (toGatewayError(error).code !== 'unreachable' || !here) throw error
+      terminal.talk(`No gateway runs: reading ${folder} itself.`)
+    }
+  }
+  const { verifyStopped } = await import('../../audit/audit.ts')
+  return verifyStopped({ folder, anchors, signal })
+}
+
+function renderReport(report: AuditReport, terminal: Terminal): string {
+  const { green, red, yellow } = terminal.colours
+  const list = (lines: readonly string[]) => lines.map((line) => `  ${toVisible(line)}`).join('\n')
+  const verdict = report.clean
+    ? green(report.keyed ? 'Nothing was found.' : 'Nothing was found, but without the key no content is proven.')
+    : red(`${report.found} found:`)
+  const findings = report.findings.map(({ message }) => red(`  ${toVisible(message)}`)).join('\n')
+  const more = report.found > report.findings.length ? `  … and ${report.found - report.findings.length} more` : ''
+  return [
+    [verdict, findings, more].filter(Boolean).join('\n'),
+    ...(report.notices.length > 0 ? [`${yellow('To know:')}\n${list(report.notices)}`] : []),
+    `Checked:\n${list(report.checked)}`,
+    `Not seen:\n${list(report.unseen)}`,
+  ].join('\n\n')
+}
