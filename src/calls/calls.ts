@@ -1,4 +1,11 @@
-import { type Catalog, inFormOf, type Target, type ViewSelector } from '../catalog/catalog.ts'
+import {
+  type Catalog,
+  inFormOf,
+  ownServer,
+  readResultName,
+  type Target,
+  type ViewSelector,
+} from '../catalog/catalog.ts'
 import { type ConfigStore, projectOf } from '../config/config.ts'
 import type { Call, CallEndState } from '../contract/call.ts'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
@@ -26,9 +33,13 @@ import { type Caller, muteCaller } from '../wire/caller.ts'
 import { toMirrorHeaders } from '../wire/mirrors.ts'
 import type { Progress } from '../wire/peer.ts'
 import { toEnd } from './end.ts'
+import { createKeptResults, hideHandle } from './kept.ts'
 import { createLimits } from './limits.ts'
-import { finishResult } from './results.ts'
+import { createOnce, toKeyEnd, toOnceKey } from './once.ts'
+import { fits } from './results.ts'
 import { createTasks } from './tasks.ts'
+
+export { toResultPage } from './kept.ts'
 
 /** One request, as a surface hands it in. */
 export type CallRequest = {
@@ -45,6 +56,8 @@ export type CallRequest = {
   readonly input?: JsonObject | undefined
   /** What else the surface knows of the request must fit what it is for. */
   readonly check?: ((target: Target) => GatewayError | undefined) | undefined
+  /** Of this principal's calls with the same key one runs, and the others get what it got. */
+  readonly key?: string | undefined
 }
 
 export type CallOptions = {
@@ -57,7 +70,7 @@ export type CallOptions = {
 
 /** How a call ended: with what the server answered, or with what Sallyport says instead. */
 export type CallOutcome =
-  | { readonly kind: 'answered'; readonly call: Call; readonly answer: Answer }
+  | { readonly kind: 'answered'; readonly call: Call; readonly answer: Answer; readonly replayed?: true }
   | { readonly kind: 'refused'; readonly call: Call; readonly error: GatewayError }
 
 export type Calls = {
@@ -68,7 +81,10 @@ export type Calls = {
 }
 
 export type CallsParts = {
-  readonly storage: Pick<Storage, 'claim' | 'refuse' | 'finish' | 'markLate' | 'instance'>
+  readonly storage: Pick<
+    Storage,
+    'claim' | 'refuse' | 'finish' | 'finishOnce' | 'markLate' | 'instance' | 'results' | 'keys'
+  >
   readonly catalog: Pick<Catalog, 'resolve'>
   readonly config: Pick<ConfigStore, 'effective' | 'current'>
   readonly servers: Pick<Servers, 'send'>
@@ -83,6 +99,8 @@ export function createCalls(parts: CallsParts): Calls {
   const sending = new Set<AbortController>()
   const tasks = createTasks(catalog)
   const limits = createLimits({ config, clock })
+  const kept = createKeptResults({ storage, limits: () => config.current().limits, clock, ids })
+  const once = createOnce({ keys: storage.keys, clock })
   let closing = false
   let stopping = false
 
@@ -91,9 +109,20 @@ export function createCalls(parts: CallsParts): Calls {
   /** From its first line to its last entry a call is under way, and whoever closes waits for it. */
   async function begin(request: CallRequest, options: CallOptions): Promise<CallOutcome> {
     if (closing) throw new GatewayError('shutting-down', 'The gateway is stopping and takes no new calls')
-    const call = advance(request, options)
+    const call = request.key === undefined ? advance(request, options) : advanceOnce(request, options)
     running.add(call)
     return call.finally(() => running.delete(call))
+  }
+
+  /** Whoever loses the race for a key finds it taken the next time; whoever hangs up may come back for the result. */
+  async function advanceOnce(request: CallRequest, options: CallOptions): Promise<CallOutcome> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await advance(request, options)
+      } catch (error) {
+        if (!(error instanceof GatewayError) || error.code !== 'idempotency-busy' || tries >= mostTries) throw error
+      }
+    }
   }
 
   /** Every governed call passes these lines, in this order. */
@@ -105,6 +134,8 @@ export function createCalls(parts: CallsParts): Calls {
     const unfit = request.check?.(target)
     if (unfit) return refuse(call, 'denied', unfit)
     if (decision.action === 'deny') return refuse(call, 'denied', denied(call))
+    const earlier = call.once && (await once.findEarlier(call, options.signal))
+    if (earlier) return earlier.kind === 'refusal' ? refuse(call, 'denied', earlier.error) : earlier
     if (decision.action === 'ask') return refuse(call, 'denied', approvalRequired(call, decision))
     const place = limits.enter(request.principal, call)
     if (place instanceof GatewayError) return refuse(call, 'denied', place)
@@ -113,12 +144,17 @@ export function createCalls(parts: CallsParts): Calls {
       const permit = await storage.claim(call) // durable before anything is sent, or nothing is sent
       crashPoint('after the claim')
       emit('call-started', { call: toRecord(call, { state: 'running' }) })
-      const outcome = await send(permit, options.subscriber ? guarded(request, options, options.subscriber) : options)
+      const outcome = await send(permit, request.selector, toAttended(request, options))
       if (outcome.kind === 'answered') tasks.noteAnswer(request, permit, outcome.answer)
       return outcome
     } finally {
       limits.leave(place)
     }
+  }
+
+  function toAttended(request: CallRequest, options: CallOptions): CallOptions {
+    if (options.subscriber) return guarded(request, options, options.subscriber)
+    return request.key === undefined ? options : { ...options, signal: never }
   }
 
   /** What was allowed when it was asked for may be denied by now, and a part of it may never have been allowed. */
@@ -147,7 +183,7 @@ export function createCalls(parts: CallsParts): Calls {
     }
   }
 
-  async function send(permit: Permit, options: CallOptions): Promise<CallOutcome> {
+  async function send(permit: Permit, selector: ViewSelector, options: CallOptions): Promise<CallOutcome> {
     let resent = false
     // By hand instead of `AbortSignal.any`, which costs as much as the rest of this function.
     const ending = new AbortController()
@@ -156,6 +192,7 @@ export function createCalls(parts: CallsParts): Calls {
     options.signal.addEventListener('abort', onAbort, { once: true })
     sending.add(ending)
     try {
+      if (permit.connection === ownServer) return await answerOwn(permit)
       const sent = servers.send(permit, {
         signal: ending.signal,
         caller: options.caller ?? muteCaller,
@@ -169,34 +206,52 @@ export function createCalls(parts: CallsParts): Calls {
       crashPoint('sent, and not answered')
       const answer = await sent
       crashPoint('after the answer')
-      return answered(permit, { answer, finished: finishResult(answer, config.current().limits.result), resent })
+      const fitting = fits(answer, config.current().limits.result)
+      const finished = fitting ? answer : await kept.finish(answer, permit, selector)
+      return answered(permit, { answer, finished, resent })
     } catch (error) {
       const { state, error: told } = toEnd(permit, toGatewayError(error), stopping)
-      return { kind: 'refused', call: end(permit, { state, error: told, resent }), error: told }
+      return end(permit, { state, error: told, resent }, (call) => ({ kind: 'refused', call, error: told }))
     } finally {
       options.signal.removeEventListener('abort', onAbort)
       sending.delete(ending)
     }
   }
 
-  /** How it went is what the server said; what the caller gets may be less. */
-  function answered(permit: Permit, given: { answer: Answer; finished: Answer; resent: boolean }): CallOutcome {
-    const { answer, finished, resent } = given
-    const how = { resent, resultBytes: answer.bytes.length }
-    if (answer.kind === 'error') {
-      const error = new GatewayError('server-refused', 'The server answered with an error')
-      return { kind: 'answered', call: end(permit, { ...how, state: 'failed', error }), answer: finished }
-    }
-    const state = isToolError(answer) ? 'tool-error' : 'ok'
-    return { kind: 'answered', call: end(permit, { ...how, state }), answer: finished }
+  /** The gateway's own tool: a page fits by itself, and is never cut again. */
+  async function answerOwn(permit: Permit): Promise<CallOutcome> {
+    const answer = await kept.read(permit)
+    return answered(permit, { answer, finished: answer, resent: false })
   }
 
-  function end(call: ResolvedCall, how: HowItEnded): Call {
+  /** How it went is what the server said; what the caller gets may be less. */
+  function answered(permit: Permit, given: { answer: Answer; finished: Answer; resent: boolean }) {
+    const { answer, finished, resent } = given
+    const how: Omit<HowItEnded, 'state'> = { resent, resultBytes: answer.bytes.length }
+    if (finished !== answer) how.givenBytes = finished.bytes.length
+    const toOutcome = (call: Call): CallOutcome => ({ kind: 'answered', call, answer: finished })
+    if (answer.kind === 'error') {
+      const error = new GatewayError('server-refused', 'The server answered with an error')
+      return end(permit, { ...how, state: 'failed', error }, toOutcome)
+    }
+    return end(permit, { ...how, state: isToolError(answer) ? 'tool-error' : 'ok' }, toOutcome)
+  }
+
+  /** A call with a key ends when what it leaves for the others is on disk; any other ends at once. */
+  function end(call: Permit, how: HowItEnded, toOutcome: (call: Call) => CallOutcome): Ended {
     const ended = toCallEnd(call, how)
     crashPoint('before the outcome')
+    if (call.once) return endOnce(call, ended, toOutcome)
     storage.finish(call, ended)
     crashPoint('the outcome is on its way')
-    return announce(call, ended)
+    return toOutcome(announce(call, ended))
+  }
+
+  async function endOnce(call: Permit, ended: CallEnd, toOutcome: (call: Call) => CallOutcome): Promise<CallOutcome> {
+    const outcome = toOutcome(toRecord(call, ended))
+    await storage.finishOnce(call, ended, toKeyEnd(call, outcome))
+    emit('call-ended', { call: outcome.call })
+    return outcome
   }
 
   async function refuse(call: ResolvedCall, state: CallEndState, error: GatewayError): Promise<CallOutcome> {
@@ -213,6 +268,7 @@ export function createCalls(parts: CallsParts): Calls {
       durationMs: Math.max(0, endedAt - call.startedAt),
       ...(how.error && { error: { code: how.error.code, message: how.error.message } }),
       ...(how.resultBytes !== undefined && { resultBytes: how.resultBytes }),
+      ...(how.givenBytes !== undefined && { givenBytes: how.givenBytes }),
       ...(how.resent && { resent: true }),
     }
   }
@@ -260,6 +316,8 @@ export function createCalls(parts: CallsParts): Calls {
       startedAt: clock.now(),
       ...(request.meta && { meta: request.meta }),
       ...(request.input && { input: request.input }),
+      ...(request.key !== undefined && { once: toOnceKey(request.key, target, request.arguments) }),
+      ...(target.connection === ownServer && hideHandle(request.arguments)),
       ...(target.mirrors?.length && { mirrored: toMirrorHeaders(target.mirrors, request.arguments) }),
     }
   }
@@ -277,7 +335,7 @@ export function createCalls(parts: CallsParts): Calls {
       scope: 'global',
       tool: request.name.slice(0, 256),
       original: '',
-      arguments: request.arguments,
+      arguments: request.name === readResultName ? hideHandle(request.arguments).arguments : request.arguments,
       risk: (request.method ?? 'tools/call') === 'tools/call' ? 'write' : 'read',
       decision: 'no such name for this caller',
       startedAt: clock.now(),
@@ -303,6 +361,7 @@ export function createCalls(parts: CallsParts): Calls {
       ...(how.resent && { resent: true }),
       ...(how.endedAt !== undefined && { endedAt: toIso(how.endedAt) }),
       ...(how.durationMs !== undefined && { durationMs: how.durationMs }),
+      ...(how.givenBytes !== undefined && { cut: { bytes: how.resultBytes ?? 0, given: how.givenBytes } }),
     }
   }
 
@@ -315,10 +374,23 @@ export function createCalls(parts: CallsParts): Calls {
     stopping = true
     for (const ending of sending) ending.abort()
     await Promise.allSettled(running)
+    kept.close()
   }
 }
 
-type HowItEnded = { state: CallEndState; error?: GatewayError; resent?: boolean; resultBytes?: number }
+type HowItEnded = {
+  state: CallEndState
+  error?: GatewayError
+  resent?: boolean
+  resultBytes?: number
+  givenBytes?: number
+}
+type Ended = CallOutcome | Promise<CallOutcome>
+
+/** For calls that go on without whoever asked: a key is for coming back. */
+const never = new AbortController().signal
+/** Each time somebody else had the key, and gave it back because nothing was done. */
+const mostTries = 5
 
 function notFound(method: CallMethod, name: string): GatewayError {
   const shown = JSON.stringify(name.slice(0, 128))

@@ -8,10 +8,11 @@ import { noLists, type RawList, type Servers } from '../servers/servers.ts'
 import { type JudgedList, judgeTools } from './judge.ts'
 import type { JudgedOffering } from './merge.ts'
 import { type JudgedOffers, judgeOffers, type OfferKind } from './offers.ts'
-import { findTarget, type Target } from './target.ts'
+import { findOwnTarget, findTarget, type Target } from './target.ts'
 import { buildView, findToolset, offeredTools, type ToolRef, toTool, type View, type ViewSelector } from './view.ts'
 
 export { inFormOf } from './addresses.ts'
+export { ownServer, readResultName } from './own-tools.ts'
 export type { Target } from './target.ts'
 export { type Listing, type ToolRef, toTool, type View, type ViewSelector } from './view.ts'
 
@@ -83,7 +84,9 @@ export function createCatalog(parts: { config: ConfigStore; servers: Pick<Server
   }
 
   function resolve(principal: Principal, selector: ViewSelector, method: CallMethod, name: string): Target | undefined {
-    return findTarget(view(principal, selector), method, name)
+    const found = findTarget(view(principal, selector), method, name)
+    // Also where nothing is offered any more: what was cut before can still be read.
+    return found ?? (selector.kind === 'server' ? undefined : findOwnTarget(method, name))
   }
 
   function checkSelector(effective: EffectiveConfig, selector: ViewSelector): void {

@@ -4,7 +4,8 @@ import type { ScopeKey } from '../contract/scope.ts'
 import type { Mirror } from '../wire/mirrors.ts'
 import { fromPublicUri, isPlainAddress, matchesTemplate } from './addresses.ts'
 import type { OfferRef } from './merge.ts'
-import type { View } from './view.ts'
+import { ownTools } from './own-tools.ts'
+import type { ToolRef, View } from './view.ts'
 
 /** What a call is for, whatever kind of thing that is. */
 export type Target = {
@@ -28,8 +29,15 @@ export function findTarget(view: View, method: CallMethod, name: string): Target
   return toTarget(view.prompts.get(name)) ?? toTarget(view.templates.find((template) => template.name === name))
 }
 
+export function findOwnTarget(method: CallMethod, name: string): Target | undefined {
+  return method === 'tools/call' ? toToolTarget(ownTools.find((tool) => tool.name === name)) : undefined
+}
+
 function findTool(view: View, name: string): Target | undefined {
-  const tool = view.tools.get(name)
+  return toToolTarget(view.tools.get(name))
+}
+
+function toToolTarget(tool: ToolRef | undefined): Target | undefined {
   return tool && { ...tool, original: tool.definition.name, mirrors: tool.definition.mirrors }
 }
 

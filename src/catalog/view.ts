@@ -12,6 +12,7 @@ import type { ListKind } from '../servers/servers.ts'
 import type { JudgedTool } from './judge.ts'
 import { type JudgedOffering, type OfferRef, offersOf, toOfferWire } from './merge.ts'
 import { toPublicDescription, toPublicName } from './naming.ts'
+import { ownTools } from './own-tools.ts'
 
 /** One of the addresses: everything, a toolset, or one server under its own names. */
 export type ViewSelector =
@@ -72,6 +73,7 @@ export function buildView(parts: {
   ofConnection(id: string): JudgedOffering
 }): View {
   const { selector, config } = parts
+  const own = selector.kind === 'server'
   const tools = new Map<string, ToolRef>()
   const setAside: (SetAside & { server: string })[] = []
   const included: { server: OfferingServer; judged: JudgedOffering }[] = []
@@ -83,17 +85,20 @@ export function buildView(parts: {
     for (const aside of [...judged.setAside, ...offered.setAside]) setAside.push({ ...aside, server: server.name })
     for (const tool of offered.tools) {
       if (!includesTool(selector, tool.publicName, config)) continue
-      const name = selector.kind === 'server' ? tool.definition.name : tool.publicName
-      if (tools.has(name)) setAside.push({ name, reason: 'its public name is taken', server: server.name })
-      if (!tools.has(name)) tools.set(name, { ...tool, name })
+      const name = own ? tool.definition.name : tool.publicName
+      const taken = tools.has(name) || (!own && ownTools.some((each) => each.name === name))
+      if (taken) setAside.push({ name, reason: 'its public name is taken', server: server.name })
+      else tools.set(name, { ...tool, name })
     }
   }
-  const own = selector.kind === 'server'
   const { prompts, resources, templates } = offersOf(included, {
     own,
     naming: config.naming,
     includes: (name) => includesTool(selector, name, config),
   })
+  const empty = tools.size === 0 && prompts.size === 0 && resources.size === 0 && templates.length === 0
+  // At a server's own address every name is the server's; where nothing is offered there is nothing to read on in.
+  if (!own && !empty) for (const tool of ownTools) tools.set(tool.name, tool)
   const lists = {
     tools: toListing([...tools.values()].map(toWire)),
     prompts: toListing([...prompts.values()].map((offer) => toOfferWire('prompts', offer))),

@@ -35,6 +35,13 @@ export const Call = z.object({
     .boolean()
     .optional()
     .describe('Sent again: the session was lost, or the answer to a reading call broke off'),
+  cut: z
+    .object({
+      bytes: z.number().describe('Bytes of the result as it came'),
+      given: z.number().describe('Bytes of what the caller got instead'),
+    })
+    .optional()
+    .describe('The result was more than the caller could be given at once'),
   startedAt: z.string(),
   endedAt: z.string().optional(),
   durationMs: z.number().optional(),

@@ -60,6 +60,11 @@ export type AgentSettings = z.infer<typeof AgentSettings>
 
 export const Limits = z.strictObject({
   result: z.int().min(1024).default(262_144).describe('Characters of text in a result before it is cut'),
+  kept: z
+    .int()
+    .min(1000)
+    .default(600_000)
+    .describe('Milliseconds for which the rest of a result that was cut is kept after its last use'),
   message: z.int().min(65_536).default(67_108_864).describe('Bytes of one message from a server'),
   request: z.int().min(1024).default(8_388_608).describe('Bytes of one request from an agent'),
   tools: z.int().min(1).default(20_000).describe('Tools of one server'),

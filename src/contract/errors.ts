@@ -154,6 +154,24 @@ export const errorTable = {
     hint: 'The link broke after the call was sent: check whether it took effect before repeating it.',
   },
   'call-not-found': { http: 404, rpc: -32602, exit: 1, hint: 'List the calls with `sallyport audit list`.' },
+  'result-not-found': {
+    http: 404,
+    rpc: -32602,
+    exit: 1,
+    hint: 'What is left of a result is dropped a while after its last use: call the tool again.',
+  },
+  'idempotency-conflict': {
+    http: 422,
+    rpc: -32602,
+    exit: 2,
+    hint: 'A key belongs to one tool with one set of arguments: send another call with another key.',
+  },
+  'idempotency-busy': {
+    http: 409,
+    rpc: -32012,
+    exit: 1,
+    hint: 'The first call with this key is still running: repeat after the time in Retry-After to get its result.',
+  },
   'limit-exceeded': { http: 429, rpc: -32012, exit: 1, hint: 'Wait for the time in Retry-After, then repeat.' },
   'question-refused': {
     http: 400,

@@ -48,6 +48,14 @@ export type ResolvedCall = {
   readonly input?: JsonObject
   /** What HTTP repeats of the arguments, by header. */
   readonly mirrored?: Readonly<Record<string, string>>
+  /** The caller's key: among its calls with the same one, one runs. */
+  readonly once?: OnceKey
+}
+
+export type OnceKey = {
+  readonly key: string
+  /** Of the tool and its arguments: the same key with others is a mistake. */
+  readonly hash: string
 }
 
 declare const claimed: unique symbol
@@ -62,5 +70,7 @@ export type CallEnd = {
   readonly durationMs: number
   readonly error?: { readonly code: string; readonly message: string }
   readonly resultBytes?: number
+  /** Of a result that was cut: what the caller got of it. */
+  readonly givenBytes?: number
   readonly resent?: boolean
 }

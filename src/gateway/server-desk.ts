@@ -1,5 +1,5 @@
 import type { Catalog, ViewSelector } from '../catalog/catalog.ts'
-import { toTool } from '../catalog/catalog.ts'
+import { ownServer, toTool } from '../catalog/catalog.ts'
 import type { ConfigEdit, ConfigStore, EffectiveServer } from '../config/config.ts'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
@@ -49,7 +49,8 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
   return {
     changing: () => changing > 0,
     list,
-    listTools: (principal, selector) => [...catalog.view(principal, selector).tools.values()].map(toTool),
+    listTools: (principal, selector) =>
+      [...catalog.view(principal, selector).tools.values()].filter(({ server }) => server !== ownServer).map(toTool),
     surface: {
       listServers: list,
       getServer: (name, scope) => toDetail(getStatus(name, scope)),

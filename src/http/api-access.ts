@@ -29,6 +29,7 @@ export const access: Readonly<Record<string, readonly CallerClass[]>> = {
   'tools.call': everyone,
   'calls.list': everyone,
   'calls.get': everyone,
+  'results.get': everyone,
   'tokens.list': onlookers,
   'tokens.create': operators,
   'tokens.revoke': operators,

@@ -4,7 +4,12 @@ import { type ErrorCode, errorTable, GatewayError, toErrorBody, toGatewayError }
 /** What the handler of the contract carries to the wire: the status of the table, and the error itself. */
 export function toWireError(error: unknown): ORPCError<ErrorCode, GatewayError> {
   const failure = toFailure(error)
-  return new ORPCError(failure.code, { status: failure.entry.http, message: failure.message, data: failure })
+  return new ORPCError(failure.code, { status: statusOf(failure), message: failure.message, data: failure })
+}
+
+/** A repeated call whose first one nobody knows the end of was not tried: that is no failure of a server. */
+function statusOf({ code, details, entry }: GatewayError): number {
+  return code === 'call-unknown' && details.repeated === true ? 409 : entry.http
 }
 
 /** The body of every error; the message of a defect stays in the log. */
@@ -30,13 +35,13 @@ export function toFailure(error: unknown): GatewayError {
 function toField(path: ValidationError['issues'][number]['path'] = []): string {
   const parts = path.map((part) => String(typeof part === 'object' ? part.key : part))
   const [first, ...rest] = parts
-  const shown = first === 'params' || first === 'query' || first === 'body' ? rest : parts
+  const shown = first === 'params' || first === 'query' || first === 'headers' || first === 'body' ? rest : parts
   return shown.join('.') || 'body'
 }
 
 /** Seconds to wait, if the error knows; never less than one. */
 export function toRetryAfter(error: GatewayError): string | undefined {
-  if (errorTable[error.code].http !== 429) return undefined
   const { retryAfter } = error.details
+  if (errorTable[error.code].http !== 429 && typeof retryAfter !== 'number') return undefined
   return String(typeof retryAfter === 'number' ? Math.max(1, Math.ceil(retryAfter)) : 1)
 }

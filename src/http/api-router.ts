@@ -6,6 +6,7 @@ import { createAuditRoutes } from './routes/audit.ts'
 import { createCallsRoutes } from './routes/calls.ts'
 import { createConfigRoutes } from './routes/config.ts'
 import type { ApiContext } from './routes/context.ts'
+import { createResultsRoutes } from './routes/results.ts'
 import { createServersRoutes } from './routes/servers.ts'
 import { createTokensRoutes } from './routes/tokens.ts'
 import { createToolsRoutes } from './routes/tools.ts'
@@ -23,6 +24,7 @@ export function createRouter(gateway: Gateway) {
     servers: createServersRoutes(gateway),
     tools: createToolsRoutes(gateway),
     calls: createCallsRoutes(gateway),
+    results: createResultsRoutes(gateway),
     tokens: createTokensRoutes(gateway),
     audit: createAuditRoutes(gateway),
     config: createConfigRoutes(gateway),

@@ -48,3 +48,17 @@ function editDistance(a: string, b: string, limit: number): number {
   }
   return previous[b.length] ?? limit
 }
+
+/** Whether a cut at this place would take a character apart, one of those that JavaScript counts as two. */
+export function splitsPair(text: string, at: number): boolean {
+  const before = text.charCodeAt(at - 1)
+  const after = text.charCodeAt(at)
+  return before >= 0xd800 && before <= 0xdbff && after >= 0xdc00 && after <= 0xdfff
+}
+
+/** Where a piece that should end at `to` ends with a whole character; it has one at least, so that pages come to an end. */
+export function wholeEnd(text: string, from: number, to: number): number {
+  const end = Math.min(to, text.length)
+  if (!splitsPair(text, end)) return end
+  return end - 1 > from ? end - 1 : end + 1
+}

@@ -184,8 +184,9 @@ function toIntentBody(call: ResolvedCall) {
   return { tool, original, server, scope, connection, owner, arguments: call.arguments, risk, decision, surface }
 }
 
-export function toOutcomeBody({ state, error, durationMs, resultBytes }: Partial<CallEnd>) {
-  return { state, error, durationMs, resultBytes }
+export function toOutcomeBody({ state, error, durationMs, resultBytes, givenBytes }: Partial<CallEnd>) {
+  if (givenBytes === undefined) return { state, error, durationMs, resultBytes }
+  return { state, error, durationMs, resultBytes, cut: { bytes: resultBytes, given: givenBytes } }
 }
 
 export function toAuditEntry(row: AuditTable): AuditEntry {

@@ -109,7 +109,7 @@ function toRow(call: ResolvedCall, instance: string, end?: CallEnd & { readonly 
 
 type EndColumns = Pick<
   CallsTable,
-  'state' | 'error_code' | 'error_message' | 'resent' | 'ended_at' | 'duration_ms' | 'result_bytes'
+  'state' | 'error_code' | 'error_message' | 'resent' | 'ended_at' | 'duration_ms' | 'result_bytes' | 'given_bytes'
 >
 
 const running: EndColumns = {
@@ -120,6 +120,7 @@ const running: EndColumns = {
   ended_at: null,
   duration_ms: null,
   result_bytes: null,
+  given_bytes: null,
 }
 
 function toEndColumns(end: RowEnd): EndColumns {
@@ -131,6 +132,7 @@ function toEndColumns(end: RowEnd): EndColumns {
     ended_at: end.endedAt,
     duration_ms: end.durationMs ?? null,
     result_bytes: end.resultBytes ?? null,
+    given_bytes: end.givenBytes ?? null,
   }
 }
 
@@ -145,5 +147,6 @@ function toCall(row: CallsTable): Call {
     startedAt: toIso(row.started_at),
     endedAt: row.ended_at === null ? undefined : toIso(row.ended_at),
     durationMs: row.duration_ms ?? undefined,
+    cut: row.given_bytes === null ? undefined : { bytes: row.result_bytes ?? 0, given: row.given_bytes },
   })
 }

@@ -3,6 +3,7 @@ import type { CallEnd, Permit, ResolvedCall } from '../contract/permit.ts'
 import type { Clock } from '../lib/clock.ts'
 import { toIntentEntry, toOutcomeEntry, toRefusalEntry } from './audit.ts'
 import type { CallStore } from './calls.ts'
+import type { IdempotencyStore, KeyEnd } from './idempotency.ts'
 import type { Unit } from './unit.ts'
 import type { Writer } from './writer.ts'
 
@@ -10,12 +11,13 @@ export type Claims = {
   claim(call: ResolvedCall): Promise<Permit>
   refuse(call: ResolvedCall, end: CallEnd): Promise<void>
   finish(call: ResolvedCall, end: CallEnd): void
+  finishOnce(call: ResolvedCall, end: CallEnd, key: KeyEnd): Promise<void>
   markLate(call: string): void
   /** Hands the reading calls that wait for their shared commit to the writer now. */
   flushReads(): void
 }
 
-type ClaimsParts = { writer: Writer; calls: CallStore; clock: Clock }
+type ClaimsParts = { writer: Writer; calls: CallStore; keys: IdempotencyStore; clock: Clock }
 
 /** A reading call whose row is not written yet; most end before it is. */
 type BufferedRead = { readonly call: ResolvedCall; readonly claimedAt: number; end?: CallEnd; late: boolean }
@@ -24,7 +26,7 @@ type BufferedRead = { readonly call: ResolvedCall; readonly claimedAt: number; e
 const readDelay = 35
 const mostBuffered = 2000
 
-export function createClaims({ writer, calls, clock }: ClaimsParts): Claims {
+export function createClaims({ writer, calls, keys, clock }: ClaimsParts): Claims {
   let buffered = new Map<string, BufferedRead>()
   let cancelFlush = () => {}
 
@@ -48,25 +50,29 @@ export function createClaims({ writer, calls, clock }: ClaimsParts): Claims {
   }
 
   async function commitIntent(call: ResolvedCall): Promise<void> {
-    const unit: Unit = [calls.insert(call), { entry: toIntentEntry(call, clock.now()) }]
+    const intent: Unit = [calls.insert(call), { entry: toIntentEntry(call, clock.now()) }]
+    // The key first: while it is taken nothing else of the unit happens.
+    const unit = call.once ? [keys.take({ ...call, once: call.once }), ...intent] : intent
     const outcome = await writer.commit(unit).catch((error: unknown) => {
       // Whether it reached the disk before the store broke is not known. If it did, this closes it: nothing was sent.
-      writer.keep(toEndUnit(call, toUnrecordedEnd(call, clock.now())))
+      writer.keep(toEndUnit(call, toUnrecordedEnd(call, clock.now()), { kind: 'released' }))
       throw error
     })
     if (outcome.kind === 'refused') {
+      if (call.once && outcome.step === 0 && outcome.by === 'expectation') throw keyTaken(call.once.key)
       throw new GatewayError('internal', `The call ${call.id} was not claimed: ${outcome.reason}`)
     }
   }
 
-  function toEndUnit(call: ResolvedCall, end: CallEnd): Unit {
-    return [calls.end(call.id, end), { entry: toOutcomeEntry(call, end) }]
+  function toEndUnit(call: ResolvedCall, end: CallEnd, key?: KeyEnd): Unit {
+    const unit: Unit = [calls.end(call.id, end), { entry: toOutcomeEntry(call, end) }]
+    return call.once && key ? [...unit, keys.end({ ...call, once: call.once }, key)] : unit
   }
 
   return {
     async claim(call) {
       writer.assertWritable()
-      if (call.risk === 'read') bufferRead(call)
+      if (call.risk === 'read' && !call.once) bufferRead(call)
       else await commitIntent(call)
       return toPermit(call)
     },
@@ -81,6 +87,10 @@ export function createClaims({ writer, calls, clock }: ClaimsParts): Claims {
       if (read) read.end ??= end
       else writer.keep(toEndUnit(call, end))
     },
+    async finishOnce(call, end, key) {
+      const unit = toEndUnit(call, end, key)
+      await writer.commit(unit).catch(() => writer.keep(unit))
+    },
     markLate(call) {
       const read = buffered.get(call)
       if (read?.end) read.late = true
@@ -92,6 +102,10 @@ export function createClaims({ writer, calls, clock }: ClaimsParts): Claims {
 
 function toPermit(call: ResolvedCall): Permit {
   return call as Permit // the one cast: only a claim that stands gets here
+}
+
+function keyTaken(key: string): GatewayError {
+  return new GatewayError('idempotency-busy', `The call with the key ${key} is still running`, { retryAfter: 1 })
 }
 
 function toUnrecordedEnd(call: ResolvedCall, now: number): CallEnd {

@@ -34,6 +34,7 @@ export type CallsTable = {
   ended_at: number | null
   duration_ms: number | null
   result_bytes: number | null
+  given_bytes: number | null
   instance: string
 }
 
@@ -78,6 +79,30 @@ export type BatchesTable = { instance: string; number: number }
 /** Text that all instances share, such as the configuration. */
 export type DocumentsTable = { name: string; version: number; format: string; body: string; updated_at: number }
 
+/** What is kept of a result that was cut; `id` is the digest of its handle, so that the file gives no handle away. */
+export type ResultsTable = {
+  id: string
+  principal: string
+  form: string
+  characters: number
+  created_at: number
+  used_at: number
+}
+
+/** A piece of it as JSON text, which every database keeps as it is, whatever characters are in it. */
+export type ResultPartsTable = { result: string; from_at: number; to_at: number; text: string }
+
+export type IdempotencyTable = {
+  principal: string
+  idempotency_key: string
+  hash: string
+  call: string
+  state: string
+  response: string | null
+  created_at: number
+  expires_at: number
+}
+
 export type Tables = {
   instances: InstancesTable
   calls: CallsTable
@@ -87,6 +112,9 @@ export type Tables = {
   memory: MemoryTable
   batches: BatchesTable
   documents: DocumentsTable
+  results: ResultsTable
+  result_parts: ResultPartsTable
+  idempotency: IdempotencyTable
 }
 
 /** The one query layer. It queries and compiles; what must happen together is a unit of compiled statements. */

@@ -11,10 +11,12 @@ import { type ChildStore, createChildStore } from './children.ts'
 import { type Claims, createClaims } from './claim.ts'
 import type { AuditTable } from './database.ts'
 import { createDocumentStore, type DocumentStore } from './documents.ts'
+import { createIdempotencyStore, type IdempotencyStore } from './idempotency.ts'
 import { createInstanceStore, readBootId } from './instances.ts'
 import { createMemory, type Memory, toProbe } from './memory.ts'
 import { createRecordStore, type RecordStore, writeMark } from './record.ts'
 import { recover } from './recover.ts'
+import { createResultStore, type ResultBounds, type ResultStore } from './results.ts'
 import { createTokenStore, type TokenStore } from './tokens.ts'
 import type { Unit } from './unit.ts'
 import { createWriter } from './writer.ts'
@@ -33,6 +35,8 @@ export type Storage = {
   refuse: Claims['refuse']
   /** Writes the one end of a call; a second one changes nothing. Does not wait, and survives a store that is briefly broken. */
   finish: Claims['finish']
+  /** As `finish`, for a call with a key, and resolves when its end and what becomes of the key are durable. */
+  finishOnce: Claims['finishOnce']
   /** The server answered after the call had ended. */
   markLate: Claims['markLate']
   readonly calls: Pick<CallStore, 'find' | 'list'>
@@ -49,6 +53,10 @@ export type Storage = {
   readonly children: ChildStore
   readonly memory: Memory
   readonly documents: DocumentStore
+  /** What is left of results that were cut. */
+  readonly results: ResultStore
+  /** Keys of calls that run once. */
+  readonly keys: Pick<IdempotencyStore, 'find'> & { sweep(): Promise<void> }
   /** Tells the instances on this database what to read again. */
   readonly changes: Changes
   /** Closes what dead instances left: their open calls become `unknown` with an outcome entry. */
@@ -70,6 +78,8 @@ export type StorageParts = {
   auditKey?: Buffer
   /** Most pages of 4 KiB that the database may grow to; the disk is the limit without it. */
   maxPages?: number
+  /** How much of cut results is kept. */
+  resultBounds?: ResultBounds
 }
 
 /** Opens the one store of a data folder; throws `data-locked` while another gateway has it. */
@@ -93,7 +103,8 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
     findLiving: backend.findLiving?.(writer.query),
   })
   const record = createRecordStore(database)
-  const claims = createClaims({ writer, calls, clock })
+  const keys = createIdempotencyStore(database, now)
+  const claims = createClaims({ writer, calls, keys, clock })
   let closing: Promise<void> | undefined
 
   /** Whoever asks sees all that happened before, the calls that wait for their shared commit included. */
@@ -123,6 +134,7 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
     claim: claims.claim,
     refuse: claims.refuse,
     finish: claims.finish,
+    finishOnce: claims.finishOnce,
     markLate: claims.markLate,
     calls: {
       find: (id) => upToDate(() => calls.find(id)),
@@ -146,6 +158,13 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
     memory: createMemory({ database, writer, now }),
     documents: createDocumentStore({ database, writer, now }),
     changes: backend.changes,
+    results: createResultStore({ database, writer, now, bounds: parts.resultBounds }),
+    keys: {
+      find: keys.find,
+      async sweep() {
+        await writer.commit([keys.sweep()])
+      },
+    },
     recover: () => recover({ writer, calls, instances, now }),
     healthy: writer.healthy,
     async flush() {

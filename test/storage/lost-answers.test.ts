@@ -6,6 +6,7 @@ import { silentLog } from '../../src/lib/log.ts'
 import { createCallStore } from '../../src/storage/calls.ts'
 import { createClaims } from '../../src/storage/claim.ts'
 import { createPostgresDatabase, createSqliteDatabase } from '../../src/storage/dialect.ts'
+import { createIdempotencyStore } from '../../src/storage/idempotency.ts'
 import { createInstanceStore } from '../../src/storage/instances.ts'
 import { toProbe } from '../../src/storage/memory.ts'
 import { openPostgresEngine } from '../../src/storage/postgres-engine.ts'
@@ -54,7 +55,12 @@ async function openFaulty(kind: DatabaseKind) {
   const database = kind === 'SQLite' ? createSqliteDatabase(writer) : createPostgresDatabase(writer)
   const instances = createInstanceStore({ database, instance: 'instance-1', bootId: 'boot-1' })
   await writer.commit([instances.start(1)])
-  const claims = createClaims({ writer, calls: createCallStore(database, 'instance-1'), clock: systemClock })
+  const claims = createClaims({
+    writer,
+    calls: createCallStore(database, 'instance-1'),
+    keys: createIdempotencyStore(database, () => systemClock.now()),
+    clock: systemClock,
+  })
   onTestFinished(() => writer.close([instances.end(2)]))
   const observer = observe(place)
   const kindsOf = async (call: string) =>

@@ -6,6 +6,9 @@ import { base, page } from './base.ts'
 export const CallAnswer = z.object({ call: Call, result: z.unknown().describe("The tool's result, as MCP shapes it") })
 export type CallAnswer = z.infer<typeof CallAnswer>
 
+/** Visible ASCII and blanks: a key stands in a header, and in messages for people. */
+const IdempotencyKey = z.string().regex(/^[\x20-\x7e]{1,255}$/, 'must be 1 to 255 visible ASCII characters')
+
 export const tools = {
   list: base
     .route({ method: 'GET', path: '/tools', tags: ['tools'], summary: 'The tools the caller may use' })
@@ -38,12 +41,17 @@ export const tools = {
       tags: ['tools'],
       summary: 'Run a tool',
       description:
-        "A tool's own failure is a result with `isError`. 403 when denied, 429 with Retry-After over a limit.",
+        "A tool's own failure is a result with `isError`. 403 when denied, 429 with Retry-After over a limit. With an `Idempotency-Key` the call runs once: repeated within a day it gets the same answer, marked with `Idempotency-Replayed: true`; 422 with other arguments, 409 while the first one runs or when nobody knows whether it took effect.",
       inputStructure: 'detailed',
     })
     .input(
       z.object({
         params: z.strictObject({ name: z.string().describe('Public name of the tool') }),
+        headers: z
+          .object({
+            'idempotency-key': IdempotencyKey.optional().describe('Runs the call once, however often it is sent'),
+          })
+          .optional(),
         body: z.strictObject({
           arguments: z.record(z.string(), z.json()).default({}).describe("By the tool's input schema"),
           toolset: z.string().optional().describe('Call it as a tool of this toolset'),

@@ -6,15 +6,19 @@ import type { Gateway } from '../../gateway/gateway.ts'
 import { toVisible } from '../../lib/text.ts'
 
 /** A result is an answer, a tool's own failure included; everything else is an error that names the call. */
-export async function callTool(gateway: Gateway, request: CallRequest, signal: AbortSignal): Promise<CallAnswer> {
-  const outcome = await gateway.call(request, { signal })
+export async function callTool(gateway: Gateway, request: CallRequest, options: Options): Promise<CallAnswer> {
+  const outcome = await gateway.call(request, { signal: options.signal })
   if (outcome.kind === 'refused') throw withCall(outcome.error, outcome.call)
+  if (outcome.replayed) options.onReplayed()
   const { call, answer } = outcome
   if (answer.kind === 'result') return { call, result: answer.value() }
   const { message } = answer.value()
   const said = typeof message === 'string' ? `: ${toVisible(message.slice(0, 2000))}` : ''
   throw withCall(new GatewayError('server-refused', `The server refused the call${said}`), call)
 }
+
+/** `onReplayed` hears that the answer is that of an earlier call with the same key. */
+type Options = { readonly signal: AbortSignal; onReplayed(): void }
 
 function withCall(error: GatewayError, call: Call): GatewayError {
   return new GatewayError(error.code, error.message, { ...error.details, call: call.id }, { cause: error })

@@ -19,7 +19,7 @@ export function createToolsRoutes(gateway: Gateway) {
       return whole(query === undefined ? tools : searchTools(tools, query))
     }),
     get: on.get.handler(({ input, context }) => getTool(gateway, context.principal, input.params.name)),
-    call: on.call.handler(({ input: { params, body }, context, signal }) =>
+    call: on.call.handler(({ input: { params, headers, body }, context, signal }) =>
       callTool(
         gateway,
         {
@@ -28,8 +28,9 @@ export function createToolsRoutes(gateway: Gateway) {
           selector: toSelector(body.toolset),
           name: params.name,
           arguments: body.arguments,
+          key: headers?.['idempotency-key'],
         },
-        signal ?? never,
+        { signal: signal ?? never, onReplayed: () => context.response.setHeader('idempotency-replayed', 'true') },
       ),
     ),
   })

@@ -98,7 +98,8 @@ it('offers a toolset as a choice of servers and tools, and nothing else runs at 
   expect(await call(gateway, 'one_fail', { selector })).toMatchObject({ error: { code: 'tool-not-found' } })
   expect(await two.received()).toEqual([])
   const client = await gateway.connectV2('tester', { path: '/mcp/t/reading' })
-  expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['one_read_thing', 'one_echo'])
+  const listed = (await client.listTools()).tools.map(({ name }) => name)
+  expect(listed).toEqual(['one_read_thing', 'one_echo', 'sallyport_read_result'])
 })
 
 it.each(['nothing', 'constructor', '__proto__'])('knows no toolset %s', async (name) => {
@@ -115,7 +116,7 @@ it('lists what bad servers offer so that clients of both generations take it', a
       names: stdioFixture('hostile', ['ugly-names']),
     },
   })
-  const expected = namesOf(gateway)
+  const expected = [...namesOf(gateway), 'sallyport_read_result']
   const older = await gateway.connectV1('tester')
   expect((await older.listTools()).tools.map(({ name }) => name)).toEqual(expected)
   for (const mode of ['auto', 'legacy'] as const) {

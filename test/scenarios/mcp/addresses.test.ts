@@ -14,6 +14,9 @@ import {
   textOf,
 } from './raw.ts'
 
+/** The gateway's own, where everything else is a server's. */
+const ownTool = 'sallyport_read_result'
+
 async function startWith(folder: string, config: (server: ReturnType<typeof recordingAt>['server']) => ConfigInput) {
   const { file, server } = recordingAt(folder)
   const gateway = await startTestGateway({ rules: allowAll, ...config(server) })
@@ -60,8 +63,8 @@ describe('the three kinds of addresses', () => {
     })
     const list = async (path: string) => namesIn((await ask(gateway, 'tools/list', {}, { path })).result)
     expect(await list('/mcp')).toEqual(expect.arrayContaining(['one_echo', 'two_echo', 'two_fail']))
-    expect((await list('/mcp/t/small')).sort()).toEqual(['one_echo', 'one_fail'])
-    expect((await list('/mcp/t/wide')).sort()).toEqual(['one_echo', 'two_echo'])
+    expect((await list('/mcp/t/small')).sort()).toEqual(['one_echo', 'one_fail', ownTool])
+    expect((await list('/mcp/t/wide')).sort()).toEqual(['one_echo', ownTool, 'two_echo'])
     const own = await list('/mcp/s/two')
     expect(own).toContain('echo')
     expect(own).not.toContain('two_echo')
@@ -84,7 +87,7 @@ describe('the three kinds of addresses', () => {
     }))
     await using _ = gateway
     const toolset = await openSession(gateway, { path: '/mcp/t/small' })
-    expect(namesIn((await toolset.request('tools/list')).result)).toEqual(['rec_echo'])
+    expect(namesIn((await toolset.request('tools/list')).result)).toEqual(['rec_echo', ownTool])
     const server = await openSession(gateway, { path: '/mcp/s/rec' })
     expect(textOf((await server.call('echo', { text: 'own name' })).result)).toBe('own name')
     expect(await readRecord(file)).toHaveLength(1)
@@ -141,9 +144,10 @@ describe('a tool that is hidden cannot be called by its name, and the attempt is
       toolsets: { all: { tools: ['*'] } },
     }))
     await using _ = gateway
-    expect(namesIn((await ask(gateway, 'tools/list')).result).sort()).toEqual(
-      ['both', 'idempotent', 'plain', 'read', 'write'].map((name) => `rec_${name}_thing`),
-    )
+    expect(namesIn((await ask(gateway, 'tools/list')).result).sort()).toEqual([
+      ...['both', 'idempotent', 'plain', 'read', 'write'].map((name) => `rec_${name}_thing`),
+      ownTool,
+    ])
     const tries = ['echo', 'destroy_thing'].flatMap((name) => [
       { path: '/mcp', name: `rec_${name}` },
       { path: '/mcp', name },

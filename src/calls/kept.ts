@@ -1,0 +1,128 @@
+import { z } from 'zod'
+import { readResultName, type ViewSelector } from '../catalog/catalog.ts'
+import type { Limits } from '../contract/config.ts'
+import { GatewayError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { Permit } from '../contract/permit.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Ids } from '../lib/ids.ts'
+import type { Storage } from '../storage/storage.ts'
+import { type Answer, toResultAnswer } from '../wire/answer.ts'
+import { finishResult } from './results.ts'
+
+/** What of a result did not fit, for whoever made the call: by a handle, for a while. */
+export type KeptResults = {
+  /** Cuts what is too much and keeps it whole. */
+  finish(answer: Answer, permit: Permit, selector: ViewSelector): Promise<Answer>
+  /** A call of the gateway's own tool. */
+  read(permit: Permit): Promise<Answer>
+  close(): void
+}
+
+type KeptParts = {
+  readonly storage: Pick<Storage, 'results' | 'keys'>
+  readonly limits: () => Pick<Limits, 'result' | 'kept'>
+  readonly clock: Clock
+  readonly ids: Ids
+}
+
+const ReadResult = z.object({
+  handle: z.string().min(1).max(200),
+  offset: z.coerce.number().int().min(0).default(0),
+  length: z.coerce.number().int().min(1).optional(),
+})
+
+const sweepEvery = 60_000
+/** In the record stands that something was read on, never by which handle. */
+const hiddenHandle = '[handle]'
+
+export function createKeptResults({ storage, limits, clock, ids }: KeptParts): KeptResults {
+  let cancelSweep = clock.after(sweepEvery, sweep)
+
+  return {
+    finish: (answer, permit, selector) =>
+      finishResult(answer, {
+        limit: limits().result,
+        async keep(form, text) {
+          const handle = ids.secret(24)
+          // A store that cannot keep the rest is no reason to lose the beginning.
+          const kept = await storage.results
+            .keep({ handle, principal: permit.principal, form, text })
+            .catch(() => false)
+          if (!kept) return { readOn: () => 'The rest could not be kept' }
+          return { handle, readOn: (offset) => toInvitation(permit, selector, { handle, offset }) }
+        },
+      }),
+    async read(permit) {
+      const { handle, offset, length } = readArguments(permit)
+      const { result: most, kept } = limits()
+      const wish = { handle, principal: permit.principal, offset, length: Math.min(length ?? most, most) }
+      const piece = await storage.results.read(wish, kept)
+      if (!piece) throw new GatewayError('result-not-found', 'No result of yours has this handle, or not any more')
+      const { text, form, total } = piece
+      const end = piece.offset + text.length
+      const next = end < total ? end : null
+      const rest = next === null ? 'this is the end' : `read on with offset ${next}`
+      return toResultAnswer({
+        content: [
+          { type: 'text', text },
+          { type: 'text', text: `[Sallyport: characters ${piece.offset} to ${end} of ${total}; ${rest}]` },
+        ],
+        _meta: { [pageKey]: { form, offset: piece.offset, total, next } },
+      })
+    },
+    close: () => cancelSweep(),
+  }
+
+  function sweep(): void {
+    cancelSweep = clock.after(sweepEvery, sweep)
+    // What fails now is swept the next time.
+    storage.results.sweep(limits().kept).catch(() => {})
+    storage.keys.sweep().catch(() => {})
+  }
+}
+
+const pageKey = 'sallyport/page'
+
+const Page = z.object({
+  content: z.tuple([z.object({ text: z.string() })]).rest(z.unknown()),
+  _meta: z.object({
+    [pageKey]: z.object({
+      form: z.enum(['text', 'json']),
+      offset: z.number(),
+      total: z.number(),
+      next: z.number().nullable(),
+    }),
+  }),
+})
+
+/** The answer of the gateway's own tool, for surfaces that have a form of their own for it. */
+export function toResultPage(answer: Answer) {
+  const { content, _meta } = Page.parse(answer.value())
+  return { ..._meta[pageKey], text: content[0].text }
+}
+
+/** The arguments as they are recorded; the handle itself travels beside them. */
+export function hideHandle(given: JsonObject): { readonly arguments: JsonObject; readonly input?: JsonObject } {
+  const { handle } = given
+  return typeof handle === 'string'
+    ? { arguments: { ...given, handle: hiddenHandle }, input: { handle } }
+    : { arguments: given }
+}
+
+function readArguments(permit: Permit): z.infer<typeof ReadResult> {
+  const read = ReadResult.safeParse({ ...permit.arguments, ...permit.input })
+  if (read.success) return read.data
+  const [issue] = read.error.issues
+  throw new GatewayError('arguments-invalid', `${issue?.path.join('.') ?? 'arguments'}: ${issue?.message}`)
+}
+
+function toInvitation(
+  { surface }: Permit,
+  { kind }: ViewSelector,
+  { handle, offset }: { handle: string; offset: number },
+): string {
+  if (surface === 'http') return `Read on with GET /api/results/${handle}?offset=${offset}`
+  const where = kind === 'server' ? ' at the address /mcp of this gateway' : ''
+  return `Read on${where} with ${readResultName} ${JSON.stringify({ handle, offset })}`
+}

@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto'
+import canonicalize from 'canonicalize'
+import { z } from 'zod'
+import type { Target } from '../catalog/catalog.ts'
+import { Call } from '../contract/call.ts'
+import { GatewayError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { OnceKey, ResolvedCall } from '../contract/permit.ts'
+import { type Clock, sleep } from '../lib/clock.ts'
+import { parseJson } from '../lib/json.ts'
+import type { KeyEnd } from '../storage/idempotency.ts'
+import type { Storage } from '../storage/storage.ts'
+import { createAnswer } from '../wire/answer.ts'
+import type { CallOutcome } from './calls.ts'
+
+/** Calls with a key of their caller's: one of them runs, the others get what it got. */
+export type Once = {
+  /** What the call that took this key ended with, or why it cannot be told; undefined if none has. Waits for one that runs. */
+  findEarlier(call: ResolvedCall, signal: AbortSignal): Promise<Earlier | undefined>
+}
+
+export type Earlier =
+  | Extract<CallOutcome, { kind: 'answered' }>
+  | { readonly kind: 'refusal'; readonly error: GatewayError }
+
+const mostWaitMs = 30_000
+const firstPauseMs = 20
+const longestPauseMs = 500
+
+export function createOnce({ keys, clock }: { keys: Pick<Storage['keys'], 'find'>; clock: Clock }): Once {
+  return {
+    async findEarlier({ principal, once }, signal) {
+      if (!once) return undefined
+      const end = clock.monotonic() + mostWaitMs
+      for (let pause = firstPauseMs; ; pause = Math.min(pause * 2, longestPauseMs)) {
+        const taken = await keys.find(principal, once.key)
+        if (!taken) return undefined
+        if (taken.hash !== once.hash) return refusal(conflict())
+        if (taken.state === 'done') return toAnswered(taken.response)
+        if (taken.state === 'unknown') return refusal(unknown(taken.call))
+        if (clock.monotonic() >= end) return refusal(busy(taken.call))
+        await sleep(clock, pause, signal).catch(() => {
+          throw new GatewayError('call-cancelled', 'The caller stopped waiting for the first call with this key')
+        })
+      }
+    },
+  }
+}
+
+/** The same tool with the same arguments, whatever the order in which they stand. */
+export function toOnceKey(key: string, { server, scope, publicName }: Target, given: JsonObject): OnceKey {
+  const text = canonicalize([server, scope, publicName, given]) ?? ''
+  return { key, hash: createHash('sha256').update(text).digest('hex') }
+}
+
+/** What is certain not to have happened may be tried again under the same key; what nobody knows may not. */
+export function toKeyEnd({ risk }: Pick<ResolvedCall, 'risk'>, outcome: CallOutcome): KeyEnd {
+  if (outcome.kind === 'answered') return { kind: 'done', response: toResponse(outcome) }
+  const { state } = outcome.call
+  return risk === 'read' || state === 'failed' ? { kind: 'released' } : { kind: 'unknown' }
+}
+
+const Response = z.object({ call: Call, kind: z.enum(['result', 'error']), answer: z.string() })
+
+function toResponse({ call, answer }: Extract<CallOutcome, { kind: 'answered' }>): string {
+  return JSON.stringify({ call, kind: answer.kind, answer: answer.bytes.toString('utf8') })
+}
+
+function toAnswered(response: string): Earlier {
+  const { call, kind, answer } = Response.parse(parseJson(Buffer.from(response)))
+  return { kind: 'answered', call, answer: createAnswer(kind, Buffer.from(answer)), replayed: true }
+}
+
+function refusal(error: GatewayError): Earlier {
+  return { kind: 'refusal', error }
+}
+
+function conflict(): GatewayError {
+  return new GatewayError('idempotency-conflict', 'This key was used for another tool or with other arguments')
+}
+
+function unknown(first: string): GatewayError {
+  const message = 'Whether the first call with this key took effect is not known, and it is not made again'
+  return new GatewayError('call-unknown', message, { first, repeated: true })
+}
+
+function busy(first: string): GatewayError {
+  return new GatewayError('idempotency-busy', 'The first call with this key is still running', { first, retryAfter: 5 })
+}

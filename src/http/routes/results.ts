@@ -1,0 +1,19 @@
+import { implement } from '@orpc/server'
+import { toResultPage } from '../../calls/calls.ts'
+import { readResultName } from '../../catalog/catalog.ts'
+import { api } from '../../contract/api.ts'
+import type { Gateway } from '../../gateway/gateway.ts'
+import { type ApiContext, never } from './context.ts'
+
+export function createResultsRoutes(gateway: Gateway) {
+  const on = implement(api.results).$context<ApiContext>()
+  return on.router({
+    get: on.get.handler(async ({ input: { params, query }, context: { principal, surface }, signal = never }) => {
+      const given = { handle: params.handle, offset: query.offset, ...(query.length && { length: query.length }) }
+      const request = { principal, surface, selector: { kind: 'all' as const }, name: readResultName, arguments: given }
+      const outcome = await gateway.call(request, { signal })
+      if (outcome.kind === 'refused') throw outcome.error
+      return toResultPage(outcome.answer)
+    }),
+  })
+}
