@@ -35,7 +35,7 @@ async function build() {
     platform: 'node',
     resolve: { mainFields: ['module', 'main'] }, // one part ships a form that cannot be bundled beside one that can
     // Native code cannot be bundled, and what loads files of its own does not want to be.
-    external: [/^node:/, 'better-sqlite3', 'pino', 'chokidar'],
+    external: [/^node:/, 'better-sqlite3', 'pg', 'pino', 'chokidar'],
     transform: { inject: { FormData: [noForms, 'FormData'] } },
     checks: { ineffectiveDynamicImport: false },
   })

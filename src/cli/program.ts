@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { addExamples, addGlobalOptions, type Run } from './command.ts'
 import { addAudit } from './commands/audit.ts'
+import { addBackup } from './commands/backup.ts'
 import { addCalls } from './commands/calls.ts'
 import { addConfig } from './commands/config.ts'
 import { addDoctor } from './commands/doctor.ts'
@@ -39,6 +40,7 @@ export function createProgram(run: Run): Command {
   addTokens(program, run)
   addCalls(program, run)
   addAudit(program, run)
+  addBackup(program, run)
   return program
 }
 

@@ -26,6 +26,8 @@ export type Settings = {
   /** Given on the command line or in the environment; else the data folder knows. */
   readonly url: string | undefined
   readonly token: string | undefined
+  /** A PostgreSQL instead of the file in the data folder. It holds a password. */
+  readonly databaseUrl: string | undefined
   /** `--data` was written out for this command. */
   readonly dataGiven: boolean
 }
@@ -40,6 +42,7 @@ export function toSettings(options: GlobalOptions, env: NodeJS.ProcessEnv): Sett
     folderOfUser,
     url: options.url ?? (env.SALLYPORT_URL || undefined),
     token: options.token ?? (env.SALLYPORT_TOKEN || undefined),
+    databaseUrl: env.SALLYPORT_DATABASE_URL || undefined,
     dataGiven: options.data !== undefined,
   }
 }

@@ -199,6 +199,14 @@ export const errorTable = {
     hint: 'Nothing was sent, because it could not be recorded. Check disk space and the data folder.',
   },
   'storage-newer': { http: 500, rpc: -32603, exit: 1, hint: 'Start the version of Sallyport that wrote this data.' },
+  'data-not-empty': {
+    http: 500,
+    rpc: -32603,
+    exit: 1,
+    hint: 'A backup is restored only where nothing is: give another folder with --data, or an empty database.',
+  },
+  'backup-invalid': { http: 400, rpc: -32602, exit: 1, hint: 'Take another copy of the backup; nothing was restored.' },
+  'backup-failed': { http: 500, rpc: -32603, exit: 1, hint: 'Correct what the message names, then repeat it.' },
   'data-locked': {
     http: 500,
     rpc: -32603,

@@ -10,21 +10,26 @@ export async function migratePostgres(
 ): Promise<void> {
   await client.query('begin')
   try {
-    await client.query(`select pg_advisory_xact_lock(${migrationsLock})`)
-    await client.query(migrationsTable)
-    const applied = await client.query<{ id: number }>('select id from migrations')
-    const pending = toPending(
-      applied.rows.map(({ id }) => id),
-      known,
-    )
-    for (const { id, name, statements } of pending) {
-      for (const statement of statements) await client.query(toPostgres(statement))
-      await client.query('insert into migrations (id, name, applied_at) values ($1, $2, $3)', [id, name, now])
-    }
+    await applyMigrations(client, now, known)
     await client.query('commit')
   } catch (error) {
     await client.query('rollback').catch(() => {})
     throw error
+  }
+}
+
+/** Inside a transaction of the caller. */
+export async function applyMigrations(client: Client, now: number, known: readonly Migration[]): Promise<void> {
+  await client.query(`select pg_advisory_xact_lock(${migrationsLock})`)
+  await client.query(migrationsTable)
+  const applied = await client.query<{ id: number }>('select id from migrations')
+  const pending = toPending(
+    applied.rows.map(({ id }) => id),
+    known,
+  )
+  for (const { id, name, statements } of pending) {
+    for (const statement of statements) await client.query(toPostgres(statement))
+    await client.query('insert into migrations (id, name, applied_at) values ($1, $2, $3)', [id, name, now])
   }
 }
 

@@ -36,6 +36,13 @@ export function openSqliteFile(settings: SqliteSettings): SqliteFile {
   }
 }
 
+/** For whoever puts data into a folder; call what it returns to give it free. */
+export function lockFolder(folder: string): () => void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const lock = takeLock(folder)
+  return () => void lock.close()
+}
+
 /** A transaction that never ends: the system takes the lock back when this process dies, however it dies. */
 function takeLock(folder: string): Connection {
   const lock = openPrivate(join(folder, 'gateway.lock'), lockTimeout)
@@ -81,7 +88,7 @@ export function migrate(connection: Connection, now: number, known: readonly Mig
 }
 
 /** SQLite would create the file readable for everybody; its WAL files then take over the mode we give here. */
-function openPrivate(path: string, timeout: number): Connection {
+export function openPrivate(path: string, timeout: number): Connection {
   try {
     closeSync(openSync(path, 'wx', 0o600))
   } catch (error) {

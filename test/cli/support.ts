@@ -78,10 +78,14 @@ export type Serving = {
 
 /** A real gateway, as a process, on a free port, with a data folder of its own. */
 export async function serve(config: object, ...args: string[]): Promise<Serving> {
+  return serveWith({}, config, ...args)
+}
+
+export async function serveWith(env: NodeJS.ProcessEnv, config: object, ...args: string[]): Promise<Serving> {
   const folder = await createFolder()
   const file = await writeConfig(folder.path, config)
   const data = join(folder.path, 'data')
-  const child = startCli(['serve', '--config', file, '--data', data, '--port', '0', ...args], { cwd: folder.path })
+  const child = startCli(['serve', '--config', file, '--data', data, '--port', '0', ...args], { cwd: folder.path, env })
   const [stdout, stderr] = [collect(child, 'stdout'), collect(child, 'stderr')]
   const url = await waitForReady(child, stdout, stderr)
   const run = (...words: string[]) => runCli(withData(words, data), { cwd: folder.path })

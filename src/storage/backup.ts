@@ -1,0 +1,245 @@
+import { createHash, type Hash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { type FileHandle, link, open, rm } from 'node:fs/promises'
+import { z } from 'zod'
+import { GatewayError } from '../contract/errors.ts'
+import { type Clock, toIso } from '../lib/clock.ts'
+import type { Ids } from '../lib/ids.ts'
+import { parseJson } from '../lib/json.ts'
+import type { DatabaseKind } from './backend.ts'
+import { migrations } from './migrations.ts'
+
+export type BackupRow = readonly (string | number | null)[]
+
+/** A database at one moment, whatever is written meanwhile. */
+export type BackupSource = {
+  readonly kind: DatabaseKind
+  /** The migrations that were applied to it. */
+  readonly applied: readonly number[]
+  columns(table: string): Promise<readonly string[]>
+  pages(table: string, columns: readonly string[]): AsyncIterable<readonly BackupRow[]>
+  close(): Promise<void>
+}
+
+/** An empty database that gets everything or nothing. */
+export type BackupTarget = {
+  prepare(applied: readonly number[]): Promise<void>
+  insert(table: string, columns: readonly string[], rows: readonly BackupRow[]): Promise<void>
+  /** Now it counts. */
+  finish(): Promise<void>
+  abandon(): Promise<void>
+}
+
+export type BackupFacts = {
+  readonly id: string
+  readonly createdAt: string
+  readonly database: DatabaseKind
+  readonly rows: number
+}
+
+/** One header, then each table's columns and rows, then what the whole must come to. The same for both databases. */
+const Header = z.object({
+  sallyport: z.literal('backup'),
+  version: z.literal(1),
+  id: z.string(),
+  createdAt: z.string(),
+  database: z.enum(['sqlite', 'postgresql']),
+  migrations: z.array(z.int()),
+})
+const Line = z.union([
+  z.array(z.union([z.string(), z.number(), z.null()])),
+  z.object({ table: z.string(), columns: z.array(z.string().regex(/^[a-z_]+$/)).min(1) }),
+  z.object({ rows: z.int(), sha256: z.string() }),
+])
+
+/** Under this key the table `memory` says which backup the data comes from: whoever proves the record wants to know. */
+const restoredKey = 'restored'
+
+/** In the order in which they were made, so that what is referred to comes first. */
+function tablesOf(applied: readonly number[]): string[] {
+  const statements = migrations.filter(({ id }) => applied.includes(id)).flatMap((migration) => migration.statements)
+  return statements.flatMap((statement) => /^\s*create table (?:if not exists )?(\w+)/.exec(statement)?.[1] ?? [])
+}
+
+type WriteParts = { source: BackupSource; file: string; clock: Clock; ids: Ids }
+
+export async function writeBackup({ source, file, clock, ids }: WriteParts): Promise<BackupFacts> {
+  const draft = `${file}.${process.pid}.partial`
+  const handle = await open(draft, 'wx', 0o600).catch((error: unknown) => {
+    throw new GatewayError('backup-failed', `${file} cannot be written: ${toReason(error)}`)
+  })
+  try {
+    const facts = { id: ids.next('backup'), createdAt: toIso(clock.now()), database: source.kind }
+    const rows = await writeLines(handle, source, facts)
+    await handle.sync()
+    // Never over another file: it may be the only backup that somebody has.
+    await link(draft, file).catch((error: unknown) => {
+      throw new GatewayError('backup-failed', `${file} cannot be written: ${toReason(error)}`)
+    })
+    return { ...facts, rows }
+  } finally {
+    await handle.close()
+    await rm(draft, { force: true })
+  }
+}
+
+async function writeLines(handle: FileHandle, source: BackupSource, facts: Omit<BackupFacts, 'rows'>): Promise<number> {
+  const digest = createHash('sha256')
+  const write = async (lines: readonly unknown[]) => {
+    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+    digest.update(text)
+    await handle.appendFile(text)
+  }
+  await write([{ sallyport: 'backup', version: 1, ...facts, migrations: source.applied }])
+  let rows = 0
+  for (const table of tablesOf(source.applied)) {
+    const columns = await source.columns(table)
+    await write([{ table, columns }])
+    for await (const page of source.pages(table, columns)) {
+      await write(page)
+      rows += page.length
+    }
+  }
+  await handle.appendFile(`${JSON.stringify({ rows, sha256: digest.digest('hex') })}\n`)
+  return rows
+}
+
+type RestoreParts = { target: BackupTarget; file: string; clock: Clock }
+
+const rowsAtOnce = 500
+const longestLine = 1 << 28
+
+export async function restoreBackup({ target, file, clock }: RestoreParts): Promise<BackupFacts> {
+  try {
+    const facts = await readInto(target, file, clock)
+    await target.finish()
+    return facts
+  } catch (error) {
+    await target.abandon()
+    throw error
+  }
+}
+
+async function readInto(target: BackupTarget, file: string, clock: Clock): Promise<BackupFacts> {
+  const lines = readLines(file)
+  const first = await lines.next()
+  const header = parseHeader(file, first.value)
+  const known = new Set(migrations.map(({ id }) => id))
+  if (header.migrations.some((id) => !known.has(id))) {
+    throw new GatewayError('storage-newer', `${file} was written by a newer version of Sallyport`)
+  }
+  await target.prepare(header.migrations)
+  const digest = createHash('sha256').update(`${first.value}\n`)
+  const rows = await readTables({ target, file, lines, digest, tables: tablesOf(header.migrations) })
+  const { id, createdAt, database } = header
+  const value = JSON.stringify({ backup: id, createdAt, restoredAt: toIso(clock.now()) })
+  await target.insert('memory', ['key', 'value', 'updated_at'], [[restoredKey, value, clock.now()]])
+  return { id, createdAt, database, rows }
+}
+
+type Reading = {
+  target: BackupTarget
+  file: string
+  lines: AsyncGenerator<string, undefined>
+  digest: Hash
+  tables: readonly string[]
+}
+
+async function readTables({ target, file, lines, digest, tables }: Reading): Promise<number> {
+  let current: { readonly table: string; readonly columns: readonly string[] } | undefined
+  let waiting: BackupRow[] = []
+  let rows = 0
+  for await (const text of lines) {
+    const line = parseLine(file, text)
+    if ('sha256' in line) {
+      await flush()
+      if (line.rows !== rows || line.sha256 !== digest.digest('hex')) throw broken(file, 'it was changed or damaged')
+      if (!(await lines.next()).done) throw broken(file, 'something stands after its end')
+      return rows
+    }
+    digest.update(`${text}\n`)
+    if ('table' in line) {
+      await flush()
+      if (!tables.includes(line.table)) throw broken(file, `it names a table that does not exist: ${line.table}`)
+      current = line
+      continue
+    }
+    if (line.length !== current?.columns.length) throw broken(file, 'a row does not fit its table')
+    if (isOldMark(current, line)) {
+      rows++
+      continue
+    }
+    waiting.push(line)
+    rows++
+    if (waiting.length >= rowsAtOnce) await flush()
+  }
+  throw broken(file, 'its end is missing')
+
+  async function flush(): Promise<void> {
+    if (current && waiting.length > 0) {
+      await target.insert(current.table, current.columns, waiting).catch((error: unknown) => {
+        throw error instanceof GatewayError ? error : broken(file, `a row does not fit ${current?.table}`, error)
+      })
+    }
+    waiting = []
+  }
+}
+
+/** A backup of restored data says so; what counts from now on is where it was restored from this time. */
+function isOldMark({ table, columns }: { table: string; columns: readonly string[] }, row: BackupRow): boolean {
+  return table === 'memory' && row[columns.indexOf('key')] === restoredKey
+}
+
+async function* readLines(file: string): AsyncGenerator<string, undefined> {
+  let rest = ''
+  // Not by `readline`: it also ends lines at characters that JSON leaves as they are.
+  for await (const chunk of readChunks(file)) {
+    const lines = `${rest}${chunk}`.split('\n')
+    rest = lines.pop() ?? ''
+    if (rest.length > longestLine) throw broken(file, 'it does not consist of lines')
+    yield* lines
+  }
+  if (rest !== '') throw broken(file, 'its end is missing')
+  return undefined
+}
+
+async function* readChunks(file: string): AsyncGenerator<string> {
+  try {
+    yield* createReadStream(file, { encoding: 'utf8', highWaterMark: 1 << 20 })
+  } catch (error) {
+    throw broken(file, toReason(error))
+  }
+}
+
+function parseHeader(file: string, line: string | undefined): z.infer<typeof Header> {
+  try {
+    return Header.parse(parseJson(line ?? ''))
+  } catch (error) {
+    throw broken(file, 'it does not begin like one', error)
+  }
+}
+
+function parseLine(file: string, text: string): z.infer<typeof Line> {
+  try {
+    return Line.parse(parseJson(text))
+  } catch (error) {
+    throw broken(file, 'it was changed or damaged', error)
+  }
+}
+
+function broken(file: string, reason: string, cause?: unknown): GatewayError {
+  return new GatewayError('backup-invalid', `${file} is not a whole backup: ${reason}`, { file }, { cause })
+}
+
+function toReason(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+  return reasons[code] ?? code
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'it or its folder does not exist',
+  EEXIST: 'there is one already',
+  EACCES: 'permission denied',
+  EISDIR: 'it is a folder',
+  ENOSPC: 'the disk is full',
+}
