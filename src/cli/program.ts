@@ -5,6 +5,7 @@ import { addBackup } from './commands/backup.ts'
 import { addCalls } from './commands/calls.ts'
 import { addConfig } from './commands/config.ts'
 import { addDoctor } from './commands/doctor.ts'
+import { addRules } from './commands/rules.ts'
 import { addServe } from './commands/serve.ts'
 import { addServers } from './commands/servers.ts'
 import { addStatus } from './commands/status.ts'
@@ -38,6 +39,7 @@ export function createProgram(run: Run): Command {
   addServers(program, run)
   addTools(program, run)
   addTokens(program, run)
+  addRules(program, run)
   addCalls(program, run)
   addAudit(program, run)
   addBackup(program, run)

@@ -22,10 +22,19 @@ export function toDuration(milliseconds: number | undefined): string {
 
 /** `30d`, `12h`, `90m` or a date become the moment a token stops working. */
 export function toMoment(text: string, now: number): string | undefined {
+  return toTime(text, now, 1)
+}
+
+/** `7d`, `12h`, `90m` or a date become the moment from which on something is looked at. */
+export function toPast(text: string, now: number): string | undefined {
+  return toTime(text, now, -1)
+}
+
+function toTime(text: string, now: number, direction: 1 | -1): string | undefined {
   const match = /^(\d{1,6})([dhm])$/.exec(text.trim())
   if (match) {
     const unit = { d: day, h: hour, m: minute }[match[2] ?? 'd'] ?? day
-    return new Date(now + Number(match[1]) * unit).toISOString()
+    return new Date(now + direction * Number(match[1]) * unit).toISOString()
   }
   const parsed = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(parsed) ? undefined : new Date(parsed).toISOString()

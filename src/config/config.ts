@@ -21,7 +21,7 @@ import { watchFile } from './watch.ts'
 export type { ConfigEdit } from './edit.ts'
 export { type ConfigPlaces, findConfigFile, starterConfig } from './find.ts'
 export { type ConfigProblem, formatProblem, toConfigError } from './problems.ts'
-export { parseConfig, type Reading, readConfig } from './read.ts'
+export { parseConfig, type Reading, readConfig, readRuleSet } from './read.ts'
 export { configSchema } from './schema.ts'
 export {
   type ConnectionSpec,

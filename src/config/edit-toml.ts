@@ -2,7 +2,7 @@ import { GatewayError } from '../contract/errors.ts'
 import type { Step } from './edit.ts'
 import { beginsWith } from './parse-toml.ts'
 import { scanToml, type TomlEntry } from './toml-lines.ts'
-import { isPlainObject, type Path, valueAt, withValueAt } from './values.ts'
+import { isPlainObject, type Path, type PlainObject, valueAt, withValueAt } from './values.ts'
 
 type TomlEdit = { readonly steps: readonly Step[]; readonly base: Path; readonly value: unknown }
 
@@ -32,6 +32,7 @@ function applyStep(text: string, { path, value }: Step, base: Path, wanted: unkn
     return lines.replace(holder.first, holder.last, whole === undefined ? [] : [toLine(holder, holder.path, whole)])
   }
   if (value === undefined) return removeAll(text, path)
+  if (isListOfTables(value)) return appendList(removeAll(text, path), path, value)
   const table = entries.findLast(({ kind, path: header }) => {
     return kind === 'table' && header.length >= base.length && header.length < path.length && beginsWith(path, header)
   })
@@ -44,6 +45,18 @@ function applyStep(text: string, { path, value }: Step, base: Path, wanted: unkn
   const sibling = entries.findLast((entry) => beginsWith(entry.path, base.slice(0, -1)))
   const end = sibling === undefined ? lines.lastWritten() : lastLineOf(entries, sibling)
   return lines.replace(end + 1, end, ['', ...toBlock(base, value)])
+}
+
+function isListOfTables(value: unknown): value is readonly PlainObject[] {
+  return Array.isArray(value) && value.length > 0 && value.every(isPlainObject)
+}
+
+/** At the end, where no table that stands before can swallow them. */
+function appendList(text: string, path: Path, tables: readonly PlainObject[]): string {
+  const lines = createLines(text)
+  const end = lines.lastWritten()
+  const blocks = tables.flatMap((table) => ['', `[${toBlock(path, table)[0]}]`, ...toBlock(path, table).slice(1)])
+  return lines.replace(end + 1, end, end === -1 ? blocks.slice(1) : blocks)
 }
 
 function createLines(text: string) {

@@ -1,7 +1,7 @@
-import { type Document, isMap, isScalar, visit } from 'yaml'
+import { type Document, isCollection, isMap, isNode, isScalar, isSeq, visit, type YAMLSeq } from 'yaml'
 import type { Step } from './edit.ts'
 import { readYaml } from './parse-yaml.ts'
-import type { Path } from './values.ts'
+import { isPlainObject, isSame, type Path, type PlainObject } from './values.ts'
 
 /** Changes single values; comments, order and the form of everything else stay. */
 export function editYaml(text: string, steps: readonly Step[]): string {
@@ -28,6 +28,12 @@ function setValue(document: Document, path: Path, value: unknown): void {
     document.setIn(path, value)
     return
   }
+  if (isListOfMaps(value)) {
+    const before: unknown = document.getIn(path, true)
+    const list = isSeq(before) ? before : document.createNode([])
+    document.setIn(path, replaceEntries(document, list, value))
+    return
+  }
   const node = document.createNode(value)
   visit(node, {
     Seq(_, list) {
@@ -35,6 +41,30 @@ function setValue(document: Document, path: Path, value: unknown): void {
     },
   })
   document.setIn(path, node)
+}
+
+function isListOfMaps(value: unknown): value is readonly PlainObject[] {
+  return Array.isArray(value) && value.length > 0 && value.every(isPlainObject)
+}
+
+/** Entries that stay keep their form and their comments; new ones stand on a line each. */
+function replaceEntries(document: Document, list: YAMLSeq, wanted: readonly PlainObject[]): YAMLSeq {
+  const before = list.items.map((node) => ({ node, value: isNode(node) ? node.toJS(document) : undefined }))
+  const [first] = list.items
+  list.flow = false
+  list.items = wanted.map((value) => {
+    const kept = before.findIndex((entry) => isSame(entry.value, value))
+    if (kept !== -1) return before.splice(kept, 1)[0]?.node
+    const node = document.createNode(value)
+    if (isCollection(node)) node.flow = true
+    return node
+  })
+  // What stands above the first entry is taken for a comment on the list; it goes where that entry goes.
+  if (isNode(first) && list.items.includes(first) && list.commentBefore) {
+    first.commentBefore = list.commentBefore
+    list.commentBefore = undefined
+  }
+  return list
 }
 
 /** `servers: {}` is how an empty map is written; what is put into it reads better on lines of its own. */

@@ -1,24 +1,39 @@
 import type { Config, ScopedServer } from '../contract/config.ts'
 import { GatewayError } from '../contract/errors.ts'
+import { Rule } from '../contract/rule.ts'
 import { globalScope, type Scope, toScopeKey } from '../contract/scope.ts'
 import { ServerDefinition } from '../contract/server.ts'
 import { pathOfScope } from './check.ts'
 import { editJson } from './edit-json.ts'
 import { editToml } from './edit-toml.ts'
 import { editYaml } from './edit-yaml.ts'
-import { findFormat, parseText } from './parse.ts'
+import { type Format, findFormat, parseText } from './parse.ts'
 import { changesIdentity, effective, scopesOf } from './scopes.ts'
-import { isPlainObject, isSame, type Path, type PlainObject, toKey, valueAt, withValueAt } from './values.ts'
+import {
+  isPlainObject,
+  isSame,
+  type Path,
+  type PlainObject,
+  toCanonical,
+  toKey,
+  valueAt,
+  withValueAt,
+} from './values.ts'
 
 type Target = { readonly name: string; readonly scope?: Scope }
 type SwitchEdit = Target & { readonly kind: 'enable-server'; readonly enabled: boolean }
 
-/** A change of one server in one scope; the global one unless another is named. Setting adds or replaces. */
+/** A change of one server, or of the rules, in one scope; the global one unless another is named. Setting adds or replaces. */
 export type ConfigEdit =
   | (Target & { readonly kind: 'add-server'; readonly definition: ServerDefinition | ScopedServer })
   | (Target & { readonly kind: 'set-server'; readonly definition: ServerDefinition | ScopedServer })
   | (Target & { readonly kind: 'remove-server' })
   | SwitchEdit
+  | RulesEdit
+
+/** All rules of one scope. */
+type RulesEdit = { readonly kind: 'set-rules'; readonly scope?: Scope; readonly rules: readonly Rule[] }
+type ServerEdit = Exclude<ConfigEdit, RulesEdit>
 
 /** One value to write, or with undefined a key to take away. */
 export type Step = { readonly path: Path; readonly value: unknown }
@@ -33,10 +48,10 @@ export type EditableFile = {
 
 /** The text after a change, with everything else as it stood. The caller still validates the whole. */
 export function editText({ file, text, config, value }: EditableFile, edit: ConfigEdit): string {
-  const base = pathOfServer(config, edit)
-  const steps = planSteps(config, value, edit, base)
-  if (steps.length === 0) return text
   const format = findFormat(file) ?? 'yaml'
+  const base = edit.kind === 'set-rules' ? pathOfRules(config, edit) : pathOfServer(config, edit)
+  const steps = edit.kind === 'set-rules' ? planRules(value, edit, base, format) : planSteps(config, value, edit, base)
+  if (steps.length === 0) return text
   const edited = attempt(file, base, () => {
     if (format === 'json') return editJson(text, steps)
     return format === 'toml' ? editToml(text, { steps, base, value }) : editYaml(text, steps)
@@ -71,17 +86,40 @@ function withoutEmptyMaps(value: unknown): unknown {
   return Object.fromEntries(entries.filter(([, entry]) => !isPlainObject(entry) || Object.keys(entry).length > 0))
 }
 
-function pathOfServer(config: Config, { name, scope = globalScope }: ConfigEdit): Path {
+function pathOfServer(config: Config, { name, scope = globalScope }: ServerEdit): Path {
+  return [...pathOfStated(config, scope, 'Servers'), 'servers', name]
+}
+
+function pathOfRules(config: Config, { scope = globalScope }: RulesEdit): Path {
+  return [...pathOfStated(config, scope, 'Rules'), 'rules']
+}
+
+function pathOfStated(config: Config, scope: Scope, what: string): Path {
   if (scope.kind !== 'global' && scope.kind !== 'project' && scope.kind !== 'agent') {
-    throw new GatewayError('request-invalid', `Servers of a scope of kind ${scope.kind} do not stand in the file`)
+    throw new GatewayError('request-invalid', `${what} of a scope of kind ${scope.kind} do not stand in the file`)
   }
   if (scope.kind === 'project' && !Object.hasOwn(config.projects, scope.name)) {
     throw new GatewayError('request-invalid', `No project is named ${scope.name}`)
   }
-  return [...pathOfScope(scope), 'servers', name]
+  return pathOfScope(scope)
 }
 
-function planSteps(config: Config, root: unknown, edit: ConfigEdit, path: Path): Step[] {
+/** Rules that stay are written as they stood, others without their defaults. */
+function planRules(root: unknown, { rules }: RulesEdit, path: Path, format: Format): Step[] {
+  const current = valueAt(root, path)
+  const stated = Array.isArray(current) ? current.filter(isPlainObject) : []
+  const known = new Map(stated.map((rule) => [toCanonical(compact(Rule.parse(rule))), rule]))
+  const wanted = rules.map(
+    (rule) => known.get(toCanonical(compact(rule))) ?? withoutDefaults(compact(rule), ruleDefaults, []),
+  )
+  if (isSame(stated, wanted)) return []
+  // TOML has no empty list of tables.
+  return [{ path, value: wanted.length === 0 && format === 'toml' ? undefined : wanted }]
+}
+
+const ruleDefaults = { approvers: 'any' }
+
+function planSteps(config: Config, root: unknown, edit: ServerEdit, path: Path): Step[] {
   const { name, scope = globalScope } = edit
   const current = valueAt(root, path)
   if (edit.kind === 'enable-server') return planSwitch(config, edit, path, current)

@@ -1,11 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import { readFile, stat } from 'node:fs/promises'
+import { RuleSet } from '../contract/api/rules.ts'
 import { Config } from '../contract/config.ts'
 import { GatewayError } from '../contract/errors.ts'
 import { checkConfig, listNotices } from './check.ts'
 import { explainIssues } from './explain.ts'
-import { findFormat, parseText } from './parse.ts'
-import { type ConfigProblem, type Finding, formatProblem } from './problems.ts'
+import { findFormat, type Parsed, parseText } from './parse.ts'
+import { type ConfigProblem, type Finding, formatProblem, toConfigError } from './problems.ts'
 import { type Path, toKey } from './values.ts'
 
 export type Reading =
@@ -22,6 +23,21 @@ export type Reading =
 export async function readConfig(file: string): Promise<Reading> {
   const text = await readText(file)
   return typeof text === 'string' ? parseConfig(file, text) : { ok: false, problems: [text] }
+}
+
+/** The rules of a file, be it a whole configuration or one that holds nothing else. */
+export async function readRuleSet(file: string): Promise<RuleSet> {
+  const text = await readText(file)
+  if (typeof text !== 'string') throw toConfigError([text])
+  const parsing = parseText(findFormat(file) ?? 'yaml', text)
+  if (!parsing.ok)
+    throw toConfigError(parsing.faults.map(({ position, ...fault }) => ({ file, ...position, ...fault })))
+  const { value, locate } = parsing.parsed
+  const forbidden = findForbidden(value)
+  const parsed = RuleSet.safeParse(value)
+  if (parsed.success && forbidden.length === 0) return parsed.data
+  const findings = parsed.success ? forbidden : [...forbidden, ...explainIssues(parsed.error.issues, value)]
+  throw toConfigError(findings.map((finding) => toProblem(file, finding, locate)))
 }
 
 /** The text of a file, or what keeps it from being text. */
@@ -95,13 +111,7 @@ export function parseConfig(file: string, text: string): Reading {
     return rejected(parsing.faults.map(({ position, key, message }) => ({ file, ...position, key, message })))
   }
   const { value, locate } = parsing.parsed
-  const place = ({ path, message, suggestion }: Finding): ConfigProblem => ({
-    file,
-    ...locate(path),
-    key: toKey(path),
-    message,
-    ...(suggestion === undefined ? {} : { suggestion }),
-  })
+  const place = (finding: Finding) => toProblem(file, finding, locate)
   const toProblems = (findings: readonly Finding[]): Reading => rejected(findings.map(place))
   if (value === null || value === undefined) return broken(file, 'holds no settings; an empty configuration is {}')
   const forbidden = findForbidden(value)
@@ -112,6 +122,11 @@ export function parseConfig(file: string, text: string): Reading {
   if (findings.length > 0) return toProblems(findings)
   const config = withoutEmptyTls(parsed.data)
   return { ok: true, config, value, notices: (now) => listNotices(config, now).map(place) }
+}
+
+function toProblem(file: string, { path, message, suggestion }: Finding, locate: Parsed['locate']): ConfigProblem {
+  const problem = { file, ...locate(path), key: toKey(path), message }
+  return suggestion === undefined ? problem : { ...problem, suggestion }
 }
 
 /** In the order of the file, each thing once. */

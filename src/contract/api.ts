@@ -2,10 +2,11 @@ import { audit } from './api/audit.ts'
 import { calls } from './api/calls.ts'
 import { config } from './api/config.ts'
 import { results } from './api/results.ts'
+import { rules } from './api/rules.ts'
 import { servers } from './api/servers.ts'
 import { status } from './api/status.ts'
 import { tokens } from './api/tokens.ts'
 import { tools } from './api/tools.ts'
 
 /** One endpoint is described once: server, CLI, dashboard and API reference share it. Paths stand below `/api`. */
-export const api = { status, servers, tools, calls, results, tokens, audit, config }
+export const api = { status, servers, tools, calls, results, tokens, rules, audit, config }

@@ -14,6 +14,7 @@ import { loadAuditKey } from '../storage/audit-key.ts'
 import { openStorage } from '../storage/storage.ts'
 import { clearUp, keepClearingUp } from './clear-up.ts'
 import { createIntroduction } from './introduction.ts'
+import { createRulesDesk } from './rules-desk.ts'
 import { createServerDesk } from './server-desk.ts'
 import { shareConfig } from './share-config.ts'
 import { createStatus } from './status.ts'
@@ -105,6 +106,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const catalog = createCatalog({ config, servers })
   const calls = createCalls({ storage, catalog, config, servers, clock, ids, emit: events.emit })
   const desk = createServerDesk({ config, servers, catalog, storage, clock })
+  const rules = createRulesDesk({ config, catalog, storage, clock, ownerOf: () => undefined })
   const status = createStatus({ config, storage, calls, desk, audit, clock })
 
   function announceServer(id: string): void {
@@ -116,7 +118,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     catalog.invalidate()
     servers.reconcile(config.connections())
     if (changed.includes('environment')) retryMissing()
-    if (!desk.changing() && !elsewhere && changed.length > 0) recordEdit(changed)
+    if (!desk.changing() && !rules.changing() && !elsewhere && changed.length > 0) recordEdit(changed)
   })
   /** Time does not mend a missing variable, but listing it does. */
   function retryMissing(): void {
@@ -155,6 +157,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     catalog,
     status,
     ...desk.surface,
+    ...rules.surface,
     introduce: createIntroduction({ catalog, servers }),
     listTools: desk.listTools,
     call: calls.advance,

@@ -2,9 +2,11 @@ import type { Audit } from '../audit/audit.ts'
 import type { CallOptions, CallOutcome, CallRequest } from '../calls/calls.ts'
 import type { Catalog, ViewSelector } from '../catalog/catalog.ts'
 import type { ConfigStore } from '../config/config.ts'
+import type { Replay, RuleScope, RuleTest } from '../contract/api/rules.ts'
 import type { Call } from '../contract/call.ts'
 import type { EventTable } from '../contract/events.ts'
 import type { Principal } from '../contract/principal.ts'
+import type { Rule } from '../contract/rule.ts'
 import type { ScopeKey } from '../contract/scope.ts'
 import type { Server, ServerDefinition, ServerDetail, Validation } from '../contract/server.ts'
 import type { Status } from '../contract/status.ts'
@@ -13,6 +15,8 @@ import type { Identity } from '../identity/identity.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Introduction } from './introduction.ts'
+import type { WantedReplay } from './replay.ts'
+import type { WantedTest } from './rules-desk.ts'
 
 /** A running gateway, as the surfaces and embedding programs see it. They translate; the work is here. */
 export type Gateway = {
@@ -36,6 +40,17 @@ export type Gateway = {
   reconnectServer(principal: Principal, name: string, scope?: ScopeKey): Promise<ServerDetail>
   serverLogs(name: string, scope?: ScopeKey): { lines: string[]; dropped: number }
   validateServer(definition: ServerDefinition, signal: AbortSignal): Promise<Validation>
+  /** Somebody by kind and name, such as `agent:reviewer`, with the owner if one is known. */
+  describePrincipal(key: string): Principal
+  /** The rules that can speak about somebody's calls, by scope. */
+  listRules(of: Principal): RuleScope[]
+  listAllRules(): RuleScope[]
+  /** Replaces the rules of one scope; `by` is who asks, for the right to and for the record. */
+  setRules(by: Principal, scope: ScopeKey, rules: readonly Rule[]): Promise<RuleScope>
+  /** What would be decided about a call, and why. */
+  testRules(of: Principal, wanted: WantedTest): RuleTest
+  /** What changed rules would have answered to past calls. */
+  replayRules(wanted: WantedReplay): Promise<Replay>
   introduce(principal: Principal, selector: ViewSelector): Introduction
   listTools(principal: Principal, selector: ViewSelector): Tool[]
   call(request: CallRequest, options: CallOptions): Promise<CallOutcome>

@@ -7,6 +7,7 @@ import { createCallsRoutes } from './routes/calls.ts'
 import { createConfigRoutes } from './routes/config.ts'
 import type { ApiContext } from './routes/context.ts'
 import { createResultsRoutes } from './routes/results.ts'
+import { createRulesRoutes } from './routes/rules.ts'
 import { createServersRoutes } from './routes/servers.ts'
 import { createTokensRoutes } from './routes/tokens.ts'
 import { createToolsRoutes } from './routes/tools.ts'
@@ -26,6 +27,7 @@ export function createRouter(gateway: Gateway) {
     calls: createCallsRoutes(gateway),
     results: createResultsRoutes(gateway),
     tokens: createTokensRoutes(gateway),
+    rules: createRulesRoutes(gateway),
     audit: createAuditRoutes(gateway),
     config: createConfigRoutes(gateway),
   })

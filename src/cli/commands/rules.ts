@@ -1,0 +1,133 @@
+import type { Command } from 'commander'
+import { z } from 'zod'
+import { GatewayError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import { Risk } from '../../contract/risk.ts'
+import { toVisible } from '../../lib/text.ts'
+import { toArguments, toArgumentsObject } from '../arguments.ts'
+import type { Client } from '../client.ts'
+import {
+  addCommand,
+  addExamples,
+  addGlobalOptions,
+  type Context,
+  type OptionSpec,
+  patience,
+  type Run,
+} from '../command.ts'
+import { exit } from '../exit.ts'
+import { toPast } from '../time.ts'
+import { renderReplay, renderRules, renderTest } from './rules-view.ts'
+
+const whoseOptions: readonly OptionSpec[] = [
+  ['--agent <name>', 'for the calls of this agent'],
+  ['--principal <principal>', 'for the calls of this principal, such as user:kim'],
+]
+
+const TestInput = z.object({
+  tool: z.string().optional(),
+  agent: z.string().optional(),
+  principal: z.templateLiteral([z.enum(['user', 'agent', 'session', 'run']), ':', z.string().min(1)]).optional(),
+  arg: z.array(z.string()),
+  args: z.string().optional(),
+  server: z.string().optional(),
+  risk: Risk.optional(),
+  rules: z.string().optional(),
+  replay: z.boolean().default(false),
+  since: z.string().optional(),
+  limit: z.coerce.number().int().min(1).max(5000).optional(),
+  cursor: z.string().optional(),
+})
+type TestInput = z.infer<typeof TestInput>
+
+export function addRules(program: Command, run: Run): void {
+  const rules = program.command('rules').description('what may run, what asks, what is denied')
+  addGlobalOptions(rules)
+  addExamples(rules, ['sallyport rules list --agent reviewer', 'sallyport rules test github_merge --agent reviewer'])
+
+  addCommand(rules, run, {
+    use: 'list',
+    summary: 'the rules by scope, all or those that concern somebody',
+    options: [...whoseOptions, ['--scope <scope>', 'only those of this scope, such as global or project:shop']],
+    examples: ['sallyport rules list', 'sallyport rules list --agent reviewer --json'],
+    input: TestInput.pick({ agent: true, principal: true }).extend({ scope: z.string().optional() }),
+    async run({ terminal, request }, { scope, ...whose }) {
+      const page = await request('Listing rules', (client) => client.rules.list(whose))
+      const shown = { ...page, items: page.items.filter((each) => scope === undefined || each.scope === scope) }
+      terminal.answer(shown, () => renderRules(terminal, shown.items))
+      return exit.done
+    },
+  })
+
+  addCommand(rules, run, {
+    use: 'test [tool]',
+    summary: 'which rule decides about a call, and why; or, with --replay, about the calls that were made',
+    options: [
+      ...whoseOptions,
+      ['--arg <pair>', 'argument NAME=VALUE, read as the schema wants it, or NAME:=JSON', 'many'],
+      ['--args <json>', 'all arguments as one JSON object'],
+      ['--server <name>', 'for a tool that does not exist yet'],
+      ['--risk <risk>', 'read, write or danger, instead of the risk that the tool has'],
+      ['--rules <file>', 'with the rules of this file: a configuration, or one that has only rules'],
+      ['--replay', 'try them on past calls, newest first; nothing is called'],
+      ['--since <time>', 'with --replay: calls since then, such as 7d, 12h or 2026-11-01'],
+      ['--limit <number>', 'with --replay: calls to look at (default 1000, at most 5000)'],
+      ['--cursor <cursor>', 'with --replay: `next` of the answer before'],
+    ],
+    notes: ['Without --rules, --replay compares the rules in force with what was decided when the calls were made.'],
+    examples: [
+      'sallyport rules test github_merge --agent reviewer --arg repo=site',
+      'sallyport rules test shop_refund --server shop --risk danger',
+      'sallyport rules test --replay --rules changed.yaml --since 7d',
+    ],
+    input: TestInput,
+    async run(context, input) {
+      const file = input.rules
+      const rules = file === undefined ? undefined : await readRules(file)
+      return input.replay ? replay(context, input, rules) : test(context, input, rules)
+    },
+  })
+}
+
+type RuleSet = Awaited<ReturnType<typeof readRules>>
+
+async function readRules(file: string) {
+  const { readRuleSet } = await import('../../config/config.ts')
+  return readRuleSet(file)
+}
+
+async function test({ terminal, request }: Context, input: TestInput, rules: RuleSet | undefined): Promise<number> {
+  const { tool, agent, principal, server, risk, arg, args } = input
+  if (tool === undefined) throw new GatewayError('request-invalid', 'Name a tool, or try past calls with --replay')
+  if (args !== undefined && arg.length > 0) throw new GatewayError('request-invalid', 'Give --arg or --args, not both')
+  const whole = args === undefined ? undefined : toArgumentsObject(args)
+  const tested = await request(`Asking about ${toVisible(tool)}`, async (client) => {
+    const given = whole ?? (await readPairs(client, tool, arg))
+    return client.rules.test({ tool, agent, principal, server, risk, arguments: given, rules })
+  })
+  terminal.answer(tested, () => renderTest(terminal, tested))
+  return exit.done
+}
+
+async function replay({ terminal, request }: Context, input: TestInput, rules: RuleSet | undefined): Promise<number> {
+  const { tool, agent, principal, limit, cursor } = input
+  const since = input.since === undefined ? undefined : toPast(input.since, Date.now())
+  if (input.since !== undefined && since === undefined) {
+    throw new GatewayError('request-invalid', '--since takes 7d, 12h, 90m or a date such as 2026-11-01')
+  }
+  const wanted = { agent, principal, rules, since, tool, limit, cursor }
+  const replayed = await request('Trying past calls', (client) => client.rules.replay(wanted), patience.connecting)
+  terminal.answer(replayed, () => renderReplay(terminal, replayed))
+  if (replayed.next) terminal.next(`the same with --cursor ${replayed.next} for older calls`)
+  return exit.done
+}
+
+/** By the schema of the tool, where there is one already. */
+async function readPairs(client: Client, name: string, pairs: readonly string[]): Promise<JsonObject> {
+  if (pairs.length === 0) return {}
+  const schema = await client.tools.get({ params: { name } }).then(
+    (tool) => tool.inputSchema,
+    () => ({}),
+  )
+  return toArguments(pairs, schema)
+}

@@ -1,0 +1,229 @@
+import type { Catalog } from '../catalog/catalog.ts'
+import { type ConfigStore, projectOf, scopesOf } from '../config/config.ts'
+import type { RuleScope, RuleSet, RuleTest } from '../contract/api/rules.ts'
+import { GatewayError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
+import { Principal, toPrincipalKey } from '../contract/principal.ts'
+import type { Risk } from '../contract/risk.ts'
+import type { Rule } from '../contract/rule.ts'
+import { type Scope, type ScopeKey, toScope, toScopeKey } from '../contract/scope.ts'
+import type { Clock } from '../lib/clock.ts'
+import { concerns, explain, riskOf, type ScopedRules, type Subject } from '../policy/policy.ts'
+import type { Storage } from '../storage/storage.ts'
+import { replayCalls, type WantedReplay } from './replay.ts'
+import type { Gateway } from './types.ts'
+
+export type RulesDeskParts = {
+  readonly config: ConfigStore
+  readonly catalog: Pick<Catalog, 'view'>
+  readonly storage: Pick<Storage, 'audit' | 'calls'>
+  readonly clock: Clock
+  /** The user behind an agent, where it has one. */
+  ownerOf(agent: string): string | undefined
+}
+
+/** A call that nobody makes. */
+export type WantedTest = {
+  readonly tool: string
+  readonly arguments: JsonObject
+  readonly server?: string | undefined
+  readonly risk?: Risk | undefined
+  readonly rules?: RuleSet | undefined
+}
+
+export type RulesDesk = {
+  /** Whether a change of rules under way was asked for here, and is recorded here. */
+  changing(): boolean
+  readonly surface: Pick<
+    Gateway,
+    'describePrincipal' | 'listRules' | 'listAllRules' | 'setRules' | 'testRules' | 'replayRules'
+  >
+}
+
+/** What people do with rules: look, try on calls that nobody makes and on calls that were made, set. */
+export function createRulesDesk(parts: RulesDeskParts): RulesDesk {
+  const { config, catalog, storage, clock, ownerOf } = parts
+  let changing = 0
+
+  return {
+    changing: () => changing > 0,
+    surface: { describePrincipal: describe, listRules, listAllRules, setRules, testRules, replayRules },
+  }
+
+  function describe(key: string): Principal {
+    const colon = key.indexOf(':')
+    const [kind, name] = [key.slice(0, colon), key.slice(colon + 1)]
+    const parsed = Principal.safeParse({ kind, name })
+    if (!parsed.success || name === '') throw new GatewayError('request-invalid', `${key} is not KIND:NAME`)
+    const owner = kind === 'agent' ? ownerOf(name) : undefined
+    return { ...parsed.data, ...(owner !== undefined && { owner }) }
+  }
+
+  /** The rules that can speak about somebody's calls, by scope. */
+  function listRules(of: Principal): RuleScope[] {
+    const who = toWho(of)
+    return config
+      .effective(of)
+      .rules.map(({ scope, rules }) => toShown(scope, rules, (rule) => concerns(rule, who)))
+      .filter(({ rules }) => rules.length > 0)
+  }
+
+  function listAllRules(): RuleScope[] {
+    return listStated().map(({ scope, rules }) => toShown(scope, rules))
+  }
+
+  /** Every scope of the file that has rules. */
+  function listStated(): ScopedRules[] {
+    const { rules, projects, agents } = config.current()
+    const stated: ScopedRules[] = [
+      { scope: 'global', rules },
+      ...Object.entries(projects).map(([name, each]) => ({ scope: `project:${name}` as const, rules: each.rules })),
+      ...Object.entries(agents).map(([name, each]) => ({ scope: `agent:${name}` as const, rules: each.rules })),
+    ]
+    return stated.filter((each) => each.rules.length > 0)
+  }
+
+  function toShown(scope: ScopeKey, rules: readonly Rule[], isShown = (_rule: Rule) => true): RuleScope {
+    const now = clock.now()
+    const shown = rules.map((rule, index) => ({
+      ...rule,
+      index,
+      expired: rule.expires !== undefined && Date.parse(rule.expires) <= now,
+    }))
+    return { scope, rules: shown.filter((rule) => isShown(rule)) }
+  }
+
+  async function setRules(by: Principal, key: ScopeKey, rules: readonly Rule[]): Promise<RuleScope> {
+    const scope = toScope(key)
+    demandRight(by, scope)
+    const before = rulesIn(key)
+    changing++
+    try {
+      await config.change({ kind: 'set-rules', scope, rules })
+    } finally {
+      changing--
+    }
+    const after = rulesIn(key)
+    const difference = toDifference(before, after)
+    if (difference !== undefined) {
+      const body = { change: 'rules', scope: key, ...difference }
+      await storage.audit.append({ principal: toPrincipalKey(by), subject: `rules:${key}`, body })
+    }
+    return toShown(key, after)
+  }
+
+  function rulesIn(key: ScopeKey): readonly Rule[] {
+    return listStated().find(({ scope }) => scope === key)?.rules ?? []
+  }
+
+  /** Administrators everywhere, owners in their projects. */
+  function demandRight({ kind, name, role }: Principal, scope: Scope): void {
+    if (kind === 'user' && role === 'administrator') return
+    const { projects } = config.current()
+    const project = scope.kind === 'project' && Object.hasOwn(projects, scope.name) ? projects[scope.name] : undefined
+    if (kind === 'user' && role === 'member' && project?.owners.includes(name)) return
+    const whose = scope.kind === 'project' ? 'Administrators and the owners of the project' : 'Administrators'
+    throw new GatewayError('forbidden', `${whose} change the rules of ${toScopeKey(scope)}`)
+  }
+
+  function testRules(of: Principal, wanted: WantedTest): RuleTest {
+    const target = findTarget(of, wanted)
+    const subject = { ...toSubject(of), ...target, arguments: wanted.arguments }
+    const { decision, scopes } = explain(rulesFor(of, wanted.rules), subject)
+    const { action, because, rule, approvers } = decision
+    return {
+      tool: target.tool,
+      known: target.known,
+      server: target.server,
+      risk: target.risk,
+      riskFrom: target.riskFrom,
+      principal: subject.principal,
+      ...(subject.owner !== undefined && { owner: subject.owner }),
+      ...(subject.project !== undefined && { project: subject.project }),
+      action,
+      because,
+      ...(rule && { rule }),
+      approvers: [...approvers],
+      scopes: scopes.map((scope) => ({ ...scope, rules: [...scope.rules] })),
+    }
+  }
+
+  /** A tool that is there, or one that somebody thinks of: nobody has described it, so it writes unless told otherwise. */
+  function findTarget(of: Principal, { tool, server, risk }: WantedTest) {
+    const known = catalog.view(of, { kind: 'all' }).tools.get(tool)
+    if (known) {
+      const told = risk ? { risk, riskFrom: 'given' } : { risk: known.risk, riskFrom: known.riskFrom }
+      return { tool: known.publicName, server: server ?? known.server, known: true, ...told }
+    }
+    const { servers } = config.effective(of)
+    const named = server ?? longest([...servers.keys()].filter((name) => tool.startsWith(`${name}_`))) ?? ''
+    const definition = servers.get(named)?.definition
+    const { defaultRisk, trust = 'none' } = definition ?? {}
+    const judged = riskOf({ name: tool, annotations: undefined, override: undefined, defaultRisk, trust })
+    const told = risk ? { risk, riskFrom: 'given' } : { risk: judged.risk, riskFrom: judged.from }
+    return { tool, server: named, known: false, ...told }
+  }
+
+  /** The rules that hold for somebody, those of a changed set in the place of those in force. */
+  function rulesFor(of: Principal, changed: RuleSet | undefined): readonly ScopedRules[] {
+    const inForce = config.effective(of).rules
+    if (changed === undefined) return inForce
+    return scopesOf(config.current(), of)
+      .map((scope) => ({
+        scope: toScopeKey(scope),
+        rules: statedIn(changed, scope) ?? inForce.find((each) => each.scope === toScopeKey(scope))?.rules ?? [],
+      }))
+      .filter(({ rules }) => rules.length > 0)
+  }
+
+  function toWho(of: Principal): Pick<Subject, 'principal' | 'owner' | 'project'> {
+    return { principal: toPrincipalKey(of), owner: of.owner, project: projectOf(config.current(), of) }
+  }
+
+  function toSubject(of: Principal): Omit<Subject, 'tool' | 'server' | 'risk'> {
+    return { ...toWho(of), arguments: {}, now: clock.now() }
+  }
+
+  function replayRules(wanted: WantedReplay) {
+    return replayCalls({ calls: storage.calls, rulesFor, toSubject, describe }, wanted)
+  }
+}
+
+function statedIn(changed: RuleSet, scope: Scope): readonly Rule[] | undefined {
+  if (scope.kind === 'global') return changed.rules
+  const stated = {
+    project: changed.projects,
+    agent: changed.agents,
+    user: changed.users,
+    session: undefined,
+    automation: undefined,
+  }
+  const scopes = stated[scope.kind] ?? {}
+  return Object.hasOwn(scopes, scope.name) ? scopes[scope.name]?.rules : undefined
+}
+
+function longest(names: readonly string[]): string | undefined {
+  return names.toSorted((a, b) => b.length - a.length)[0]
+}
+
+type Placed = { readonly index: number; readonly rule: Rule }
+type Difference = { readonly added: Placed[]; readonly removed: Placed[]; readonly reordered?: true }
+
+/** What went and what came, each with its place; undefined where nothing differs. */
+function toDifference(before: readonly Rule[], after: readonly Rule[]): Difference | undefined {
+  const added = without(after, before)
+  const removed = without(before, after)
+  if (added.length + removed.length > 0) return { added, removed }
+  const same = before.every((rule, index) => JSON.stringify(rule) === JSON.stringify(after[index]))
+  return same ? undefined : { added, removed, reordered: true }
+}
+
+function without(rules: readonly Rule[], others: readonly Rule[]): Placed[] {
+  const left = others.map((rule) => JSON.stringify(rule))
+  return rules.flatMap((rule, index) => {
+    const found = left.indexOf(JSON.stringify(rule))
+    if (found === -1) return [{ index, rule }]
+    left.splice(found, 1)
+    return []
+  })
+}

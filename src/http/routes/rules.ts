@@ -1,0 +1,53 @@
+import { implement } from '@orpc/server'
+import type { Whose } from '../../contract/api/rules.ts'
+import { api } from '../../contract/api.ts'
+import { GatewayError } from '../../contract/errors.ts'
+import { type Principal, toPrincipalKey } from '../../contract/principal.ts'
+import type { Gateway } from '../../gateway/gateway.ts'
+import { seesAll } from '../api-access.ts'
+import { type ApiContext, whole } from './context.ts'
+
+export function createRulesRoutes(gateway: Gateway) {
+  const on = implement(api.rules).$context<ApiContext>()
+  return on.router({
+    list: on.list.handler(({ input, context }) => {
+      const everything = toKey(input) === undefined && seesAll(context.principal)
+      const all = everything ? gateway.listAllRules() : gateway.listRules(toMeant(gateway, context.principal, input))
+      return whole(all.filter(({ scope }) => input.scope === undefined || input.scope === scope))
+    }),
+    set: on.set.handler(({ input: { query, body }, context }) =>
+      gateway.setRules(context.principal, query.scope, body.rules),
+    ),
+    test: on.test.handler(({ input, context }) => {
+      const meant = toMeant(gateway, context.principal, input)
+      const tested = gateway.testRules(meant, input)
+      if (seesAll(context.principal)) return tested
+      // Rules about others are nobody's business but theirs.
+      const own = new Map(gateway.listRules(meant).map(({ scope, rules }) => [scope, rules.map(({ index }) => index)]))
+      const scopes = tested.scopes.map(({ rules, ...scope }) => ({
+        ...scope,
+        rules: rules.filter(({ index }) => own.get(scope.scope)?.includes(index)),
+      }))
+      return { ...tested, scopes }
+    }),
+    replay: on.replay.handler(({ input, context }) => {
+      const everyone = toKey(input) === undefined && seesAll(context.principal)
+      const principal = everyone ? undefined : toPrincipalKey(toMeant(gateway, context.principal, input))
+      return gateway.replayRules({ ...input, principal })
+    }),
+  })
+}
+
+function toKey({ agent, principal }: Whose): string | undefined {
+  return agent === undefined ? principal : `agent:${agent}`
+}
+
+/** Whose calls are asked about: an administrator or auditor may ask about anybody's, others about theirs and their agents'. */
+function toMeant(gateway: Gateway, caller: Principal, whose: Whose): Principal {
+  const key = toKey(whose)
+  if (key === undefined || key === toPrincipalKey(caller)) return caller
+  const meant = gateway.describePrincipal(key)
+  if (seesAll(caller)) return meant
+  if (caller.kind === 'user' && meant.owner !== undefined && meant.owner === caller.name) return meant
+  throw new GatewayError('forbidden', 'Only administrators and auditors ask about the rules of others')
+}
