@@ -87,7 +87,7 @@ function toQuoted(text: string): string {
 }
 
 function toLine(text: string): string {
-  return toVisible(text.replace(/\s+/g, ' ').trim())
+  return toVisible(text.replace(/[ \t\r\n]+/g, ' ')).trim()
 }
 
 function toCode(text: string): string {

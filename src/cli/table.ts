@@ -56,7 +56,7 @@ const wide =
 
 /** One line, with nothing in it that could move the cursor or turn the direction of writing. */
 function toCell(text: string): string {
-  return toVisible(text.replace(/\s+/g, ' ').trim())
+  return toVisible(text.replace(/[ \t\r\n]+/g, ' ')).trim()
 }
 
 /** Takes from the widest column that may shrink, one character at a time. */

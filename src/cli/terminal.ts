@@ -1,4 +1,5 @@
 import { createColors } from 'picocolors'
+import { toVisible, toVisibleJson } from '../lib/text.ts'
 
 type Colours = ReturnType<typeof createColors>
 
@@ -31,12 +32,20 @@ export function createTerminal(json: boolean): Terminal {
     width: stdout.isTTY ? stdout.columns : undefined,
     interactive: !json && Boolean(stdin.isTTY && stderr.isTTY) && !env.CI,
     answer(document, toText) {
-      stdout.write(`${json ? JSON.stringify(document, null, 2) : toText()}\n`)
+      stdout.write(`${json ? toVisibleJson(JSON.stringify(document, null, 2)) : toSafe(toText())}\n`)
     },
-    talk: (line) => void stderr.write(`${line}\n`),
-    next: (step) => void stderr.write(`${talkColours.dim(`Next: ${step}`)}\n`),
-    spin: (message) => (stderr.isTTY && !env.CI ? startSpinner(message) : { stop() {} }),
+    talk: (line) => void stderr.write(`${toSafe(line)}\n`),
+    next: (step) => void stderr.write(`${talkColours.dim(`Next: ${toVisible(step)}`)}\n`),
+    spin: (message) => (stderr.isTTY && !env.CI ? startSpinner(toVisible(message)) : { stop() {} }),
   }
+}
+
+/** The last net, behind whoever made the line: a terminal obeys nothing in it but colours. */
+function toSafe(text: string): string {
+  return text
+    .split(/(\u001b\[\d{1,2}m)/)
+    .map((piece, index) => (index % 2 === 1 ? piece : toVisible(piece)))
+    .join('')
 }
 
 /** https://no-color.org, and FORCE_COLOR for those who pipe on purpose. */

@@ -1,5 +1,6 @@
 import { ORPCError, ValidationError } from '@orpc/contract'
 import { type ErrorCode, errorTable, GatewayError, toErrorBody, toGatewayError } from '../contract/errors.ts'
+import { toVisible } from '../lib/text.ts'
 
 /** What the handler of the contract carries to the wire: the status of the table, and the error itself. */
 export function toWireError(error: unknown): ORPCError<ErrorCode, GatewayError> {
@@ -15,8 +16,14 @@ function statusOf({ code, details, entry }: GatewayError): number {
 /** The body of every error; the message of a defect stays in the log. */
 export function toWireBody(error: ORPCError<string, unknown>): unknown {
   const failure = error.data instanceof GatewayError ? error.data : toFailure(error)
-  if (failure.code !== 'internal') return toErrorBody(failure)
+  if (failure.code !== 'internal') return toShownBody(failure)
   return toErrorBody(new GatewayError('internal', 'Something went wrong inside the gateway'))
+}
+
+/** People read it: what a server said, or somebody asked for, may be in it. */
+function toShownBody(failure: GatewayError): ReturnType<typeof toErrorBody> {
+  const body = toErrorBody(failure)
+  return { error: { ...body.error, message: toVisible(body.error.message) } }
 }
 
 export function toFailure(error: unknown): GatewayError {

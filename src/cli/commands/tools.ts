@@ -8,6 +8,7 @@ import type { Client } from '../client.ts'
 import { addCommand, addExamples, addGlobalOptions, type OptionSpec, patience, type Run } from '../command.ts'
 import { exit } from '../exit.ts'
 import { renderGuide } from '../guide.ts'
+import { readWhole, restOf } from '../rest.ts'
 import { isFailed, renderResult } from '../result.ts'
 import { suggesting } from '../suggest.ts'
 import { renderTools } from './server-view.ts'
@@ -68,6 +69,8 @@ export function addTools(program: Command, run: Run): void {
     options: [
       ['--arg <pair>', 'argument NAME=VALUE, read as the schema wants it, or NAME:=JSON', 'many'],
       ['--args <json>', 'all arguments as one JSON object; - reads it from standard input'],
+      ['--full', 'read on where the result was cut, and print all of it'],
+      ['--key <key>', 'run it once, however often it is called with this key; a repeat gets the same result'],
       toolsetOption,
     ],
     examples: [
@@ -79,25 +82,31 @@ export function addTools(program: Command, run: Run): void {
       name: z.string(),
       arg: z.array(z.string()),
       args: z.string().optional(),
+      full: z.boolean().default(false),
+      key: z.string().optional(),
       toolset: z.string().optional(),
     }),
-    async run({ terminal, request }, { name, arg, args, toolset }) {
+    async run({ terminal, request }, { name, arg, args, full, key, toolset }) {
       if (args !== undefined && arg.length > 0)
         throw new GatewayError('request-invalid', 'Give --arg or --args, not both')
       const whole = args === undefined ? undefined : toArgumentsObject(args === '-' ? await readInput() : args)
       const answer = await request(
         `Calling ${toVisible(name)}`,
         (client) =>
-          suggesting(client, name, async () =>
-            client.tools.call({
+          suggesting(client, name, async () => {
+            const called = await client.tools.call({
               params: { name },
+              headers: { 'idempotency-key': key },
               body: { arguments: whole ?? (await readPairs(client, name, arg)), toolset },
-            }),
-          ),
+            })
+            return full ? { ...called, result: await readWhole(client, called.result) } : called
+          }),
         patience.calling,
       )
       const failed = isFailed(answer.result)
       terminal.answer(answer, () => renderResult(answer.result))
+      const rest = restOf(answer.result)
+      if (rest) terminal.next(`${rest} for the rest; with --full a call reads on by itself`)
       if (failed) terminal.talk(terminal.talkColours.red('The tool failed; what it says stands above.'))
       return failed ? exit.toolFailed : exit.done
     },
