@@ -1,66 +1,11 @@
 import { expect, it } from 'vitest'
-import type { CallsParts } from '../../src/calls/calls.ts'
-import { changeFile, numbersUpTo, type Reader } from '../storage/support.ts'
+import { changeFile, numbersUpTo } from '../storage/support.ts'
 import { poll } from '../support/gateway.ts'
-import { buildRoad, howItWent, inTurns, type Road } from './support.ts'
+import { expectIntentFirst, failing, findUnrecorded, watchSending } from './intent.ts'
+import { buildRoad, howItWent, inTurns } from './support.ts'
 
-/** One intent in five is refused by the database, and one in fifty takes its whole transaction along. */
-const failing = `create trigger failing before insert on audit when new.kind = 'intent' begin
-  select case when abs(random()) % 50 = 0 then raise(rollback, 'no room') when abs(random()) % 5 = 0 then raise(abort, 'no') end;
-end`
-
-/** Looks into the file by itself at the very moment at which a call is handed to its server. */
-function watchSending(onSend: (intents: number) => void) {
-  return (parts: CallsParts, reader: Reader): CallsParts => ({
-    ...parts,
-    servers: {
-      send(permit, options) {
-        onSend(reader.all("select call from audit where kind = 'intent' and call = ?", permit.id).length)
-        return parts.servers.send(permit, options)
-      },
-    },
-  })
-}
-
-/** What reached the server without an intent entry that is older. */
-async function findUnrecorded({ received, reader, storage }: Road): Promise<number[]> {
-  // It still fails at random: until one attempt went through, something may be kept back.
-  await poll(() =>
-    storage.flush().then(
-      () => true,
-      () => undefined,
-    ),
-  )
-  const intents = new Map(
-    reader
-      .all("select at, json_extract(body, '$.arguments.n') as n from audit where kind = 'intent'")
-      .map(({ n, at }) => [Number(n), Number(at)]),
-  )
-  const lines = await received()
-  return lines.filter(({ n, at }) => !((intents.get(n) ?? Number.POSITIVE_INFINITY) <= at)).map(({ n }) => n)
-}
-
-it('sends nothing of a writing call before its intent entry is on disk, although the store fails at random', async () => {
-  const seen: number[] = []
-  const road = await buildRoad({ around: watchSending((intents) => seen.push(intents)) })
-  changeFile(road.folder, failing)
-  const ends: string[] = []
-  await inTurns(numbersUpTo(1000), 25, async (n) => {
-    ends.push(await howItWent(road.call('write_thing', { n })))
-    await poll(() => road.storage.healthy() || undefined)
-  })
-
-  const refused = ends.filter((end) => end !== 'ok')
-  expect(refused.length).toBeGreaterThan(100)
-  expect(new Set(refused)).toEqual(new Set(['internal', 'storage-unavailable']))
-  const received = await road.received()
-  expect(received.length).toBeGreaterThan(100)
-  expect(received).toHaveLength(ends.length - refused.length)
-  expect(await findUnrecorded(road)).toEqual([])
-  expect(seen).toEqual(received.map(() => 1))
-  const open = road.reader.all("select id from calls where state = 'running'")
-  expect(open).toEqual([])
-})
+it('sends nothing of a writing call before its intent entry is on disk, although the store fails at random', () =>
+  expectIntentFirst(1000))
 
 it('would be caught by the same look if it sent before it claimed', async () => {
   const seen: number[] = []

@@ -1,0 +1,77 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import Sqlite from 'better-sqlite3'
+import { expect } from 'vitest'
+import { readRecord, stdioFixture } from '../fixtures/fixtures.ts'
+import { temporaryFolder } from '../storage/support.ts'
+import { kindsOf, verify } from './support.ts'
+
+const program = fileURLToPath(new URL('./crashing-gateway.ts', import.meta.url))
+
+export type Stage = { readonly config: string; readonly data: string; readonly record: string; runs: number }
+
+export function createStage(): Stage {
+  const folder = temporaryFolder()
+  const record = join(folder, 'record.jsonl')
+  const config = join(folder, 'sallyport.json')
+  const data = join(folder, 'data')
+  mkdirSync(data)
+  const servers = { files: stdioFixture('recording', ['--record', record]) }
+  const rules = [{ tools: 'files_*', action: 'allow' }]
+  writeFileSync(config, JSON.stringify({ servers, rules, audit: { retention: 1 } }))
+  return { config, data, record, runs: 0 }
+}
+
+/** Starts it again on what the last run left; tells the point at which it was killed, or that it came to its end. */
+export async function runOnce(stage: Stage, crashAt: string): Promise<string> {
+  stage.runs++
+  const child = spawn(process.execPath, [program, stage.config, stage.data, String(stage.runs)], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, SALLYPORT_CRASH_AT: crashAt },
+  })
+  let errors = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text
+  })
+  const [code, signal]: [number | null, string | null] = await once(child, 'exit').then(([a, b]) => [a, b])
+  if (code === 0) return 'ended'
+  const point = /crash point \d+: (.*)/.exec(errors)?.[1]
+  if (signal === 'SIGKILL' && point !== undefined) return point
+  throw new Error(`It ended with ${code ?? signal}: ${errors}`)
+}
+
+/** Whatever happened: the chain verifies, nothing was sent twice, and no call that an ended gateway began is open. */
+export async function expectOrder(stage: Stage, where: string): Promise<void> {
+  const received = (await readIfThere(stage.record)).map(({ arguments: given }) => Number(given?.n))
+  expect(received, where).toEqual([...new Set(received)])
+  if (!hasRecord(stage.data)) return
+  const report = await verify(stage.data)
+  expect(kindsOf(report), `${where}: ${JSON.stringify(report.findings)}`).toEqual([])
+}
+
+/** After a start that came to its end nobody is open any more. */
+export function openCalls(stage: Stage): unknown[] {
+  const file = new Sqlite(join(stage.data, 'sallyport.db'), { readonly: true })
+  try {
+    return file.prepare('select id from calls where ended_at is null').all()
+  } finally {
+    file.close()
+  }
+}
+
+async function readIfThere(record: string) {
+  return existsSync(record) ? readRecord(record) : []
+}
+
+function hasRecord(data: string): boolean {
+  if (!existsSync(join(data, 'sallyport.db'))) return false
+  const file = new Sqlite(join(data, 'sallyport.db'), { readonly: true })
+  try {
+    return file.prepare("select 1 from sqlite_master where name = 'audit'").get() !== undefined
+  } finally {
+    file.close()
+  }
+}

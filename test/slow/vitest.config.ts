@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config'
+
+/** What takes minutes: every crash point, and orders that only show in large numbers. */
+export default defineConfig({
+  test: {
+    include: ['test/slow/**/*.test.ts'],
+    globalSetup: ['test/support/global-setup.ts'],
+    testTimeout: 900_000,
+    hookTimeout: 120_000,
+    pool: 'forks',
+    maxWorkers: 1,
+  },
+})
