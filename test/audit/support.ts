@@ -4,11 +4,13 @@ import Sqlite from 'better-sqlite3'
 import { type Audit, type AuditParts, createAudit, verifyStopped } from '../../src/audit/audit.ts'
 import type { AuditReport } from '../../src/contract/audit.ts'
 import { AuditSettings } from '../../src/contract/config.ts'
+import type { ResolvedCall } from '../../src/contract/permit.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
+import { createIds } from '../../src/lib/ids.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { loadAuditKey } from '../../src/storage/audit-key.ts'
 import { openStorage, type Storage } from '../../src/storage/storage.ts'
-import { callOf, endOf, ids, temporaryFolder } from '../storage/support.ts'
+import { callOf as anyCall, endOf, type Place, temporaryFolder } from '../storage/support.ts'
 
 export type Recording = { readonly storage: Storage; readonly audit: Audit; close(): Promise<void> }
 
@@ -19,10 +21,18 @@ export type RecordingOptions = {
 }
 
 /** What a gateway has of the record: its store, and whoever proves it. */
-export async function openRecord(folder: string, options: RecordingOptions = {}): Promise<Recording> {
+export async function openRecord(place: string | Place, options: RecordingOptions = {}): Promise<Recording> {
+  const { folder, databaseUrl } = typeof place === 'string' ? { folder: place } : place
   const { settings = {}, clock = systemClock, post = async () => {} } = options
   const key = await loadAuditKey(folder)
-  const storage = await openStorage({ folder, clock, ids, log: silentLog, auditKey: key })
+  const storage = await openStorage({
+    folder,
+    databaseUrl,
+    clock,
+    ids: createIds(clock.now),
+    log: silentLog,
+    auditKey: key,
+  })
   await storage.recover()
   const parsed = AuditSettings.parse(settings)
   const audit = createAudit({ storage, key, folder, settings: () => parsed, post, clock, log: silentLog })
@@ -39,6 +49,9 @@ export async function openRecord(folder: string, options: RecordingOptions = {})
 
 /** Calls of every kind, and a change: three entries for each round, or so. */
 export async function fill(storage: Storage, rounds: number, now = () => Date.now()): Promise<void> {
+  const ids = createIds(now)
+  const callOf = (risk: ResolvedCall['risk'], more: Partial<ResolvedCall>) =>
+    anyCall(risk, { id: ids.next('call'), ...more })
   for (let round = 0; round < rounds; round++) {
     const startedAt = now()
     const write = await storage.claim(callOf('write', { arguments: { round }, startedAt }))

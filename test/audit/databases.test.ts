@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
+import { changeFile, databases, observe, type Place, placeOn } from '../storage/support.ts'
+import { poll } from '../support/gateway.ts'
+import { connectTo } from '../support/postgres.ts'
+import { fill, kindsOf, openRecord, type Recording } from './support.ts'
+
+const day = 86_400_000
+const never = new AbortController().signal
+
+/** Days later. */
+function clockAfter(days: number): Clock {
+  return { ...systemClock, now: () => Date.now() + days * day }
+}
+
+async function change({ folder, databaseUrl }: Place, ...statements: string[]): Promise<void> {
+  if (databaseUrl === undefined) return changeFile(folder, ...statements)
+  const client = await connectTo(databaseUrl)
+  for (const statement of statements) await client.query(statement)
+  await client.end()
+}
+
+/** Some gateways one after the other, each some days after the one before. */
+async function fillOverDays(place: Place, ...days: number[]): Promise<void> {
+  for (const after of days) {
+    const clock = clockAfter(after)
+    const { storage, close } = await openRecord(place, { clock })
+    await fill(storage, 2, clock.now)
+    await close()
+  }
+}
+
+/** Opens it so late that some days are over, and waits until they are gone. */
+async function openAfterRetention(place: Place, today: number, retention: number): Promise<Recording> {
+  const clock = clockAfter(today)
+  const recording = await openRecord(place, { clock, settings: { retention } })
+  const oldest = clock.now() - retention * day
+  await poll(async () => {
+    const { items } = await recording.storage.audit.list({ limit: 1, until: oldest })
+    return items.length === 0 || undefined
+  })
+  return recording
+}
+
+describe.each(databases)('on %s', (kind) => {
+  it('proves the record while it is written', async () => {
+    const place = await placeOn(kind)
+    const { storage, audit, close } = await openRecord(place)
+    const filling = fill(storage, 5)
+    const reports = [audit.verify(never), audit.verify(never)]
+    expect((await Promise.all(reports)).map(({ findings }) => findings)).toEqual([[], []])
+    await filling
+    await audit.anchor()
+    expect(await audit.verify(never)).toMatchObject({ clean: true, keyed: true, found: 0 })
+    await close()
+  })
+
+  it('finds what was changed in the database', async () => {
+    const place = await placeOn(kind)
+    await fillOverDays(place, 0, 1)
+    const { audit, close } = await openRecord(place, { clock: clockAfter(2) })
+    expect(await audit.verify(never)).toMatchObject({ clean: true, chains: 3 })
+    await change(place, "update audit set principal = 'agent:other' where sequence = 3")
+    expect(kindsOf(await audit.verify(never))).toEqual(['altered'])
+    await change(place, 'delete from audit where sequence = 4')
+    expect(kindsOf(await audit.verify(never))).toEqual(['altered', 'missing', 'not-recorded'])
+    await close()
+  })
+
+  it('lists what was done in pages, whatever is asked for, and finds the rare among the many', async () => {
+    const place = await placeOn(kind)
+    const { storage, close } = await openRecord(place)
+    await fill(storage, 3)
+    const all = await storage.audit.list({ limit: 1000 })
+    const paged: string[] = []
+    let cursor: string | undefined
+    do {
+      const page = await storage.audit.list({ limit: 4, subject: 'files_*', ...(cursor && { cursor }) })
+      paged.push(...page.items.map(({ instance, sequence }) => `${instance}:${sequence}`))
+      cursor = page.next
+    } while (cursor !== undefined)
+    const wanted = all.items.filter(({ subject }) => subject.startsWith('files_'))
+    expect(paged).toEqual(wanted.map(({ instance, sequence }) => `${instance}:${sequence}`))
+    expect((await storage.audit.list({ limit: 100, state: 'tool-error' })).items).toHaveLength(6)
+    expect((await storage.audit.list({ limit: 100, subject: 'server:files' })).items).toHaveLength(3)
+    await close()
+  })
+
+  it('lets go of what is old only behind a checkpoint, and stays provable', async () => {
+    const place = await placeOn(kind)
+    await fillOverDays(place, 0, 4, 8)
+    const { audit, storage, close } = await openAfterRetention(place, 10, 5)
+    const report = await audit.verify(never)
+    expect(report.findings).toEqual([])
+    expect(report).toMatchObject({ clean: true, chains: 2 })
+    expect(report.checked.join(' ')).toContain('was removed')
+    const { items } = await storage.audit.list({ limit: 10, kind: 'checkpoint' })
+    expect(items).toHaveLength(1)
+    const observer = observe(place)
+    await poll(async () => {
+      const old = await observer.all('select id from calls where ended_at < ?', Date.now() + 5 * day)
+      return old.length === 0 || undefined
+    })
+    expect((await observer.all('select id from calls')).length).toBe(6)
+    await close()
+
+    // Once more, when the first checkpoint itself is too old to be kept.
+    const later = await openAfterRetention(place, 30, 5)
+    expect((await later.audit.verify(never)).findings).toEqual([])
+    await later.close()
+  })
+
+  it('does not take anything else for the work of retention', async () => {
+    const place = await placeOn(kind)
+    await fillOverDays(place, 0, 8)
+    const { audit, close } = await openAfterRetention(place, 10, 5)
+    expect(await audit.verify(never)).toMatchObject({ clean: true })
+    const [chain] = await observe(place).all(
+      "select instance, min(sequence) as first from audit where kind = 'change' group by instance",
+    )
+    await change(place, `delete from audit where instance = '${chain?.instance}' and sequence <= ${chain?.first}`)
+    expect(kindsOf(await audit.verify(never))).toContain('missing')
+    await change(place, "delete from audit where kind = 'checkpoint'")
+    expect(kindsOf(await audit.verify(never))).toContain('chain-missing')
+    await close()
+  })
+})
