@@ -3,6 +3,13 @@
  * Written out instead of made into a regular expression: patterns come from people, and this is linear in practice.
  */
 export function matchesGlob(pattern: string, text: string): boolean {
+  return text.length > shortText && pattern.includes('*') ? matchesLong(pattern, text) : matchesShort(pattern, text)
+}
+
+/** Names are shorter; what is longer is an argument that somebody made up, perhaps to take our time. */
+const shortText = 256
+
+function matchesShort(pattern: string, text: string): boolean {
   let p = 0
   let t = 0
   let star = -1
@@ -24,6 +31,35 @@ export function matchesGlob(pattern: string, text: string): boolean {
   }
   while (pattern[p] === '*') p++
   return p === pattern.length
+}
+
+/** Piece by piece between the stars, each found where it stands first; the search is the runtime's own, which is quick. */
+function matchesLong(pattern: string, text: string): boolean {
+  const pieces = pattern.split('*')
+  const first = pieces.shift() ?? ''
+  const last = pieces.pop() ?? ''
+  const end = text.length - last.length
+  if (end < first.length || !standsAt(first, text, 0) || !standsAt(last, text, end)) return false
+  let at = first.length
+  for (const piece of pieces) {
+    const found = findPiece(piece, text, at)
+    if (found === -1 || found + piece.length > end) return false
+    at = found + piece.length
+  }
+  return true
+}
+
+function findPiece(piece: string, text: string, from: number): number {
+  if (!piece.includes('?')) return text.indexOf(piece, from)
+  for (let at = from; at + piece.length <= text.length; at++) if (standsAt(piece, text, at)) return at
+  return -1
+}
+
+function standsAt(piece: string, text: string, at: number): boolean {
+  for (let index = 0; index < piece.length; index++) {
+    if (piece[index] !== '?' && piece[index] !== text[at + index]) return false
+  }
+  return true
 }
 
 export function matchesAny(patterns: readonly string[], text: string): boolean {

@@ -22,6 +22,20 @@ it('matches exactly what the meaning of the pattern says', () => {
   )
 })
 
+it('means the same in a long text, before it and behind it', () => {
+  const long = 'x'.repeat(300)
+  fc.assert(
+    fc.property(patterns, texts, (pattern, text) => {
+      const meant = means(pattern, text)
+      expect(matchesGlob(long + pattern, long + text)).toBe(meant)
+      expect(matchesGlob(pattern + long, text + long)).toBe(meant)
+      expect(matchesGlob(`*x${pattern}`, long + text)).toBe(means(`*x${pattern}`, `xxxxxxxxxx${text}`))
+      expect(matchesGlob(`*${pattern}*`, long + text + long)).toBe(means(`*${pattern}*`, `xxxxxxxx${text}xxxxxxxx`))
+    }),
+    { numRuns: 200 },
+  )
+})
+
 it('takes every character but the star and the question mark for itself', () => {
   fc.assert(
     fc.property(fc.string(), fc.string(), (pattern, text) => {
