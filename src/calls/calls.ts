@@ -288,7 +288,7 @@ export function createCalls(parts: CallsParts): Calls {
         server: target.server,
         risk: target.risk,
         principal: toPrincipalKey(principal),
-        arguments: request.arguments,
+        arguments: isTaskMethod(request.method ?? '') ? tasks.argumentsOf(principal, request.name) : request.arguments,
         now: clock.now(),
         owner: principal.owner,
         project: projectOf(config.current(), principal),

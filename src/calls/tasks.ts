@@ -1,4 +1,5 @@
 import type { Catalog, Target, ViewSelector } from '../catalog/catalog.ts'
+import type { JsonObject } from '../contract/json.ts'
 import type { Permit } from '../contract/permit.ts'
 import { type Principal, type PrincipalKey, toPrincipalKey } from '../contract/principal.ts'
 import { isObject } from '../lib/json.ts'
@@ -10,12 +11,22 @@ export type Tasks = {
   noteAnswer(asked: { selector: ViewSelector; name: string }, permit: Permit, answer: Answer): void
   /** The server that works on a task of this caller, if the caller may still use the tool that started it. */
   resolve(principal: Principal, id: string): Target | undefined
+  /** The arguments that a task was started with: by them, too, it is decided who may ask for it. */
+  argumentsOf(principal: Principal, id: string): JsonObject
 }
 
-type Started = { readonly selector: ViewSelector; readonly name: string; readonly connection: string }
+type Started = {
+  readonly selector: ViewSelector
+  readonly name: string
+  readonly connection: string
+  readonly arguments: JsonObject
+}
 
 const maxTasks = 10_000
 const maxPerCaller = 1000
+/** Larger ones are not kept: what can be asked of many tasks must not fill the memory. */
+const maxArguments = 16_384
+const none: JsonObject = {}
 
 export function createTasks(catalog: Pick<Catalog, 'resolve'>): Tasks {
   const started = new Map<PrincipalKey, Map<string, Started>>()
@@ -28,7 +39,7 @@ export function createTasks(catalog: Pick<Catalog, 'resolve'>): Tasks {
       const own = started.get(permit.principal) ?? new Map<string, Started>()
       if (!own.has(id)) makeRoom(own)
       started.set(permit.principal, own)
-      own.set(id, { selector, name, connection: permit.connection })
+      own.set(id, { selector, name, connection: permit.connection, arguments: small(permit.arguments) })
     },
     resolve(principal, id) {
       const task = started.get(toPrincipalKey(principal))?.get(id)
@@ -37,6 +48,11 @@ export function createTasks(catalog: Pick<Catalog, 'resolve'>): Tasks {
       const { mirrors: _mirrors, ...target } = tool
       return { ...target, original: id, risk: 'read' } // what the work may do was decided when it began
     },
+    argumentsOf: (principal, id) => started.get(toPrincipalKey(principal))?.get(id)?.arguments ?? none,
+  }
+
+  function small(given: JsonObject): JsonObject {
+    return JSON.stringify(given).length <= maxArguments ? given : none
   }
 
   /** The oldest go: their servers have forgotten them as well. */

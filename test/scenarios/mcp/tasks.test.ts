@@ -61,6 +61,19 @@ describe.each(['stdio', 'http'] as const)('a task of a server of the older era o
   })
 })
 
+it('a task is fetched by whom a rule let start it with these arguments', async () => {
+  await using server = await startConformanceServer('legacy', 'stdio')
+  await using test = await startTestGateway({
+    servers: { fixture: server.definition },
+    rules: [{ action: 'deny' }, { arguments: { '/label': 'fine' }, action: 'allow' }],
+  })
+  await test.reach('fixture', 'connected')
+  const client = await connect(test, 'owner')
+  const { taskId } = await begin(client, 'slow_compute', { seconds: 0, label: 'fine' })
+  const result = await client.experimental.tasks.getTaskResult(taskId, CallToolResultSchema)
+  expect(result.content).not.toEqual([])
+})
+
 it('a task that a stateless caller asks a server of the older era for is a plain call', async () => {
   await using server = await startConformanceServer('legacy', 'stdio')
   await using test = await startTestGateway({ servers: { fixture: server.definition }, rules: [{ action: 'allow' }] })
