@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { parseJson } from '../lib/json.ts'
 import { splitsPair, wholeEnd } from '../lib/text.ts'
-import { type Database, toStatement } from './database.ts'
-import type { Statement } from './unit.ts'
+import { type Database, type ResultPartsTable, type ResultsTable, toStatement } from './database.ts'
+import type { Unit } from './unit.ts'
 import type { Writer } from './writer.ts'
 
 /** What a kept text is: what the tool wrote, or the JSON of something that cannot be cut. */
@@ -61,13 +61,7 @@ export function createResultStore({ database, writer, now, bounds: given = bound
   let turn: Promise<unknown> = Promise.resolve()
 
   return {
-    keep(result) {
-      if (result.text.length > given.perPrincipal.characters) return Promise.resolve(false)
-      // One after the other, or two would make room for the same place.
-      const kept = turn.then(() => keep(result))
-      turn = kept.catch(() => {})
-      return kept
-    },
+    keep,
     read,
     async sweep(keptMs) {
       const old = await database
@@ -80,19 +74,33 @@ export function createResultStore({ database, writer, now, bounds: given = bound
   }
 
   async function keep({ handle, principal, form, text }: NewResult): Promise<boolean> {
-    await makeRoom(principal, text.length)
+    if (text.length > given.perPrincipal.characters) return false
     const id = toDigest(handle)
     const at = now()
     const row = { id, principal, form, characters: text.length, created_at: at, used_at: at }
-    // First, so that what a crash leaves of the parts is dropped with it.
-    await commit(toStatement(database.insertInto('results').values(row), 1))
+    // One after the other, or two would make room for the same place. Writing the parts holds up nobody else.
+    const reserved = turn.then(() => reserve(row))
+    turn = reserved.catch(() => {})
+    await reserved
     for (let from = 0; from < text.length; ) {
       const to = wholeEnd(text, from, from + partLength)
       const part = { result: id, from_at: from, to_at: to, text: JSON.stringify(text.slice(from, to)) }
-      await commit(toStatement(database.insertInto('result_parts').values(part), 1))
+      if (!(await add(part))) return false
       from = to
     }
     return true
+  }
+
+  /** The row comes before its parts, so that what a crash leaves of them is dropped with it. */
+  async function reserve(row: ResultsTable): Promise<void> {
+    await makeRoom(row.principal, row.characters)
+    await commit([toStatement(database.insertInto('results').values(row), 1)])
+  }
+
+  /** `false` when the result was dropped meanwhile, to make room. */
+  function add(part: ResultPartsTable): Promise<boolean> {
+    const row = database.updateTable('results').set({ used_at: now() }).where('id', '=', part.result)
+    return commit([toStatement(row, 1), toStatement(database.insertInto('result_parts').values(part), 1)])
   }
 
   async function read(wish: ResultWish, keptMs: number): Promise<ResultPiece | undefined> {
@@ -148,26 +156,27 @@ export function createResultStore({ database, writer, now, bounds: given = bound
     for (const id of gone) await drop(id)
   }
 
-  /** In steps, as it was written; the row that leads to the parts goes last. */
+  /** In steps, as it was written; the row goes with the last of them, and from then on no part can come. */
   async function drop(id: string): Promise<void> {
+    const rest = database.deleteFrom('result_parts').where('result', '=', id)
     const parts = await database
       .selectFrom('result_parts')
       .select('from_at')
       .where('result', '=', id)
       .orderBy('from_at')
       .execute()
-    for (let at = 0; at < parts.length; at += partsPerDrop) {
-      const upTo = parts[Math.min(at + partsPerDrop, parts.length) - 1]?.from_at ?? 0
-      await commit(
-        toStatement(database.deleteFrom('result_parts').where('result', '=', id).where('from_at', '<=', upTo)),
-      )
+    for (const [index, { from_at }] of parts.entries()) {
+      if (index % partsPerDrop === partsPerDrop - 1) await commit([toStatement(rest.where('from_at', '<=', from_at))])
     }
-    await commit(toStatement(database.deleteFrom('results').where('id', '=', id)))
+    await commit([toStatement(rest), toStatement(database.deleteFrom('results').where('id', '=', id))])
   }
 
-  async function commit(statement: Statement): Promise<void> {
-    const outcome = await writer.commit([statement])
-    if (outcome.kind === 'refused') throw new Error(`A result was not kept: ${outcome.reason}`)
+  /** `false` when what it expects is not there any more. */
+  async function commit(unit: Unit): Promise<boolean> {
+    const outcome = await writer.commit(unit)
+    if (outcome.kind === 'done') return true
+    if (outcome.by === 'expectation') return false
+    throw new Error(`A result was not kept: ${outcome.reason}`)
   }
 }
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ResolvedCall } from '../../src/contract/permit.ts'
-import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import type { KeyEnd } from '../../src/storage/idempotency.ts'
-import { callOf, databases, endOf, observe, open, placeOn } from './support.ts'
+import { callOf, databases, endOf, jumpingClock, observe, open, placeOn } from './support.ts'
 
 const day = 24 * 60 * 60 * 1000
 const once = { key: 'order 7', hash: 'abc' }
@@ -10,14 +9,11 @@ const keyed = (more: Partial<ResolvedCall> = {}) => callOf('write', { once, ...m
 
 describe.each(databases)('the key of a call on %s', (kind) => {
   async function opened() {
-    let skipped = 0
-    const clock: Clock = { ...systemClock, now: () => systemClock.now() + skipped }
+    const clock = jumpingClock()
     const place = await placeOn(kind)
     const storage = await open(place, { clock })
     const find = (principal = 'agent:reviewer') => storage.keys.find(principal, once.key)
-    const skip = (milliseconds: number) => {
-      skipped += milliseconds
-    }
+    const skip = (milliseconds: number) => clock.skip(storage, milliseconds)
     return { place, storage, find, skip, observer: observe(place) }
   }
 
@@ -67,16 +63,16 @@ describe.each(databases)('the key of a call on %s', (kind) => {
     const first = keyed()
     await storage.claim(first)
     await storage.finishOnce(first, endOf(), { kind: 'done', response: '{}' })
-    skip(day - 1000)
+    await skip(day - 1000)
     await expect(storage.claim(keyed())).rejects.toMatchObject({ code: 'idempotency-busy' })
-    skip(2000)
+    await skip(2000)
     expect(await find()).toBeUndefined()
     const second = keyed({ once: { ...once, hash: 'other' } })
     await storage.claim(second)
     expect(await find()).toMatchObject({ state: 'running', hash: 'other', call: second.id })
     await storage.finishOnce(first, endOf(), { kind: 'released' })
     expect(await find()).toMatchObject({ call: second.id })
-    skip(day + 1000)
+    await skip(day + 1000)
     await storage.keys.sweep()
     expect(await observer.all('select * from idempotency')).toEqual([])
   })

@@ -1,27 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import type { ResultBounds } from '../../src/storage/results.ts'
 import type { Storage } from '../../src/storage/storage.ts'
-import { callOf, type DatabaseKind, databases, observe, open, placeOn } from './support.ts'
+import { callOf, type DatabaseKind, databases, jumpingClock, observe, open, placeOn } from './support.ts'
 
 const keptMs = 600_000
 const owner = 'agent:reader'
 
-function movable(): Clock & { skip(milliseconds: number): void } {
-  let skipped = 0
-  return {
-    ...systemClock,
-    now: () => systemClock.now() + skipped,
-    skip(milliseconds) {
-      skipped += milliseconds
-    },
-  }
-}
-
 async function openOn(kind: DatabaseKind, resultBounds?: ResultBounds) {
   const place = await placeOn(kind)
-  const clock = movable()
+  const clock = jumpingClock()
   const storage = await open(place, { clock, ...(resultBounds && { resultBounds }) })
   const observer = observe(place)
   /** How many results there are, and how many parts of them. */
@@ -31,7 +19,8 @@ async function openOn(kind: DatabaseKind, resultBounds?: ResultBounds) {
     )
     return [Number(row?.results), Number(row?.parts)]
   }
-  return { place, clock, storage, observer, count }
+  const skip = (milliseconds: number) => clock.skip(storage, milliseconds)
+  return { place, skip, storage, observer, count }
 }
 
 let handles = 0
@@ -109,17 +98,17 @@ describe.each(databases)('the rest of a result on %s', (kind) => {
   })
 
   it('is dropped a while after its last use', async () => {
-    const { storage, clock, count } = await opened()
+    const { storage, skip, count } = await opened()
     const [used, unused] = [await keep(storage, 'used'), await keep(storage, 'unused')]
-    clock.skip(keptMs - 1000)
+    await skip(keptMs - 1000)
     expect(await read(storage, used)).toMatchObject({ text: 'used' })
     await storage.flush()
-    clock.skip(2000)
+    await skip(2000)
     expect(await read(storage, used)).toMatchObject({ text: 'used' })
     expect(await read(storage, unused)).toBeUndefined()
     await storage.results.sweep(keptMs)
     expect(await count()).toEqual([1, 1])
-    clock.skip(keptMs)
+    await skip(keptMs)
     await storage.results.sweep(keptMs)
     expect(await count()).toEqual([0, 0])
   })
@@ -134,11 +123,11 @@ describe.each(databases)('the rest of a result on %s', (kind) => {
 
   it('makes room by dropping the oldest, of its own principal first', async () => {
     const few = { count: 3, characters: 300_000 }
-    const { storage, clock, count } = await opened({ perPrincipal: few, inAll: { count: 5, characters: 1_000_000 } })
+    const { storage, skip, count } = await opened({ perPrincipal: few, inAll: { count: 5, characters: 1_000_000 } })
     const others = [await keep(storage, 'o1', 'agent:other'), await keep(storage, 'o2', 'agent:other')]
     const own: string[] = []
     for (let n = 0; n < 4; n++) {
-      clock.skip(10)
+      await skip(10)
       own.push(await keep(storage, `n${n}`))
     }
     expect(await Promise.all(own.map(async (handle) => (await read(storage, handle))?.text))).toEqual([
@@ -149,11 +138,11 @@ describe.each(databases)('the rest of a result on %s', (kind) => {
     ])
     for (const handle of others) expect(await read(storage, handle, { principal: 'agent:other' })).toBeDefined()
     await storage.flush()
-    clock.skip(10)
+    await skip(10)
     const third = await keep(storage, 'third', 'agent:third')
     expect(await read(storage, third, { principal: 'agent:third' })).toBeDefined()
     expect(await count()).toEqual([5, 5])
-    clock.skip(10)
+    await skip(10)
     const large = await keep(storage, 'x'.repeat(299_999))
     expect(await Promise.all(own.map((handle) => read(storage, handle)))).toEqual([
       undefined,
@@ -184,6 +173,18 @@ describe.each(databases)('the rest of a result on %s', (kind) => {
     await storage.claim(callOf('write'))
     expect(kept).toBe(false)
     await keeping
+  })
+
+  it('leaves nothing behind when it has to make room before it is written', async () => {
+    const one = { count: 1, characters: 67_108_864 }
+    const { storage, count } = await opened({ perPrincipal: one, inAll: one })
+    const large = { handle: 'large', principal: owner, form: 'text' as const, text: 'x'.repeat(16_000_000) }
+    const keeping = storage.results.keep(large)
+    while ((await count())[1] === 0) await new Promise(setImmediate)
+    const small = await keep(storage, 'small')
+    expect(await keeping).toBe(false)
+    expect(await read(storage, small)).toMatchObject({ text: 'small' })
+    expect(await count()).toEqual([1, 1])
   })
 
   it('is not promised by a store that cannot keep it', async () => {

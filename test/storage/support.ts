@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { onTestFinished } from 'vitest'
 import type { CallEnd, ResolvedCall } from '../../src/contract/permit.ts'
-import { systemClock } from '../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { createIds } from '../../src/lib/ids.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { openStorage, type Storage, type StorageParts } from '../../src/storage/storage.ts'
+import { poll } from '../support/gateway.ts'
 import { connectTo, freshDatabase } from '../support/postgres.ts'
 
 export const ids = createIds()
@@ -106,6 +107,25 @@ export function changeFile(folder: string, ...statements: string[]): void {
     for (const statement of statements) connection.exec(statement)
   } finally {
     connection.close()
+  }
+}
+
+/** A clock that jumps; `skip` resolves when the store goes by the new time, its lease included. */
+export function jumpingClock(): Clock & { skip(storage: Storage, milliseconds: number): Promise<void> } {
+  let skipped = 0
+  return {
+    ...systemClock,
+    now: () => systemClock.now() + skipped,
+    async skip(storage, milliseconds) {
+      skipped += milliseconds
+      const change = { principal: 'test', subject: 'clock', body: {} }
+      await poll(() =>
+        storage.audit.append(change).then(
+          () => true,
+          () => undefined,
+        ),
+      )
+    },
   }
 }
 
