@@ -136,7 +136,7 @@ export function offeredTools(
       annotations: tool.annotations,
       override: change?.risk,
       defaultRisk: definition.defaultRisk,
-      trust: definition.trust,
+      trust: definition.trust ?? 'none',
     })
     const facts = { server: server.name, tool: tool.name, description: change?.description ?? tool.description }
     tools.push({

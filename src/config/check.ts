@@ -3,7 +3,7 @@ import type { Scope } from '../contract/scope.ts'
 import { nearest } from '../lib/text.ts'
 import { explainIssues } from './explain.ts'
 import type { Finding } from './problems.ts'
-import { createStack, listChains, type MergeFault, statementsOf } from './scopes.ts'
+import { createStack, listChains, listScopes, type MergeFault, statementsOf } from './scopes.ts'
 import { isOwnVariable, listTemplates, parseTemplate } from './templates.ts'
 import type { Path } from './values.ts'
 
@@ -110,14 +110,6 @@ export function listNotices(config: Config, now: number): Finding[] {
   )
 }
 
-function listScopes(config: Config): Scope[] {
-  return [
-    { kind: 'global' },
-    ...Object.keys(config.projects).map((name): Scope => ({ kind: 'project', name })),
-    ...Object.keys(config.agents).map((name): Scope => ({ kind: 'agent', name })),
-  ]
-}
-
 /** Where the statements of a scope stand in the file. */
 export function pathOfScope(scope: Scope): Path {
   if (scope.kind === 'global') return []
@@ -169,11 +161,11 @@ function checkChains(config: Config): Finding[] {
 }
 
 function explainFault(fault: MergeFault): Finding[] {
-  const { name, scope, statement, earlier, candidate, replaces, issues } = fault
+  const { name, scope, statement, before, candidate, replaces, issues } = fault
   const at = [...pathOfScope(scope), 'servers', name]
-  const names = [...earlier.keys()]
+  const names = [...before.keys()]
   const identifies = statement.transport ?? statement.command ?? statement.url
-  if (!earlier.has(name) && identifies === undefined) {
+  if (!before.has(name) && identifies === undefined) {
     const message = 'changes a server that no earlier scope has'
     return [{ path: at, message, suggestion: nearest(name, names) }]
   }

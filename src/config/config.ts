@@ -3,16 +3,35 @@ import type { Config } from '../contract/config.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { EventTable } from '../contract/events.ts'
 import type { Principal } from '../contract/principal.ts'
-import { toScopeKey } from '../contract/scope.ts'
+import type { Scope, ScopeKey } from '../contract/scope.ts'
 import type { ServerDefinition } from '../contract/server.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Log } from '../lib/log.ts'
 import { listChanged } from './changes.ts'
 import { type ConfigEdit, editText } from './edit.ts'
+import { type Origins, originOf } from './merge.ts'
 import { type ConfigProblem, formatProblem, toConfigError } from './problems.ts'
 import { parseConfig, readText } from './read.ts'
-import { type ConnectionSpec, connections, type EffectiveConfig, effective, scopesOf, statementsOf } from './scopes.ts'
+import {
+  type ConnectionSpec,
+  chainOf,
+  connections,
+  type EffectiveConfig,
+  effective,
+  isStated,
+  isTrusted,
+  listScopes,
+  ownerOf,
+  type Roster,
+  type Settings,
+  type Statements,
+  scopesOf,
+  statementsOf,
+  toChainKey,
+  toSettings,
+  usedBy,
+} from './scopes.ts'
 import { createSharedSource, type SharedConfig } from './shared-source.ts'
 import { type ConfigText, createFileSource } from './source.ts'
 import { createEnvironmentLookup, type Environment, resolveDefinition, toMissingError } from './templates.ts'
@@ -20,6 +39,14 @@ import { watchFile } from './watch.ts'
 
 export type { ConfigEdit } from './edit.ts'
 export { type ConfigPlaces, findConfigFile, starterConfig } from './find.ts'
+export {
+  type Judgement,
+  mayChangeServer,
+  type Place,
+  type ServerAct,
+  seesDefinition,
+} from './members.ts'
+export { type EffectiveServer, isComplete, type Origins, originOf, originsOf, withTrust } from './merge.ts'
 export { type ConfigProblem, formatProblem, toConfigError } from './problems.ts'
 export { parseConfig, type Reading, readConfig, readRuleSet } from './read.ts'
 export { configSchema } from './schema.ts'
@@ -27,10 +54,14 @@ export {
   type ConnectionSpec,
   connections,
   type EffectiveConfig,
-  type EffectiveServer,
   effective,
+  isPrivateAllowed,
+  isTrusted,
   projectOf,
+  type Roster,
+  type SessionSettings,
   scopesOf,
+  toSettings,
 } from './scopes.ts'
 export { createEnvironmentLookup, type Environment, type Lookup, resolveDefinition } from './templates.ts'
 
@@ -40,11 +71,28 @@ export type ConfigStore = {
   /** Problems of the file as it is on disk now, if the last reading was rejected. */
   rejected(): readonly ConfigProblem[]
   effective(principal: Principal): EffectiveConfig
+  /** What holds in a scope, with what it inherits. */
+  effectiveIn(scope: Scope): EffectiveConfig
+  /** What a scope states by itself. */
+  statedIn(scope: Scope): Statements
+  /** What the scope inherits: everything that holds there but what it states itself. */
+  inheritedIn(scope: Scope): EffectiveConfig
+  /** The scopes that state anything. */
+  scopes(): readonly Scope[]
+  /** The scopes that somebody works under. */
+  usedBy(principal: Principal): ReadonlySet<ScopeKey>
+  /** Whose session or agent a scope is; undefined where nobody owns it. */
+  ownerOf(scope: Scope): string | undefined
   connections(): readonly ConnectionSpec[]
-  /** The definition with its templates filled in; throws `variable-missing`. */
-  resolve(definition: ServerDefinition): ServerDefinition
-  /** Validates the whole, saves with comments and order kept, applies, and says so with `config-changed`. */
-  change(edit: ConfigEdit): Promise<void>
+  /** The definition with its templates filled in, each with what the scope may use that wrote it; throws `variable-missing`. */
+  resolve(definition: ServerDefinition, origins: Origins): ServerDefinition
+  /** The agents or the sessions are others than before, or state something else. */
+  restate(): void
+  /**
+   * Validates the whole, saves with comments and order kept, applies, and says so with `config-changed`.
+   * `judge` throws if it may not be; it is asked of the configuration that the change is made to, not of one before.
+   */
+  change(edit: ConfigEdit, judge?: () => void): Promise<void>
   /** Reads the file now instead of waiting for the watcher. */
   reload(): Promise<void>
   /** From now on the text in force lives in the database, and all gateways on it have the same. */
@@ -58,18 +106,22 @@ export type ConfigParts = {
   readonly log: Log
   readonly environment: Environment
   readonly emit: Emitter<EventTable>['emit']
+  /** Who there is beside those that the file names. */
+  readonly roster?: () => Roster
 }
 
 type InForce = ConfigText & { readonly config: Config; readonly value: unknown; readonly views: Views }
+
+const nobody: Roster = { agents: [], sessions: [] }
 
 /** How long a text that looks unfinished may still grow before it is taken at its word. */
 const patience = 1000
 
 /** The live configuration of one file. A mistake refuses the start; later it changes nothing. */
 export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
-  const { clock, log, environment, emit } = parts
+  const { clock, log, environment, emit, roster = () => nobody } = parts
   const file = toAbsolute(parts.file)
-  let inForce = await readFirst(file)
+  let inForce = await readFirst(file, roster)
   let rejected: readonly ConfigProblem[] = []
   let cancelWait = (): void => undefined
   const turns = createTurns()
@@ -86,7 +138,7 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
   function accept(next: ConfigText, { config, value }: { config: Config; value: unknown }): void {
     const changed = listChanged(inForce.config, config)
     const healed = rejected.length > 0
-    inForce = { ...next, config, value, views: createViews(config) }
+    inForce = { ...next, config, value, views: createViews(toSettings(config, roster())) }
     rejected = []
     if (changed.length === 0 && !healed) return
     emit('config-changed', { changed, ...(next.elsewhere && { elsewhere: true }) })
@@ -122,10 +174,11 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     cancelWait = clock.after(patience, () => later(load))
   }
 
-  async function change(edit: ConfigEdit): Promise<void> {
+  async function change(edit: ConfigEdit, judge?: () => void): Promise<void> {
     for (let attempt = 0; attempt < 5; attempt++) {
       await load() // somebody's edit of the file comes first
       if (rejected.length > 0) throw toConfigError(rejected)
+      judge?.()
       const text = editText(inForce, edit)
       if (text === inForce.text) return
       const next = { file: inForce.file, text }
@@ -147,9 +200,19 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     current: () => inForce.config,
     rejected: () => rejected,
     effective: (principal) => inForce.views.effective(principal),
+    effectiveIn: (scope) => inForce.views.along(inForce.views.chainOf(scope)),
+    inheritedIn: (scope) => inForce.views.along(inForce.views.chainOf(scope).slice(0, -1)),
+    statedIn: (scope) => inForce.views.stated(scope),
+    scopes: () => inForce.views.scopes(),
+    usedBy: (principal) => inForce.views.usedBy(principal),
+    ownerOf: (scope) => inForce.views.ownerOf(scope),
     connections: () => inForce.views.connections(),
-    resolve: (definition) => resolveWith(environment, inForce.config.environment, definition),
-    change: (edit) => inTurn(() => change(edit)),
+    resolve: (definition, origins) => resolveWith(environment, inForce.config, definition, origins),
+    restate() {
+      inForce = { ...inForce, views: createViews(toSettings(inForce.config, roster())) }
+      emit('config-changed', { changed: [] })
+    },
+    change: (edit, judge) => inTurn(() => change(edit, judge)),
     reload: () => inTurn(load),
     async share(shared) {
       source = createSharedSource(file, inForce.text, shared)
@@ -166,12 +229,13 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
   }
 }
 
-async function readFirst(file: string): Promise<InForce> {
+async function readFirst(file: string, roster: () => Roster): Promise<InForce> {
   const text = await readText(file)
   if (typeof text !== 'string') throw toConfigError([text])
   const reading = parseConfig(file, text)
   if (!reading.ok) throw toConfigError(reading.problems)
-  return { file, text, config: reading.config, value: reading.value, views: createViews(reading.config) }
+  const { config, value } = reading
+  return { file, text, config, value, views: createViews(toSettings(config, roster())) }
 }
 
 /** One after the other, so that no change is worked out from what another is about to replace. */
@@ -184,39 +248,69 @@ function createTurns(): <Result>(task: () => Promise<Result>) => Promise<Result>
   }
 }
 
-type Views = { effective(principal: Principal): EffectiveConfig; connections(): readonly ConnectionSpec[] }
+type Views = {
+  effective(principal: Principal): EffectiveConfig
+  along(scopes: readonly Scope[]): EffectiveConfig
+  chainOf(scope: Scope): readonly Scope[]
+  stated(scope: Scope): Statements
+  scopes(): readonly Scope[]
+  usedBy(principal: Principal): ReadonlySet<ScopeKey>
+  ownerOf(scope: Scope): string | undefined
+  connections(): readonly ConnectionSpec[]
+}
 
 /** What follows from a configuration, worked out when it is first asked for. */
-function createViews(config: Config): Views {
+function createViews(settings: Settings): Views {
   const known = new Map<string, EffectiveConfig>()
+  /** A token's principal is the same object from call to call. */
+  const byPrincipal = new WeakMap<Principal, EffectiveConfig>()
   let specs: readonly ConnectionSpec[] | undefined
+
+  function along(wanted: readonly Scope[]): EffectiveConfig {
+    // Agents without settings of their own share one view, so that strangers' names do not fill the memory.
+    const scopes = wanted.filter((scope) => isStated(settings, scope))
+    const key = toChainKey(scopes)
+    const view = known.get(key) ?? effective(settings, scopes)
+    known.set(key, view)
+    return view
+  }
+
   return {
     effective(principal) {
-      // Agents without settings of their own share one view, so that strangers' names do not fill the memory.
-      const scopes = scopesOf(config, principal).filter((scope) => isStated(config, scope))
-      const key = scopes.map(toScopeKey).join(' ')
-      const view = known.get(key) ?? effective(config, scopes)
-      known.set(key, view)
+      const seen = byPrincipal.get(principal)
+      if (seen !== undefined) return seen
+      const view = along(scopesOf(settings, principal))
+      byPrincipal.set(principal, view)
       return view
     },
+    along,
+    chainOf: (scope) => chainOf(settings, scope),
+    stated: (scope) => statementsOf(settings, scope),
+    scopes: () => listScopes(settings),
+    usedBy: (principal) => usedBy(settings, principal),
+    ownerOf: (scope) => ownerOf(settings, scope),
     connections() {
-      specs ??= connections(config)
+      specs ??= connections(settings)
       return specs
     },
   }
 }
 
-function isStated(config: Config, scope: Parameters<typeof statementsOf>[1]): boolean {
-  const { servers, rules } = statementsOf(config, scope)
-  return Object.keys(servers).length > 0 || rules.length > 0
-}
-
 function resolveWith(
   environment: Environment,
-  listed: readonly string[],
+  config: Config,
   definition: ServerDefinition,
+  origins: Origins,
 ): ServerDefinition {
-  const resolved = resolveDefinition(definition, createEnvironmentLookup(environment, listed))
-  if (resolved.missing.length > 0) throw toMissingError(resolved.missing, environment, listed)
+  const variables = createEnvironmentLookup(environment, config.environment)
+  const withheld = new Set<string>()
+  const resolved = resolveDefinition(definition, (name, key) => {
+    const origin = originOf(origins, key)
+    // Whoever may choose the address would read any variable by naming it in a header.
+    if (origin !== undefined && isTrusted(config, origin)) return variables(name)
+    withheld.add(name)
+    return undefined
+  })
+  if (resolved.missing.length > 0) throw toMissingError(resolved.missing, environment, config.environment, withheld)
   return resolved.definition
 }

@@ -7,8 +7,9 @@ import { pathOfScope } from './check.ts'
 import { editJson } from './edit-json.ts'
 import { editToml } from './edit-toml.ts'
 import { editYaml } from './edit-yaml.ts'
+import { changesIdentity } from './merge.ts'
 import { type Format, findFormat, parseText } from './parse.ts'
-import { changesIdentity, effective, scopesOf } from './scopes.ts'
+import { chainOf, effective } from './scopes.ts'
 import {
   isPlainObject,
   isSame,
@@ -95,7 +96,7 @@ function pathOfRules(config: Config, { scope = globalScope }: RulesEdit): Path {
 }
 
 function pathOfStated(config: Config, scope: Scope, what: string): Path {
-  if (scope.kind !== 'global' && scope.kind !== 'project' && scope.kind !== 'agent') {
+  if (scope.kind === 'session' || scope.kind === 'automation') {
     throw new GatewayError('request-invalid', `${what} of a scope of kind ${scope.kind} do not stand in the file`)
   }
   if (scope.kind === 'project' && !Object.hasOwn(config.projects, scope.name)) {
@@ -147,11 +148,6 @@ function planSwitch(config: Config, edit: SwitchEdit, path: Path, current: unkno
 
 function notFound(name: string, scope: Scope): GatewayError {
   return new GatewayError('server-not-found', `No server is named ${name} in ${toScopeKey(scope)}`, { name })
-}
-
-function chainOf(config: Config, scope: Scope): readonly Scope[] {
-  if (scope.kind === 'agent') return scopesOf(config, { kind: 'agent', name: scope.name })
-  return scope.kind === 'global' ? [globalScope] : [globalScope, scope]
 }
 
 /** What to write, and what it comes to with its defaults. Defaults stay out unless they override an earlier scope. */

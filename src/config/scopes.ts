@@ -1,21 +1,34 @@
-import { createHash } from 'node:crypto'
 import type { Config, ScopedServer } from '../contract/config.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { Principal } from '../contract/principal.ts'
 import type { Rule } from '../contract/rule.ts'
-import { globalScope, type Scope, type ScopeKey, toScopeKey } from '../contract/scope.ts'
-import { ServerDefinition } from '../contract/server.ts'
-import { isPlainObject, own, type PlainObject, toCanonical } from './values.ts'
+import { globalScope, type Scope, type ScopeKey, toScope, toScopeKey } from '../contract/scope.ts'
+import type { ServerDefinition } from '../contract/server.ts'
+import { findMemberFault } from './members.ts'
+import { type EffectiveServer, hash, type Merge, mergeServer, type Origins, originOf } from './merge.ts'
+import { own } from './values.ts'
 
-export type EffectiveServer = {
+export type Statements = { readonly servers: Readonly<Record<string, ScopedServer>>; readonly rules: readonly Rule[] }
+
+/** What a session states for itself, and what it stands on. */
+export type SessionSettings = Statements & {
   readonly name: string
-  /** The last scope that states anything of it. */
-  readonly scope: ScopeKey
-  /** Which connection carries it; scopes that leave the link alone share one. */
-  readonly connection: string
-  readonly definition: ServerDefinition
-  /** Where each field came from, by dotted key. */
-  readonly origins: Readonly<Record<string, ScopeKey>>
+  readonly owner?: string | undefined
+  readonly agent?: string | undefined
+  readonly project?: string | undefined
+}
+
+/** Who there is that the file does not know: the agents with their owners, and the sessions. */
+export type Roster = {
+  readonly agents: readonly { readonly name: string; readonly owner?: string | undefined }[]
+  readonly sessions: readonly SessionSettings[]
+}
+
+/** The file, and what only memory knows. */
+export type Settings = Config & {
+  readonly sessions?: Readonly<Record<string, SessionSettings>>
+  /** By the name of the agent. */
+  readonly owners?: Readonly<Record<string, string>>
 }
 
 export type EffectiveConfig = {
@@ -31,16 +44,37 @@ export type ConnectionSpec = {
   readonly name: string
   readonly scope: ScopeKey
   readonly definition: ServerDefinition
+  /** Which scope each value came from: a template may use what the scope of its text may. */
+  readonly origins: Origins
+  /** Whether the address was written where only administrators write: then it may be a private one. */
+  readonly privateAllowed: boolean
   /** Changes exactly when the link has to be made anew. */
   readonly fingerprint: string
 }
 
+export function toSettings(config: Config, { agents, sessions }: Roster): Settings {
+  const owned = agents.flatMap(({ name, owner }) => (owner === undefined ? [] : [[name, owner]]))
+  return {
+    ...config,
+    owners: Object.fromEntries(owned),
+    sessions: Object.fromEntries(sessions.map((session) => [session.name, session])),
+  }
+}
+
 /** The chain of scopes of a principal, the later refining the earlier. */
-export function scopesOf(config: Config, principal: Principal): readonly Scope[] {
-  if (principal.kind !== 'agent') return [globalScope]
-  const project = projectOf(config, principal)
-  const between: Scope[] = project === undefined ? [] : [{ kind: 'project', name: project }]
-  return [globalScope, ...between, { kind: 'agent', name: principal.name }]
+export function scopesOf(settings: Settings, principal: Principal): readonly Scope[] {
+  const { kind, name } = principal
+  if (kind === 'user') return [globalScope, { kind, name }]
+  const session = kind === 'session' ? own(settings.sessions ?? {}, name) : undefined
+  const agent = kind === 'agent' ? name : session?.agent
+  const project = session?.project ?? projectOf(settings, principal) ?? own(settings.agents, agent ?? '')?.project
+  return [
+    globalScope,
+    ...toScopes('project', project),
+    ...toScopes('agent', agent),
+    ...toScopes('user', kind === 'run' ? undefined : (session?.owner ?? principal.owner)),
+    ...toScopes('session', kind === 'session' ? name : undefined),
+  ]
 }
 
 /** The project that a principal works for: an agent's stands in the file. */
@@ -48,20 +82,69 @@ export function projectOf(config: Config, { kind, name, project }: Principal): s
   return kind === 'agent' ? own(config.agents, name)?.project : project
 }
 
-/** Every chain the file speaks of. */
-export function listChains(config: Config): (readonly Scope[])[] {
+function toScopes(kind: Exclude<Scope['kind'], 'global'>, name: string | undefined): Scope[] {
+  return name === undefined ? [] : [{ kind, name }]
+}
+
+/** What somebody inherits to whom a scope belongs, and the scope itself. */
+export function chainOf(settings: Settings, scope: Scope): readonly Scope[] {
+  if (scope.kind === 'global') return [globalScope]
+  const { kind, name } = scope
+  if (kind === 'agent' || kind === 'session') return scopesOf(settings, { kind, name })
+  return [globalScope, scope]
+}
+
+/** The scopes that a principal works under; for a user also those of the user's agents and sessions. */
+export function usedBy(settings: Settings, principal: Principal): ReadonlySet<ScopeKey> {
+  const { kind, name } = principal
+  const owned = kind === 'user' ? listScopes(settings).filter((scope) => ownerOf(settings, scope) === name) : []
+  const used = [...scopesOf(settings, principal), ...owned.flatMap((scope) => chainOf(settings, scope))]
+  return new Set(used.map(toScopeKey))
+}
+
+/** Every chain that anybody may have, each after the chains that it begins with. */
+export function listChains(settings: Settings): (readonly Scope[])[] {
+  const { owners = {} } = settings
+  const whole = [
+    ...listScopes(settings).map((scope) => chainOf(settings, scope)),
+    ...Object.entries(owners).map(([name, owner]) => scopesOf(settings, { kind: 'agent', name, owner })),
+  ].map((scopes) => scopes.filter((scope) => scope.kind === 'global' || isStated(settings, scope)))
+  const chains = whole.flatMap((scopes) => scopes.map((_, index) => scopes.slice(0, index + 1)))
+  return [...new Map(chains.map((scopes) => [toChainKey(scopes), scopes])).values()]
+}
+
+/** Every scope that states something, the global one first. */
+export function listScopes(settings: Settings): Scope[] {
+  const { projects, agents, users, sessions = {} } = settings
   return [
-    [globalScope],
-    ...Object.keys(config.projects).map((name): Scope[] => [globalScope, { kind: 'project', name }]),
-    ...Object.keys(config.agents).map((name) => scopesOf(config, { kind: 'agent', name })),
+    globalScope,
+    ...Object.keys(projects).map((name): Scope => ({ kind: 'project', name })),
+    ...Object.keys(agents).map((name): Scope => ({ kind: 'agent', name })),
+    ...Object.keys(users).map((name): Scope => ({ kind: 'user', name })),
+    ...Object.keys(sessions).map((name): Scope => ({ kind: 'session', name })),
   ]
 }
 
+/** Whose session or agent it is. */
+export function ownerOf({ owners = {}, sessions = {} }: Settings, scope: Scope): string | undefined {
+  if (scope.kind === 'agent') return own(owners, scope.name)
+  return scope.kind === 'session' ? own(sessions, scope.name)?.owner : undefined
+}
+
+export function toChainKey(scopes: readonly Scope[]): string {
+  return scopes.map(toScopeKey).join(' ')
+}
+
+export function isStated(settings: Settings, scope: Scope): boolean {
+  const { servers, rules } = statementsOf(settings, scope)
+  return rules.length > 0 || Object.keys(servers).length > 0
+}
+
 /** What holds for a chain of scopes. A chain that the reading has checked never throws. */
-export function effective(config: Config, scopes: readonly Scope[]): EffectiveConfig {
-  const servers = createStack(config)(scopes)
+export function effective(settings: Settings, scopes: readonly Scope[]): EffectiveConfig {
+  const servers = createStack(settings)(scopes)
   const rules = scopes
-    .map((scope) => ({ scope: toScopeKey(scope), rules: statementsOf(config, scope).rules }))
+    .map((scope) => ({ scope: toScopeKey(scope), rules: statementsOf(settings, scope).rules }))
     .filter((stated) => stated.rules.length > 0)
   const content = [...servers.values()].map(({ name, connection, definition }) => ({ name, connection, definition }))
   return { key: hash({ content: content.sort(byName), rules }), servers, rules }
@@ -70,13 +153,13 @@ export function effective(config: Config, scopes: readonly Scope[]): EffectiveCo
 export type Servers = ReadonlyMap<string, EffectiveServer>
 
 /** Many chains share their beginning, which is worked out once. */
-export function createStack(config: Config, onFault = refuse): (scopes: readonly Scope[]) => Servers {
+export function createStack(settings: Settings, onFault = refuse): (scopes: readonly Scope[]) => Servers {
   const known = new Map<string, Servers>()
   return function stack(scopes): Servers {
     const last = scopes.at(-1)
     if (last === undefined) return new Map()
-    const key = scopes.map(toScopeKey).join(' ')
-    const servers = known.get(key) ?? applyScope(stack(scopes.slice(0, -1)), config, last, onFault)
+    const key = toChainKey(scopes)
+    const servers = known.get(key) ?? applyScope(stack(scopes.slice(0, -1)), settings, last, onFault)
     known.set(key, servers)
     return servers
   }
@@ -86,14 +169,29 @@ function refuse({ name, scope }: MergeFault): void {
   throw new GatewayError('config-invalid', `The server ${name} is not complete in ${toScopeKey(scope)}`, { name })
 }
 
-function applyScope(earlier: Servers, config: Config, scope: Scope, onFault: (fault: MergeFault) => void): Servers {
-  const servers = new Map(earlier)
-  for (const [name, statement] of Object.entries(statementsOf(config, scope).servers)) {
-    const merged = mergeServer(earlier.get(name), name, statement, toScopeKey(scope))
+function applyScope(before: Servers, settings: Settings, scope: Scope, onFault: (fault: MergeFault) => void): Servers {
+  const servers = new Map(before)
+  const trusts = (key: ScopeKey) => isTrusted(settings, key)
+  for (const [name, statement] of Object.entries(statementsOf(settings, scope).servers)) {
+    const earlier = before.get(name)
+    if (isOutOfPlace(settings, scope, statement, earlier)) continue
+    const merged = mergeServer({ earlier, name, statement, scope: toScopeKey(scope), trusts })
     if (merged.ok) servers.set(name, merged.server)
-    else onFault({ ...merged, name, scope, statement, earlier })
+    // What earlier scopes say may differ with each of a user's agents and change at any time. An entry that
+    // no longer fits counts for nothing: nobody's entry may stand in the way of an administrator's change.
+    else if (scope.kind !== 'user' && scope.kind !== 'session') onFault({ ...merged, name, scope, statement, before })
   }
   return servers
+}
+
+/** What a session states comes from no file that an administrator has seen: it is judged again wherever it counts. */
+function isOutOfPlace(
+  { members }: Config,
+  { kind }: Scope,
+  wanted: ScopedServer,
+  earlier: EffectiveServer | undefined,
+): boolean {
+  return kind === 'session' && findMemberFault({ wanted, inherited: earlier?.definition, members }) !== undefined
 }
 
 /** Why a statement makes no complete server. */
@@ -101,126 +199,58 @@ export type MergeFault = Extract<Merge, { ok: false }> & {
   readonly name: string
   readonly scope: Scope
   readonly statement: ScopedServer
-  readonly earlier: Servers
+  readonly before: Servers
 }
 
 function byName(left: { name: string }, right: { name: string }): number {
   return left.name < right.name ? -1 : 1
 }
 
-type Statements = { readonly servers: Readonly<Record<string, ScopedServer>>; readonly rules: readonly Rule[] }
-
 const nothing: Statements = { servers: {}, rules: [] }
 
-/** What one scope states by itself. Automations, users and sessions state nothing in the file. */
-export function statementsOf(config: Config, scope: Scope): Statements {
-  if (scope.kind === 'global') return config
-  if (scope.kind === 'project') return own(config.projects, scope.name) ?? nothing
-  if (scope.kind === 'agent') return own(config.agents, scope.name) ?? nothing
+/** What one scope states by itself. Automations state nothing yet. */
+export function statementsOf(settings: Settings, scope: Scope): Statements {
+  if (scope.kind === 'global') return settings
+  if (scope.kind === 'project') return own(settings.projects, scope.name) ?? nothing
+  if (scope.kind === 'agent') return own(settings.agents, scope.name) ?? nothing
+  if (scope.kind === 'user') return own(settings.users, scope.name) ?? nothing
+  if (scope.kind === 'session') return tightening(own(settings.sessions ?? {}, scope.name) ?? nothing)
   return nothing
 }
 
-type Merge =
-  | { readonly ok: true; readonly server: EffectiveServer }
-  | { readonly ok: false; readonly candidate: PlainObject; readonly replaces: boolean; readonly issues: Issues }
-
-type Issues = NonNullable<ReturnType<typeof ServerDefinition.safeParse>['error']>['issues']
-
-/** One statement on top of what earlier scopes made of the server. */
-function mergeServer(
-  earlier: EffectiveServer | undefined,
-  name: string,
-  statement: ScopedServer,
-  scope: ScopeKey,
-): Merge {
-  // Another address or program is another server: handing it the headers and env of the first would leak them.
-  const base = earlier !== undefined && !changesIdentity(earlier.definition, statement) ? earlier : undefined
-  const candidate = base === undefined ? statement : mergeFields(base.definition, statement, [])
-  const parsed = ServerDefinition.safeParse(candidate)
-  if (!parsed.success) {
-    return { ok: false, candidate, replaces: earlier !== undefined && base === undefined, issues: parsed.error.issues }
-  }
-  const definition = parsed.data
-  const shared = base !== undefined && fingerprint(base.definition) === fingerprint(definition)
-  const ownConnection = scope === 'global' ? name : `${name}@${scope}`
-  const origins =
-    base === undefined ? originsOf(definition, scope) : mergeOrigins(base.origins, definition, statement, scope)
-  return {
-    ok: true,
-    server: { name, scope, connection: shared ? base.connection : ownConnection, definition, origins },
-  }
+/** Who makes a session may forbid it something: what is allowed without asking is not theirs to say. */
+function tightening(stated: Statements): Statements {
+  if (stated.rules.every(({ action }) => action !== 'allow')) return stated
+  return { servers: stated.servers, rules: stated.rules.filter(({ action }) => action !== 'allow') }
 }
 
-const identity = ['transport', 'url', 'command']
-
-export function changesIdentity(earlier: PlainObject, statement: PlainObject): boolean {
-  return identity.some((key) => statement[key] !== undefined && statement[key] !== earlier[key])
+/** Whether only administrators write there. A project that has owners is theirs as well. */
+export function isTrusted({ projects }: Config, key: ScopeKey): boolean {
+  const scope = toScope(key)
+  if (scope.kind === 'project') return own(projects, scope.name)?.owners.length === 0
+  return scope.kind === 'global' || scope.kind === 'agent'
 }
 
-/** Maps merge key by key, everything else is replaced. Names of headers are the same in any case of letters. */
-function mergeFields(earlier: PlainObject, later: PlainObject, path: readonly string[]): PlainObject {
-  const overridden = path[0] === 'headers' ? new Set(Object.keys(later).map((name) => name.toLowerCase())) : undefined
-  const kept = Object.entries(earlier).filter(([key]) => !overridden?.has(key.toLowerCase()))
-  const merged = new Map<string, unknown>(kept)
-  for (const [key, value] of Object.entries(later)) {
-    if (value === undefined) continue
-    const before = merged.get(key)
-    const bothMaps = isPlainObject(before) && isPlainObject(value)
-    merged.set(key, bothMaps ? mergeFields(before, value, [...path, key]) : value)
-  }
-  return Object.fromEntries(merged)
+/** Whether the address was written where only administrators write. */
+export function isPrivateAllowed(config: Config, origins: Origins): boolean {
+  const origin = originOf(origins, 'url')
+  return origin !== undefined && isTrusted(config, origin)
 }
 
-function originsOf(definition: PlainObject, scope: ScopeKey): Record<string, ScopeKey> {
-  return Object.fromEntries(listKeys(definition).map((key) => [key, scope]))
-}
-
-function mergeOrigins(
-  earlier: Readonly<Record<string, ScopeKey>>,
-  definition: PlainObject,
-  statement: PlainObject,
-  scope: ScopeKey,
-): Record<string, ScopeKey> {
-  const stated = new Set(listKeys(statement))
-  return Object.fromEntries(
-    listKeys(definition).map((key) => [key, stated.has(key) ? scope : (own(earlier, key) ?? scope)]),
-  )
-}
-
-/** Every field by dotted key, maps and what is in them. */
-function listKeys(fields: PlainObject, prefix = ''): string[] {
-  return Object.entries(fields).flatMap(([name, value]) => {
-    if (value === undefined) return []
-    const key = `${prefix}${name}`
-    return isPlainObject(value) ? [key, ...listKeys(value, `${key}.`)] : [key]
-  })
-}
-
-/** The distinct connections that any chain of the file wants. */
-export function connections(config: Config): ConnectionSpec[] {
-  const stack = createStack(config)
+/** The distinct connections that any chain wants. */
+export function connections(settings: Settings): ConnectionSpec[] {
+  const stack = createStack(settings)
   const specs = new Map<string, ConnectionSpec>()
-  for (const server of listChains(config).flatMap((scopes) => [...stack(scopes).values()])) {
+  for (const server of listChains(settings).flatMap((scopes) => [...stack(scopes).values()])) {
     const known = specs.get(server.connection)
-    if (known === undefined) specs.set(server.connection, toSpec(server))
+    if (known === undefined) specs.set(server.connection, toSpec(settings, server))
     else if (server.definition.enabled)
       specs.set(known.id, { ...known, definition: { ...known.definition, enabled: true } })
   }
   return [...specs.values()]
 }
 
-/** A connection is met first in the chain of the scope that made it, because chains come shortest first. */
-function toSpec({ name, scope, connection, definition }: EffectiveServer): ConnectionSpec {
-  return { id: connection, name, scope, definition, fingerprint: fingerprint(definition) }
-}
-
-const linkFields = ['transport', 'command', 'args', 'env', 'cwd', 'secretsInArguments', 'url', 'headers', 'timeout']
-
-/** Over what the link depends on, and nothing else: a new description must not cut running calls. */
-function fingerprint(definition: PlainObject): string {
-  return hash(Object.fromEntries(linkFields.map((key) => [key, definition[key]])))
-}
-
-function hash(value: unknown): string {
-  return createHash('sha256').update(toCanonical(value)).digest('hex').slice(0, 32)
+/** A connection is met first in the chain of the scope that made it, because shorter chains come first. */
+function toSpec(settings: Settings, { connection, ...server }: EffectiveServer): ConnectionSpec {
+  return { id: connection, ...server, privateAllowed: isPrivateAllowed(settings, server.origins) }
 }

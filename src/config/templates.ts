@@ -1,8 +1,8 @@
 import { GatewayError } from '../contract/errors.ts'
 import type { ServerDefinition } from '../contract/server.ts'
 
-/** Gives the value of a name, if there is one that the template may use. */
-export type Lookup = (name: string) => string | undefined
+/** Gives the value of a name, if there is one that the template at this dotted key may use. */
+export type Lookup = (name: string, key: string) => string | undefined
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -80,7 +80,7 @@ export function resolveDefinition(
 ): { readonly definition: ServerDefinition; readonly missing: string[] } {
   const missing = new Set<string>()
   const fill = (key: string, text: string): string => {
-    const filled = fillTemplate(text, lookup, missing)
+    const filled = fillTemplate(text, (name) => lookup(name, key), missing)
     if (filled.includes('\0')) throw refused(key, 'a NUL character')
     return filled
   }
@@ -115,7 +115,7 @@ function resolveFields(definition: ServerDefinition, fill: (key: string, text: s
   }
 }
 
-function fillTemplate(text: string, lookup: Lookup, missing: Set<string>): string {
+function fillTemplate(text: string, lookup: NameLookup, missing: Set<string>): string {
   const template = parseTemplate(text)
   if (!template.ok) throw new GatewayError('config-invalid', `A template ${template.message}`)
   return template.pieces
@@ -123,8 +123,10 @@ function fillTemplate(text: string, lookup: Lookup, missing: Set<string>): strin
     .join('')
 }
 
+type NameLookup = (name: string) => string | undefined
+
 /** As in the shell, a fallback also stands in for a variable that is set to nothing. */
-function fillPiece(piece: Extract<Piece, { kind: 'variable' }>, lookup: Lookup, missing: Set<string>): string {
+function fillPiece(piece: Extract<Piece, { kind: 'variable' }>, lookup: NameLookup, missing: Set<string>): string {
   const value = lookup(piece.name)
   if (value !== undefined && (value !== '' || piece.fallback === undefined)) return value
   if (piece.fallback !== undefined) return piece.fallback
@@ -137,17 +139,21 @@ export function isOwnVariable(name: string): boolean {
   return /^SALLYPORT_/i.test(name)
 }
 
-export function createEnvironmentLookup(environment: Environment, listed: readonly string[]): Lookup {
+/** The variables that the operator has listed, for templates that an administrator wrote. */
+export function createEnvironmentLookup(environment: Environment, listed: readonly string[]): NameLookup {
   const permitted = new Set(listed.filter((name) => !isOwnVariable(name)))
   return (name) => (permitted.has(name) && Object.hasOwn(environment, name) ? environment[name] : undefined)
 }
 
+/** `withheld` are those that stand where no variable of the gateway is handed to: it is not told there which ones are set. */
 export function toMissingError(
   missing: readonly string[],
   environment: Environment,
   listed: readonly string[],
+  withheld: ReadonlySet<string> = new Set(),
 ): GatewayError {
   const reasons = missing.map((name) => {
+    if (withheld.has(name)) return `${name} (the gateway's variables are for entries of administrators only)`
     if (isOwnVariable(name)) return `${name} (the gateway's own variables are never handed on)`
     const isSet = Object.hasOwn(environment, name) && environment[name] !== undefined
     if (isSet && !listed.includes(name)) return `${name} (it is set, but not listed under \`environment\`)`

@@ -58,6 +58,22 @@ export const AgentSettings = z.strictObject({
 })
 export type AgentSettings = z.infer<typeof AgentSettings>
 
+export const UserSettings = z.strictObject(scoped)
+export type UserSettings = z.infer<typeof UserSettings>
+
+/** What those may add who are no administrators: members for themselves, owners for their projects. */
+export const Members = z.strictObject({
+  transports: z
+    .array(z.enum(['http', 'sse']))
+    .default(['http', 'sse'])
+    .describe('Transports that members and owners of projects may add; commands are for administrators alone'),
+  hosts: z
+    .array(z.string().min(1))
+    .default(['*'])
+    .describe('Globs on the hosts that they may name; private addresses need `egress.allow` as well'),
+})
+export type Members = z.infer<typeof Members>
+
 export const Limits = z.strictObject({
   result: z.int().min(1024).default(262_144).describe('Characters of text in a result before it is cut'),
   kept: z
@@ -119,6 +135,7 @@ export const Config = z.strictObject({
     })
     .prefault({})
     .describe("Private addresses that servers other than an administrator's own may reach"),
+  members: Members.prefault({}).describe('Which servers members and owners of projects may add'),
   servers: z.record(ServerName, ServerDefinition).default({}).describe('The MCP servers of this gateway'),
   rules: z.array(Rule).default([]).describe('Within a scope the last match decides; across scopes the strictest wins'),
   toolsets: z.record(ServerName, Toolset).default({}).describe('Named choices of servers and tools'),
@@ -127,6 +144,7 @@ export const Config = z.strictObject({
     .default({})
     .describe('Settings that all sessions of one piece of work inherit'),
   agents: z.record(ServerName, AgentSettings).default({}).describe('Settings of single agents'),
+  users: z.record(ServerName, UserSettings).default({}).describe('Settings of single users and of their agents'),
   limits: Limits.prefault({}).describe('Bounds of sizes, counts and times'),
   audit: AuditSettings.prefault({}).describe('How the record is proven and how long it is kept'),
 })

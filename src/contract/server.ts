@@ -48,8 +48,10 @@ const common = {
   defaultRisk: Risk.optional().describe('Risk of tools that say nothing about themselves; write if absent'),
   trust: z
     .enum(['annotations', 'none'])
-    .default('annotations')
-    .describe("Whether the server's own hints may lower a tool's risk"),
+    .optional()
+    .describe(
+      "Whether the server's own hints may lower a tool's risk; annotations in scopes that only administrators write, none elsewhere",
+    ),
   timeout: Timeouts.prefault({}).describe('Milliseconds for starting, connecting and calling'),
   limits: SharedLimits.optional().describe('Bounds on the calls of this server; a later scope can only tighten them'),
 }
@@ -115,7 +117,7 @@ export const ServerPatch = z.strictObject({
     .optional()
     .describe('Which tools are offered, and how'),
   defaultRisk: common.defaultRisk,
-  trust: stated(common.trust),
+  trust: common.trust,
   timeout: z
     .strictObject({
       start: stated(Timeouts.shape.start),
@@ -128,6 +130,12 @@ export const ServerPatch = z.strictObject({
   limits: common.limits,
 })
 export type ServerPatch = z.infer<typeof ServerPatch>
+
+/** A change of single fields of a server that an earlier scope has; one that leads elsewhere is stated whole. */
+export const ServerOverride = ServerPatch.omit({ command: true, url: true }).extend({
+  transport: z.undefined().optional(),
+})
+export type ServerOverride = z.infer<typeof ServerOverride>
 
 export const ConnectionState = z.enum([
   'disabled',

@@ -96,7 +96,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     limits: () => config.current().limits,
     ...(options.supervision && { supervision: options.supervision }),
     egressAllow: () => config.current().egress.allow,
-    resolve: (definition) => config.resolve(definition),
+    resolve: (definition, origins) => config.resolve(definition, origins),
     onChange: (id) => announceServer(id),
     onTools(id) {
       catalog.invalidate()

@@ -1,16 +1,28 @@
 import type { Catalog, ViewSelector } from '../catalog/catalog.ts'
 import { ownServer, toTool } from '../catalog/catalog.ts'
-import type { ConfigEdit, ConfigStore, EffectiveServer } from '../config/config.ts'
+import {
+  type ConfigEdit,
+  type ConfigStore,
+  type EffectiveConfig,
+  isComplete,
+  isPrivateAllowed,
+  isTrusted,
+  mayChangeServer,
+  originsOf,
+  type ServerAct,
+  withTrust,
+} from '../config/config.ts'
+import type { ScopedServer } from '../contract/config.ts'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
-import { type ScopeKey, toScope } from '../contract/scope.ts'
-import type { Server, ServerDefinition, ServerDetail, Validation } from '../contract/server.ts'
+import { type Scope, type ScopeKey, toScope, toScopeKey } from '../contract/scope.ts'
+import type { Server, ServerDetail, Validation } from '../contract/server.ts'
 import type { Tool } from '../contract/tool.ts'
 import type { Clock } from '../lib/clock.ts'
-import { nearest } from '../lib/text.ts'
-import { type ServerLinkStatus, type Servers, toFailure } from '../servers/servers.ts'
+import { type Servers, type Trial, toFailure } from '../servers/servers.ts'
 import type { Storage } from '../storage/storage.ts'
-import type { Gateway, ServerChange } from './types.ts'
+import { createServerViews, show } from './server-views.ts'
+import type { Gateway, ServerChange, ServerTrial } from './types.ts'
 
 export type ServerDeskParts = {
   readonly config: ConfigStore
@@ -36,6 +48,7 @@ export type ServerDesk = {
     | 'reconnectServer'
     | 'serverLogs'
     | 'validateServer'
+    | 'effectiveServers'
   >
 }
 
@@ -44,126 +57,146 @@ const settleMs = 150_000
 /** What people do with servers: look, add, change, remove, try. Changes go the one road, through the configuration. */
 export function createServerDesk(parts: ServerDeskParts): ServerDesk {
   const { config, servers, catalog, storage, clock } = parts
+  const views = createServerViews({ config, servers, catalog })
   let changing = 0
 
   return {
     changing: () => changing > 0,
-    list,
+    list: () => views.list(),
     listTools: (principal, selector) =>
       [...catalog.view(principal, selector).tools.values()].filter(({ server }) => server !== ownServer).map(toTool),
     surface: {
-      listServers: list,
-      getServer: (name, scope) => toDetail(getStatus(name, scope)),
-      addServer: (principal, change) => save(principal, change, 'added'),
-      changeServer: (principal, change) => {
-        getStatus(change.name, change.scope)
-        return save(principal, change, 'changed')
-      },
+      listServers: views.list,
+      getServer: (name, scope, by) => views.toDetail(by, views.get(by, name, views.scopeOf(by, name, scope))),
+      addServer: (principal, change) => save(principal, change, 'add'),
+      changeServer: (principal, change) => save(principal, change, 'change'),
       removeServer,
       enableServer,
       reconnectServer,
-      serverLogs: (name, scope) => servers.logs(getStatus(name, scope).id),
+      serverLogs,
       validateServer,
+      effectiveServers: (by, scope) =>
+        [...toEffective(by, scope).servers.values()].map((server) => ({
+          name: server.name,
+          scope: server.scope,
+          ...show(server.definition, server.origins, (origin) => views.sees(by, origin)),
+        })),
     },
   }
 
-  async function change(edit: ConfigEdit): Promise<void> {
+  /** The one question about rights, for every path on which a server is touched. */
+  function demand(principal: Principal, act: Omit<ServerAct, 'owner'>): void {
+    const judgement = mayChangeServer(principal, { ...act, ...views.toPlace(act.scope) }, config.current())
+    if (!judgement.may) throw new GatewayError('forbidden', judgement.because, { scope: toScopeKey(act.scope) })
+  }
+
+  /** What stands in the scope now and what it inherits, as the judgement and the change find it. */
+  function lookUp(scope: Scope, name: string) {
+    const stated = config.statedIn(scope).servers
+    const current: ScopedServer | undefined = Object.hasOwn(stated, name) ? stated[name] : undefined
+    return { current, inherited: config.inheritedIn(scope).servers.get(name)?.definition }
+  }
+
+  async function change(edit: ConfigEdit & { scope: Scope }, judge: () => void): Promise<void> {
+    judge()
+    if (edit.scope.kind === 'session') {
+      const message = `What ${toScopeKey(edit.scope)} states is changed with the session itself`
+      throw new GatewayError('request-invalid', message)
+    }
     changing++
     try {
-      await config.change(edit)
+      await config.change(edit, judge)
     } finally {
       changing--
     }
   }
 
-  function list(): Server[] {
-    return servers.list().map((status) => {
-      const judged = catalog.ofConnection(status.id)
-      return { ...status, tools: judged.tools.length, setAside: judged.setAside.length }
-    })
-  }
-
-  function getStatus(name: string, scope: ScopeKey = 'global'): ServerLinkStatus {
-    const all = servers.list()
-    const found = all.find((status) => status.name === name && status.scope === scope)
-    if (found) return found
-    const others = all.filter((status) => status.name === name)
-    const [only] = others
-    if (only && others.length === 1 && scope === 'global') return only
-    const suggestion = nearest(name, [...new Set(all.map((status) => status.name))])
-    const hint = suggestion === undefined ? '' : `; did you mean ${suggestion}?`
-    throw new GatewayError('server-not-found', `No server is named ${name}${hint}`, suggestion ? { suggestion } : {})
-  }
-
-  function toDetail(status: ServerLinkStatus): ServerDetail {
-    const entry = entryOf(status)
-    const judged = catalog.ofConnection(status.id)
-    const { tools, setAside } = entry ? previewOf(entry, status.id) : { tools: [], setAside: [] }
-    return {
-      ...status,
-      definition: entry?.definition ?? {},
-      origins: entry?.origins ?? {},
-      tools,
-      setAside: [...judged.setAside, ...setAside],
-    }
-  }
-
-  function previewOf(entry: EffectiveServer, id: string): Pick<ServerDetail, 'tools' | 'setAside'> {
-    const offered = catalog.offered(entry, id)
-    return { tools: offered.tools.map(toTool), setAside: offered.setAside }
-  }
-
-  /** The configured entry behind a connection, with the scope that each value came from. */
-  function entryOf(status: ServerLinkStatus): EffectiveServer | undefined {
-    const seen = config.effective(ownerOf(status.scope)).servers.get(status.name)
-    if (seen?.connection === status.id) return seen
-    const spec = config.connections().find(({ id }) => id === status.id)
-    return spec && { ...spec, connection: spec.id, origins: {} }
-  }
-
-  async function save(principal: Principal, wanted: ServerChange, verb: 'added' | 'changed'): Promise<ServerDetail> {
+  async function save(principal: Principal, wanted: ServerChange, action: 'add' | 'change'): Promise<ServerDetail> {
     const { name, definition } = wanted
-    const kind = verb === 'added' ? 'add-server' : 'set-server'
-    await change({ kind, name, definition, scope: toScope(wanted.scope ?? 'global') })
-    await record(principal, name, { change: verb, transport: definition.transport, scope: wanted.scope ?? 'global' })
-    return settledDetail(name, wanted.scope)
+    const scope = views.scopeOf(principal, name, action === 'add' ? (wanted.scope ?? 'global') : wanted.scope)
+    await change({ kind: action === 'add' ? 'add-server' : 'set-server', name, definition, scope }, () => {
+      const { current, inherited } = lookUp(scope, name)
+      demand(principal, { action, scope, current, wanted: definition, inherited })
+      if (action === 'change' && current === undefined && inherited === undefined) views.get(principal, name, scope)
+      // A user's entry that does not fit would count for nothing, and say nothing.
+      if (scope.kind === 'user' && !isComplete(definition, inherited)) throw notComplete(name, scope)
+    })
+    const { transport } = config.effectiveIn(scope).servers.get(name)?.definition ?? definition
+    await record(principal, name, {
+      change: action === 'add' ? 'added' : 'changed',
+      transport,
+      scope: toScopeKey(scope),
+    })
+    return settledDetail(principal, name, scope)
   }
 
-  async function removeServer(principal: Principal, name: string, scope?: ScopeKey): Promise<void> {
-    getStatus(name, scope)
-    await change({ kind: 'remove-server', name, scope: toScope(scope ?? 'global') })
-    await record(principal, name, { change: 'removed', scope: scope ?? 'global' })
+  async function removeServer(principal: Principal, name: string, wanted?: ScopeKey): Promise<void> {
+    const scope = views.scopeOf(principal, name, wanted)
+    await change({ kind: 'remove-server', name, scope }, () => {
+      const found = lookUp(scope, name)
+      demand(principal, { action: 'remove', scope, ...found })
+      if (found.current === undefined) views.get(principal, name, scope)
+    })
+    await record(principal, name, { change: 'removed', scope: toScopeKey(scope) })
   }
 
   async function enableServer(
     principal: Principal,
     name: string,
     enabled: boolean,
-    scope?: ScopeKey,
+    wanted?: ScopeKey,
   ): Promise<ServerDetail> {
-    getStatus(name, scope)
-    await change({ kind: 'enable-server', name, enabled, scope: toScope(scope ?? 'global') })
-    await record(principal, name, { change: enabled ? 'enabled' : 'disabled', scope: scope ?? 'global' })
-    return settledDetail(name, scope)
+    const scope = views.scopeOf(principal, name, wanted)
+    await change({ kind: 'enable-server', name, enabled, scope }, () => {
+      const { current, inherited } = lookUp(scope, name)
+      const action = enabled ? 'enable' : 'disable'
+      demand(principal, { action, scope, current, inherited, wanted: { ...current, enabled } })
+      views.get(principal, name, scope)
+    })
+    await record(principal, name, { change: enabled ? 'enabled' : 'disabled', scope: toScopeKey(scope) })
+    return settledDetail(principal, name, scope)
   }
 
-  async function reconnectServer(principal: Principal, name: string, scope?: ScopeKey): Promise<ServerDetail> {
-    servers.reconnect(getStatus(name, scope).id)
-    await record(principal, name, { change: 'reconnected', scope: scope ?? 'global' })
-    return settledDetail(name, scope)
+  async function reconnectServer(principal: Principal, name: string, wanted?: ScopeKey): Promise<ServerDetail> {
+    const scope = views.scopeOf(principal, name, wanted)
+    demand(principal, { action: 'reconnect', scope })
+    const { status } = views.get(principal, name, scope)
+    // The connection may be one that everybody shares.
+    demand(principal, { action: 'reconnect', scope: toScope(status.scope) })
+    servers.reconnect(status.id)
+    await record(principal, name, { change: 'reconnected', scope: toScopeKey(scope) })
+    return settledDetail(principal, name, scope)
   }
 
-  async function settledDetail(name: string, scope: ScopeKey | undefined): Promise<ServerDetail> {
-    await servers.settled(getStatus(name, scope).id, AbortSignal.timeout(settleMs))
-    return toDetail(getStatus(name, scope))
+  function serverLogs(name: string, wanted?: ScopeKey, by?: Principal): { lines: string[]; dropped: number } {
+    const { status } = views.get(by, name, views.scopeOf(by, name, wanted))
+    if (views.sees(by, status.scope)) return servers.logs(status.id)
+    throw new GatewayError('forbidden', `What ${name} writes is shown to those who may change it`)
   }
 
-  async function validateServer(definition: ServerDefinition, signal: AbortSignal): Promise<Validation> {
+  function toEffective(by: Principal, wanted: ScopeKey | undefined): EffectiveConfig {
+    if (wanted === undefined) return config.effective(by)
+    const scope = views.scopeOf(by, '', wanted)
+    const { kind } = scope
+    if (!views.isVisible(by, toScopeKey(scope))) {
+      throw new GatewayError('forbidden', `What holds in ${toScopeKey(scope)} is shown to those who work under it`)
+    }
+    if (kind !== 'agent' && kind !== 'session' && kind !== 'user') return config.effectiveIn(scope)
+    return config.effective({ kind, name: scope.name, owner: config.ownerOf(scope) })
+  }
+
+  async function settledDetail(by: Principal, name: string, scope: Scope): Promise<ServerDetail> {
+    await servers.settled(views.get(by, name, scope).status.id, AbortSignal.timeout(settleMs))
+    return views.toDetail(by, views.get(by, name, scope))
+  }
+
+  async function validateServer(principal: Principal, wanted: ServerTrial, signal: AbortSignal): Promise<Validation> {
+    const trial = toTrial(principal, wanted)
     const started = clock.monotonic()
     const took = () => Math.round(clock.monotonic() - started)
     try {
-      const { facts, lists } = await servers.trial(definition, signal)
-      const preview = catalog.preview('trial', definition, lists.tools)
+      const { facts, lists } = await servers.trial(trial, signal)
+      const preview = catalog.preview('trial', trial.definition, lists.tools)
       return {
         ok: true,
         ...preview,
@@ -177,13 +210,35 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
     }
   }
 
+  /** A definition is tried with the rights of the scope that it is for: no more is lent to it than saving would give it. */
+  function toTrial(principal: Principal, { name, definition, scope: wanted }: ServerTrial): Trial {
+    const scope = name === undefined ? toOwnScope(principal, wanted) : views.scopeOf(principal, name, wanted)
+    if (definition !== undefined) {
+      demand(principal, { action: 'validate', scope, wanted: definition })
+      const trusted = isTrusted(config.current(), toScopeKey(scope))
+      const origins = originsOf(definition, toScopeKey(scope))
+      return { definition: withTrust(definition, trusted), origins, privateAllowed: trusted }
+    }
+    if (name === undefined) throw new GatewayError('request-invalid', 'Name a saved server, or describe one')
+    demand(principal, { action: 'validate', scope })
+    const { entry } = views.get(principal, name, scope)
+    demand(principal, { action: 'validate', scope: toScope(entry.scope) })
+    const privateAllowed = isPrivateAllowed(config.current(), entry.origins)
+    return { definition: entry.definition, origins: entry.origins, privateAllowed }
+  }
+
+  function toOwnScope(principal: Principal, wanted: ScopeKey | undefined): Scope {
+    const { kind, name, role } = principal
+    const own: ScopeKey = kind === 'user' && role !== 'administrator' ? `user:${name}` : 'global'
+    return views.scopeOf(principal, '', wanted ?? own)
+  }
+
   function record(principal: Principal, server: string, body: Record<string, unknown>): Promise<void> {
     return storage.audit.append({ principal: toPrincipalKey(principal), subject: `server:${server}`, body })
   }
 }
 
-/** Somebody in whose eyes a scope counts. */
-function ownerOf(scope: string): Principal {
-  const agent = /^agent:(.+)$/.exec(scope)?.[1]
-  return agent === undefined ? { kind: 'user', name: 'admin-token' } : { kind: 'agent', name: agent }
+function notComplete(name: string, scope: Scope): GatewayError {
+  const message = `${name} is no whole server in ${toScopeKey(scope)}: state transport and url, or change one that is inherited`
+  return new GatewayError('config-invalid', message, { name })
 }

@@ -2,8 +2,10 @@ import type { Audit } from '../audit/audit.ts'
 import type { CallOptions, CallOutcome, CallRequest } from '../calls/calls.ts'
 import type { Catalog, ViewSelector } from '../catalog/catalog.ts'
 import type { ConfigStore } from '../config/config.ts'
+import type { EffectiveServer as ShownServer } from '../contract/api/config.ts'
 import type { Replay, RuleScope, RuleTest } from '../contract/api/rules.ts'
 import type { Call } from '../contract/call.ts'
+import type { ScopedServer } from '../contract/config.ts'
 import type { EventTable } from '../contract/events.ts'
 import type { Principal } from '../contract/principal.ts'
 import type { Rule } from '../contract/rule.ts'
@@ -30,16 +32,20 @@ export type Gateway = {
   readonly catalog: Pick<Catalog, 'view'>
   /** `url` is where the gateway is reached, as the surface that serves it knows. */
   status(url?: string): Status
-  listServers(): Server[]
-  getServer(name: string, scope?: ScopeKey): ServerDetail
+  /** Without somebody who looks, as the program sees them that the gateway is part of. */
+  listServers(by?: Principal, scope?: ScopeKey): Server[]
+  getServer(name: string, scope?: ScopeKey, by?: Principal): ServerDetail
   /** Answers after the first attempt to connect, with its state and tools. */
   addServer(principal: Principal, change: ServerChange): Promise<ServerDetail>
   changeServer(principal: Principal, change: ServerChange): Promise<ServerDetail>
   removeServer(principal: Principal, name: string, scope?: ScopeKey): Promise<void>
   enableServer(principal: Principal, name: string, enabled: boolean, scope?: ScopeKey): Promise<ServerDetail>
   reconnectServer(principal: Principal, name: string, scope?: ScopeKey): Promise<ServerDetail>
-  serverLogs(name: string, scope?: ScopeKey): { lines: string[]; dropped: number }
-  validateServer(definition: ServerDefinition, signal: AbortSignal): Promise<Validation>
+  serverLogs(name: string, scope?: ScopeKey, by?: Principal): { lines: string[]; dropped: number }
+  /** Tries a definition, or a saved server, on a connection of its own; with the rights of the scope it is for. */
+  validateServer(principal: Principal, wanted: ServerTrial, signal: AbortSignal): Promise<Validation>
+  /** The servers that hold in a scope, or for whoever looks, and where each value came from. */
+  effectiveServers(by: Principal, scope?: ScopeKey): ShownServer[]
   /** Somebody by kind and name, such as `agent:reviewer`, with the owner if one is known. */
   describePrincipal(key: string): Principal
   /** The rules that can speak about somebody's calls, by scope. */
@@ -58,4 +64,11 @@ export type Gateway = {
   close(): Promise<void>
 }
 
-export type ServerChange = { name: string; definition: ServerDefinition; scope?: ScopeKey }
+/** In a later scope single fields may be stated: the rest is inherited. */
+export type ServerChange = { name: string; definition: ServerDefinition | ScopedServer; scope?: ScopeKey | undefined }
+/** A definition, with the name that it is for if there is one; or a saved server by its name. */
+export type ServerTrial = {
+  definition?: ServerDefinition | undefined
+  name?: string | undefined
+  scope?: ScopeKey | undefined
+}

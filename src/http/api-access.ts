@@ -7,23 +7,26 @@ export type CallerClass = 'administrator' | 'member' | 'auditor' | 'token-file' 
 const everyone: readonly CallerClass[] = ['administrator', 'member', 'auditor', 'token-file', 'agent']
 /** Configures and looks. */
 const operators: readonly CallerClass[] = ['administrator', 'token-file']
+/** Members as well, each for what is their own; what that is, is judged where it is done. */
+const members: readonly CallerClass[] = ['administrator', 'member', 'token-file']
+const users: readonly CallerClass[] = [...members, 'auditor']
 /** Looks at everything. */
 const onlookers: readonly CallerClass[] = ['administrator', 'auditor', 'token-file']
 
 /** The one place that says who may do what on REST, by the endpoint's place in the contract. A test holds that none is missing. */
 export const access: Readonly<Record<string, readonly CallerClass[]>> = {
   status: everyone,
-  'servers.list': onlookers,
-  'servers.get': onlookers,
-  'servers.add': operators,
-  'servers.change': operators,
-  'servers.remove': operators,
-  'servers.enable': operators,
-  'servers.disable': operators,
-  'servers.reconnect': operators,
-  'servers.validate': operators,
-  'servers.validateSaved': operators,
-  'servers.logs': onlookers,
+  'servers.list': users,
+  'servers.get': users,
+  'servers.add': members,
+  'servers.change': members,
+  'servers.remove': members,
+  'servers.enable': members,
+  'servers.disable': members,
+  'servers.reconnect': members,
+  'servers.validate': members,
+  'servers.validateSaved': members,
+  'servers.logs': users,
   'tools.list': everyone,
   'tools.get': everyone,
   'tools.call': everyone,
@@ -42,7 +45,7 @@ export const access: Readonly<Record<string, readonly CallerClass[]>> = {
   'audit.verify': onlookers,
   'audit.export': onlookers,
   'config.show': onlookers,
-  'config.effective': onlookers,
+  'config.effective': users,
 }
 
 export function authorise(principal: Principal, operation: string): void {

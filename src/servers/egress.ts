@@ -7,7 +7,7 @@ import type { Clock } from '../lib/clock.ts'
 import { matchesGlob } from '../lib/glob.ts'
 
 export type EgressRules = {
-  /** An administrator's own servers may stand anywhere; addresses found elsewhere may not. */
+  /** Servers whose address an administrator wrote may stand anywhere; members' servers and addresses found elsewhere may not. */
   readonly privateAllowed: boolean
   /** `egress.allow`: networks and host names that are permitted all the same. */
   readonly allow: readonly string[]

@@ -1,6 +1,7 @@
-import type { ConnectionSpec } from '../config/config.ts'
+import type { ConnectionSpec, Origins } from '../config/config.ts'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import { isTaskMethod, type Permit } from '../contract/permit.ts'
+import type { ScopeKey } from '../contract/scope.ts'
 import type { Server, ServerDefinition } from '../contract/server.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
@@ -32,7 +33,7 @@ export { postJson } from './post.ts'
 export type { Subscriber } from './subscriptions.ts'
 
 /** Everything about a server but what the catalog makes of its tools. */
-export type ServerLinkStatus = Omit<Server, 'tools' | 'setAside'>
+export type ServerLinkStatus = Omit<Server, 'tools' | 'setAside' | 'scope'> & { readonly scope: ScopeKey }
 
 export type SendOptions = {
   readonly signal: AbortSignal
@@ -59,7 +60,7 @@ export type Servers = {
   reconnect(id: string): void
   settled(id: string, signal: AbortSignal): Promise<void>
   /** Tries a definition beside the others and lets go of it again. */
-  trial(definition: ServerDefinition, signal: AbortSignal): Promise<{ facts: ServerFacts; lists: RawLists }>
+  trial(wanted: Trial, signal: AbortSignal): Promise<{ facts: ServerFacts; lists: RawLists }>
   close(): Promise<void>
 }
 
@@ -74,10 +75,14 @@ export type ServersParts = {
   /** As they are configured now. */
   limits(): { readonly message: number; readonly tools: number }
   egressAllow(): readonly string[]
-  resolve(definition: ServerDefinition): ServerDefinition
+  /** Fills in each template with what the scope that wrote it may use. */
+  resolve(definition: ServerDefinition, origins: Origins): ServerDefinition
   onChange(id: string): void
   onTools(id: string): void
 }
+
+/** A definition to try, as the scope would have it that wants it. */
+export type Trial = Pick<ConnectionSpec, 'definition' | 'origins' | 'privateAllowed'>
 
 type Entry = { spec: ConnectionSpec; readonly connection: Connection }
 
@@ -128,9 +133,9 @@ export function createServers(parts: ServersParts): Servers {
       log: parts.log,
       children: parts.children,
       limits: { ...listLimits(), message: parts.limits().message },
-      egress: { privateAllowed: true, allow: parts.egressAllow() },
+      egress: { privateAllowed: spec.privateAllowed, allow: parts.egressAllow() },
       supervision,
-      resolve: parts.resolve,
+      resolve: (definition) => parts.resolve(definition, spec.origins),
       after: endings.get(spec.id) ?? Promise.resolve(),
       recall: async () => toRemembered(await parts.memory.get(memoryKey)),
       remember: (known) => parts.memory.set(memoryKey, toText(known)),
@@ -216,18 +221,18 @@ export function createServers(parts: ServersParts): Servers {
   }
 
   async function trial(
-    definition: ServerDefinition,
+    { definition, origins, privateAllowed }: Trial,
     signal: AbortSignal,
   ): Promise<{ facts: ServerFacts; lists: RawLists }> {
     const timeoutMs = definition.transport === 'stdio' ? definition.timeout.start : definition.timeout.connect
     const lost = Promise.withResolvers<never>()
     const linkParts = {
       connection: 'trial',
-      definition: parts.resolve(definition),
+      definition: parts.resolve(definition, origins),
       client,
       instance: parts.instance,
       clock,
-      egress: { privateAllowed: true, allow: parts.egressAllow() },
+      egress: { privateAllowed, allow: parts.egressAllow() },
       logs: createRingBuffer(16 * 1024),
       children: parts.children,
       maxMessageBytes: parts.limits().message,

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { connections, effective, scopesOf } from '../../src/config/config.ts'
+import { connections, effective, scopesOf, toSettings } from '../../src/config/config.ts'
 import { Config } from '../../src/contract/config.ts'
+import type { Principal } from '../../src/contract/principal.ts'
 import { globalScope, type Scope, type ScopeKey, toScope, toScopeKey } from '../../src/contract/scope.ts'
 import type { ServerPatch } from '../../src/contract/server.ts'
 import { configOf } from './support.ts'
@@ -9,6 +10,7 @@ import { configOf } from './support.ts'
 const project: Scope = { kind: 'project', name: 'shop' }
 const agent: Scope = { kind: 'agent', name: 'reviewer' }
 const chain = [globalScope, project, agent]
+const anna: Scope = { kind: 'user', name: 'anna' }
 
 const base = `
 servers:
@@ -51,10 +53,29 @@ describe('the chain of scopes', () => {
     expect(scopesOf(config, { kind: 'agent', name: 'constructor' })).toHaveLength(2)
   })
 
-  it('is only global for everybody else', () => {
-    for (const kind of ['user', 'session', 'run'] as const) {
-      expect(scopesOf(withAgent('{}'), { kind, name: 'reviewer' })).toEqual([globalScope])
-    }
+  it('ends with the owner of the agent, who may refine what the agent has', () => {
+    expect(scopesOf(withAgent('{}'), { kind: 'agent', name: 'reviewer', owner: 'anna' })).toEqual([...chain, anna])
+  })
+
+  it('of a user is global and the user, whatever agents there are of the same name', () => {
+    expect(scopesOf(withAgent('{}'), { kind: 'user', name: 'reviewer' })).toEqual([
+      globalScope,
+      { kind: 'user', name: 'reviewer' },
+    ])
+  })
+
+  it('of a session goes over its project, its agent and its owner', () => {
+    const session: Principal = { kind: 'session', name: 's1', owner: 'anna', project: 'shop' }
+    const own: Scope = { kind: 'session', name: 's1' }
+    expect(scopesOf(withAgent('{}'), session)).toEqual([globalScope, project, anna, own])
+    const known = { name: 's1', agent: 'reviewer', owner: 'anna', servers: {}, rules: [] }
+    const settings = toSettings(withAgent('{}'), { agents: [], sessions: [known] })
+    expect(scopesOf(settings, { kind: 'session', name: 's1' })).toEqual([globalScope, project, agent, anna, own])
+  })
+
+  it('of a run is global and its project: an automation states nothing yet', () => {
+    expect(scopesOf(withAgent('{}'), { kind: 'run', name: 'r', owner: 'anna' })).toEqual([globalScope])
+    expect(scopesOf(withAgent('{}'), { kind: 'run', name: 'r', project: 'shop' })).toEqual([globalScope, project])
   })
 
   it('has keys that can be read back', () => {
@@ -319,7 +340,10 @@ describe('merging', () => {
         })
         fc.pre(changed)
         const alone = Config.parse({ servers: { s: second } })
-        expect(serverOf(stacked(first, second), 's', [globalScope, project]).definition).toEqual(alone.servers.s)
+        expect(serverOf(stacked(first, second), 's', [globalScope, project]).definition).toEqual({
+          ...alone.servers.s,
+          trust: 'annotations',
+        })
       }),
     )
   })
@@ -330,7 +354,7 @@ describe('merging', () => {
         const config = stacked(first, second, third)
         const { definition, origins } = serverOf(config, 's')
         const layers = [
-          layer('global', config.servers.s),
+          layer('global', config.servers.s && { ...config.servers.s, trust: 'annotations' }),
           layer('project:shop', second),
           layer('agent:reviewer', third),
         ]

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createEnvironmentLookup, resolveDefinition } from '../../src/config/config.ts'
+import { createEnvironmentLookup, originsOf, resolveDefinition } from '../../src/config/config.ts'
 import { GatewayError } from '../../src/contract/errors.ts'
 import { ServerDefinition } from '../../src/contract/server.ts'
 import { createFolder, startStore } from './support.ts'
@@ -118,7 +118,7 @@ describe('environment variables', () => {
     const file = await folder.write('sallyport.yaml', 'environment: [LISTED]\n')
     await using running = await startStore(file, { UNLISTED: 'hunter2', SALLYPORT_KEY: 'hunter2' })
     const definition = withEnv({ X: '${LISTED} ${UNLISTED} ${NOWHERE} ${SALLYPORT_KEY}' })
-    const error = caught(() => running.store.resolve(definition))
+    const error = caught(() => running.store.resolve(definition, originsOf(definition, 'global')))
     expect(error).toMatchObject({
       code: 'variable-missing',
       details: { missing: ['LISTED', 'NOWHERE', 'SALLYPORT_KEY', 'UNLISTED'] },
@@ -135,10 +135,14 @@ describe('environment variables', () => {
     const file = await folder.write('sallyport.yaml', 'environment: []\n')
     await using running = await startStore(file, { TOKEN: 'abc' })
     const definition = withHeader('Bearer ${TOKEN}')
-    expect(caught(() => running.store.resolve(definition)).code).toBe('variable-missing')
+    expect(caught(() => running.store.resolve(definition, originsOf(definition, 'global'))).code).toBe(
+      'variable-missing',
+    )
     await folder.write('sallyport.yaml', 'environment: [TOKEN]\n')
     await running.store.reload()
-    expect(running.store.resolve(definition)).toMatchObject({ headers: { Authorization: 'Bearer abc' } })
+    expect(running.store.resolve(definition, originsOf(definition, 'global'))).toMatchObject({
+      headers: { Authorization: 'Bearer abc' },
+    })
   })
 })
 

@@ -58,6 +58,30 @@ export function addConfig(program: Command, run: Run): void {
   })
 
   addCommand(config, run, {
+    use: 'effective',
+    summary: 'the servers that hold for somebody, and which scope each value came from',
+    options: [
+      ['--agent <name>', 'for this agent'],
+      ['--user <name>', 'for this user'],
+      ['--session <name>', 'for this session'],
+      ['--project <name>', 'for this project'],
+    ],
+    examples: ['sallyport config effective', 'sallyport config effective --agent reviewer --json'],
+    input: z.object({
+      agent: z.string().optional(),
+      user: z.string().optional(),
+      session: z.string().optional(),
+      project: z.string().optional(),
+    }),
+    async run({ terminal, request }, whose) {
+      const { stringify } = await import('yaml')
+      const effective = await request('Asking the gateway', (client) => client.config.effective(whose))
+      terminal.answer(effective, () => toVisible(stringify(effective).trimEnd()))
+      return exit.done
+    },
+  })
+
+  addCommand(config, run, {
     use: 'schema',
     summary: 'the JSON Schema of a configuration file, for editors',
     examples: ['sallyport config schema > sallyport.schema.json', 'sallyport config schema --json'],

@@ -11,7 +11,7 @@ import { renderValidation, showChange } from './server-view.ts'
 
 const scopeOption: OptionSpec = [
   '--scope <scope>',
-  'where the entry is written: global (default) or such as agent:reviewer',
+  'where the entry is written: global (default), user:me, or such as project:shop or agent:reviewer',
 ]
 
 export function addServersAdd(servers: Command, run: Run): void {
@@ -24,6 +24,7 @@ export function addServersAdd(servers: Command, run: Run): void {
       'sallyport servers add docs --url https://mcp.example.com/mcp',
       "sallyport servers add github --url https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'",
       'sallyport servers add files --env LOG_LEVEL=warn -- npx -y @modelcontextprotocol/server-filesystem /srv/docs',
+      'sallyport servers add notes --scope user:me --url https://notes.example.com/mcp',
       `sallyport servers add memory --from-json '{"command":"npx","args":["-y","@modelcontextprotocol/server-memory"]}'`,
     ],
     input: DefinitionInput.extend({ name: z.string(), scope: ScopeText.optional() }),
@@ -45,7 +46,10 @@ export function addServersValidate(servers: Command, run: Run): void {
     use: 'validate [name]',
     takesCommand: true,
     summary: 'try a saved server, or a definition without saving it',
-    options: [...definitionOptions, ['--scope <scope>', 'where the name stands in several scopes']],
+    options: [
+      ...definitionOptions,
+      ['--scope <scope>', 'where the name stands in several scopes; for a definition, the scope it is meant for'],
+    ],
     examples: [
       'sallyport servers validate files',
       'sallyport servers validate --url https://mcp.example.com/mcp',
@@ -56,7 +60,7 @@ export function addServersValidate(servers: Command, run: Run): void {
       const validation = await request(
         `Trying ${toVisible(name ?? 'the definition')}`,
         (client) => {
-          if (hasDefinition(input)) return client.servers.validate({ definition: toDefinition(input) })
+          if (hasDefinition(input)) return client.servers.validate({ definition: toDefinition(input), scope })
           if (name === undefined) throw new GatewayError('request-invalid', 'Name a saved server, or describe one')
           return suggesting(client, name, () => client.servers.validateSaved({ params: { name }, query: { scope } }))
         },

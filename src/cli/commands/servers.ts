@@ -26,10 +26,11 @@ export function addServers(program: Command, run: Run): void {
   addCommand(servers, run, {
     use: 'list',
     summary: 'all servers with their states',
-    examples: ['sallyport servers list', 'sallyport servers list --json'],
-    input: z.object({}),
-    async run({ terminal, request }) {
-      const page = await request('Listing servers', (client) => client.servers.list())
+    options: [['--scope <scope>', 'only those of one scope, such as project:shop or user:me']],
+    examples: ['sallyport servers list', 'sallyport servers list --scope user:me --json'],
+    input: z.object({ scope: ScopeText.optional() }),
+    async run({ terminal, request }, { scope }) {
+      const page = await request('Listing servers', (client) => client.servers.list({ scope }))
       const now = Date.now()
       terminal.answer(page, () => {
         if (page.items.length === 0) return 'No servers.'

@@ -1,7 +1,14 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { connect } from 'node:net'
 import { delimiter, isAbsolute, join, resolve } from 'node:path'
-import { type ConnectionSpec, connections, createEnvironmentLookup, resolveDefinition } from '../../config/config.ts'
+import {
+  type ConnectionSpec,
+  connections,
+  createEnvironmentLookup,
+  isTrusted,
+  originOf,
+  resolveDefinition,
+} from '../../config/config.ts'
 import type { Config } from '../../contract/config.ts'
 import { toGatewayError } from '../../contract/errors.ts'
 import type { StdioServer } from '../../contract/server.ts'
@@ -23,8 +30,11 @@ export function toCheck(name: string): string {
 async function checkServer(place: Place, spec: ConnectionSpec): Promise<Finding> {
   const check = toCheck(spec.id)
   try {
-    const lookup = createEnvironmentLookup(place.environment, place.config.environment)
-    const { definition, missing } = resolveDefinition(spec.definition, lookup)
+    const variables = createEnvironmentLookup(place.environment, place.config.environment)
+    const { definition, missing } = resolveDefinition(spec.definition, (name, key) => {
+      const origin = originOf(spec.origins, key)
+      return origin !== undefined && isTrusted(place.config, origin) ? variables(name) : undefined
+    })
     if (missing.length > 0) return explainMissing(place, spec, missing)
     if (definition.transport === 'stdio') return checkCommand(place, spec, definition)
     return await checkUrl(place, spec, definition.url)

@@ -27,8 +27,18 @@ export const config = {
       method: 'GET',
       path: '/config/effective',
       tags: ['config'],
-      summary: 'The servers that hold for an agent, and which scope each value came from',
+      summary:
+        'The servers that hold for an agent, a user, a session or a project, and which scope each value came from',
     })
-    .input(z.strictObject({ agent: AgentName.optional() }))
+    .input(
+      z
+        .strictObject({
+          agent: AgentName.optional(),
+          user: AgentName.optional(),
+          session: AgentName.optional(),
+          project: AgentName.optional(),
+        })
+        .refine((of) => Object.values(of).filter((name) => name !== undefined).length < 2, 'name only one of them'),
+    )
     .output(z.object({ servers: z.array(EffectiveServer) })),
 }

@@ -1,10 +1,14 @@
 import { z } from 'zod'
-import { Server, ServerDefinition, ServerDetail, ServerName, Validation } from '../server.ts'
+import { Server, ServerDefinition, ServerDetail, ServerName, ServerOverride, Validation } from '../server.ts'
 import { base, page, ScopeText } from './base.ts'
 
 const byName = z.strictObject({ name: z.string().describe('Name of the server') })
 const inScope = z.strictObject({ scope: ScopeText.optional().describe('Where a name stands in several scopes') })
 const named = z.object({ params: byName, query: inScope.optional() })
+
+const Statement = z
+  .discriminatedUnion('transport', [...ServerDefinition.options, ServerOverride])
+  .describe('A whole server, or in a later scope the fields that differ from the inherited one')
 
 export const ServerLogs = z.object({
   lines: z.array(z.string()),
@@ -15,6 +19,7 @@ export type ServerLogs = z.infer<typeof ServerLogs>
 export const servers = {
   list: base
     .route({ method: 'GET', path: '/servers', tags: ['servers'], summary: 'All servers with their states' })
+    .input(z.strictObject({ scope: ScopeText.optional().describe('Only those of one scope') }).optional())
     .output(page(Server)),
   get: base
     .route({
@@ -34,7 +39,7 @@ export const servers = {
       summary: 'Add a server; answers after the first attempt to connect',
       successStatus: 201,
     })
-    .input(z.strictObject({ name: ServerName, definition: ServerDefinition, scope: ScopeText.optional() }))
+    .input(z.strictObject({ name: ServerName, definition: Statement, scope: ScopeText.optional() }))
     .output(ServerDetail),
   change: base
     .route({
@@ -44,7 +49,7 @@ export const servers = {
       summary: "Replace a server's definition; answers after the first attempt to connect",
       inputStructure: 'detailed',
     })
-    .input(named.extend({ body: z.strictObject({ definition: ServerDefinition }) }))
+    .input(named.extend({ body: z.strictObject({ definition: Statement }) }))
     .output(ServerDetail),
   remove: base
     .route({
@@ -66,7 +71,12 @@ export const servers = {
       tags: ['servers'],
       summary: 'Try a definition without saving it',
     })
-    .input(z.strictObject({ definition: ServerDefinition }))
+    .input(
+      z.strictObject({
+        definition: ServerDefinition,
+        scope: ScopeText.optional().describe('For which scope; it is tried with what that scope may use'),
+      }),
+    )
     .output(Validation),
   validateSaved: base
     .route({

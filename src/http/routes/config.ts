@@ -1,7 +1,7 @@
 import { implement } from '@orpc/server'
 import { formatProblem } from '../../config/config.ts'
 import { api } from '../../contract/api.ts'
-import type { Principal } from '../../contract/principal.ts'
+import type { ScopeKey } from '../../contract/scope.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import type { ApiContext } from './context.ts'
 
@@ -13,12 +13,17 @@ export function createConfigRoutes(gateway: Gateway) {
       config: gateway.config.current(),
       problems: gateway.config.rejected().map(formatProblem),
     })),
-    effective: on.effective.handler(({ input, context }) => {
-      const seen: Principal = input.agent === undefined ? context.principal : { kind: 'agent', name: input.agent }
-      const servers = [...gateway.config.effective(seen).servers.values()]
-      return {
-        servers: servers.map(({ name, scope, definition, origins }) => ({ name, scope, definition, origins })),
-      }
-    }),
+    effective: on.effective.handler(({ input, context }) => ({
+      servers: gateway.effectiveServers(context.principal, toScopeKey(input)),
+    })),
   })
+}
+
+type Wanted = Readonly<Partial<Record<'agent' | 'user' | 'session' | 'project', string | undefined>>>
+
+function toScopeKey({ agent, user, session, project }: Wanted): ScopeKey | undefined {
+  if (agent !== undefined) return `agent:${agent}`
+  if (user !== undefined) return `user:${user}`
+  if (session !== undefined) return `session:${session}`
+  return project === undefined ? undefined : `project:${project}`
 }

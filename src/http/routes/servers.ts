@@ -1,14 +1,15 @@
 import { implement } from '@orpc/server'
 import { api } from '../../contract/api.ts'
-import { ServerDefinition } from '../../contract/server.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import { type ApiContext, never, whole } from './context.ts'
 
 export function createServersRoutes(gateway: Gateway) {
   const on = implement(api.servers).$context<ApiContext>()
   return on.router({
-    list: on.list.handler(() => whole(gateway.listServers())),
-    get: on.get.handler(({ input }) => gateway.getServer(input.params.name, input.query?.scope)),
+    list: on.list.handler(({ input, context }) => whole(gateway.listServers(context.principal, input?.scope))),
+    get: on.get.handler(({ input, context }) =>
+      gateway.getServer(input.params.name, input.query?.scope, context.principal),
+    ),
     add: on.add.handler(({ input, context }) => gateway.addServer(context.principal, input)),
     change: on.change.handler(({ input: { params, query, body }, context }) =>
       gateway.changeServer(context.principal, {
@@ -30,11 +31,15 @@ export function createServersRoutes(gateway: Gateway) {
     reconnect: on.reconnect.handler(({ input: { params, query }, context }) =>
       gateway.reconnectServer(context.principal, params.name, query?.scope),
     ),
-    validate: on.validate.handler(({ input, signal }) => gateway.validateServer(input.definition, signal ?? never)),
-    validateSaved: on.validateSaved.handler(({ input: { params, query, body }, signal }) => {
-      const definition = body?.definition ?? gateway.getServer(params.name, query?.scope).definition
-      return gateway.validateServer(ServerDefinition.parse(definition), signal ?? never)
+    validate: on.validate.handler(({ input, context, signal }) =>
+      gateway.validateServer(context.principal, input, signal ?? never),
+    ),
+    validateSaved: on.validateSaved.handler(({ input: { params, query, body }, context, signal }) => {
+      const wanted = { name: params.name, scope: query?.scope, definition: body?.definition }
+      return gateway.validateServer(context.principal, wanted, signal ?? never)
     }),
-    logs: on.logs.handler(({ input }) => gateway.serverLogs(input.params.name, input.query?.scope)),
+    logs: on.logs.handler(({ input, context }) =>
+      gateway.serverLogs(input.params.name, input.query?.scope, context.principal),
+    ),
   })
 }

@@ -1,0 +1,237 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { connections, effective, type SessionSettings, toSettings } from '../../src/config/config.ts'
+import { Config } from '../../src/contract/config.ts'
+import { Rule } from '../../src/contract/rule.ts'
+import { globalScope, type Scope, toScopeKey } from '../../src/contract/scope.ts'
+import { ServerPatch } from '../../src/contract/server.ts'
+import { configOf } from './support.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+type Layer = { readonly scope: Scope; readonly statement: Fields }
+
+const scopes: readonly Scope[] = [
+  globalScope,
+  { kind: 'project', name: 'shop' },
+  { kind: 'agent', name: 'reviewer' },
+  { kind: 'user', name: 'anna' },
+]
+
+const headers = fc.dictionary(
+  fc.constantFrom('A', 'a', 'B', 'X-Token', 'x-token'),
+  fc.constantFrom('1', '${T}', 'Bearer ${T}'),
+  { maxKeys: 2 },
+)
+const patch = fc.record(
+  {
+    headers: headers.filter(isDistinct),
+    description: fc.constantFrom('one', 'two'),
+    enabled: fc.boolean(),
+    timeout: fc.record({ call: fc.integer({ min: 10, max: 99 }) }),
+  },
+  { requiredKeys: [] },
+)
+const address = fc.record({ transport: fc.constant('http'), url: fc.constantFrom('https://a/${P}', 'https://b/${P}') })
+const whole = fc.tuple(address, patch).map(([place, more]) => ({ ...place, ...more }))
+const stack = fc.tuple(whole, fc.oneof(patch, whole), fc.oneof(patch, whole), fc.oneof(patch, whole))
+
+function isDistinct(names: object): boolean {
+  const small = Object.keys(names).map((name) => name.toLowerCase())
+  return new Set(small).size === small.length
+}
+
+function toConfig([global, project, agent, user]: readonly Fields[]): Config {
+  return Config.parse({
+    servers: { s: global },
+    projects: { shop: { servers: { s: project } } },
+    agents: { reviewer: { project: 'shop', servers: { s: agent } } },
+    users: { anna: { servers: { s: user } } },
+  })
+}
+
+/** What a reader of the file would say: the last scope that stated it, since the address last changed. */
+function expectedOrigins(layers: readonly Layer[]): Map<string, { scope: string; value: unknown }> {
+  const found = new Map<string, { scope: string; value: unknown }>()
+  for (const { scope, statement } of layers) {
+    const { url } = statement
+    if (url !== undefined && url !== found.get('url')?.value) found.clear()
+    for (const [key, value] of flatten(statement)) found.set(key, { scope: toScopeKey(scope), value })
+  }
+  return found
+}
+
+function flatten(statement: Fields): [string, unknown][] {
+  return Object.entries(statement).flatMap(([key, value]): [string, unknown][] => {
+    if (key !== 'headers' && key !== 'timeout') return [[key, value]]
+    return Object.entries(Object(value)).map(([name, inner]) => [`${key}.${name.toLowerCase()}`, inner])
+  })
+}
+
+function check(order: readonly Scope[], statements: readonly Fields[]): void {
+  const layers = scopes.map((scope, index) => ({ scope, statement: statements[index] ?? {} }))
+  const server = effective(toConfig(statements), order).servers.get('s')
+  if (server === undefined) throw new Error('no server')
+  const origins = new Map(Object.entries(server.origins).map(([key, scope]) => [key.toLowerCase(), scope]))
+  const values = new Map(flatten(server.definition))
+  for (const [key, { scope, value }] of expectedOrigins(layers)) {
+    expect([key, origins.get(key), values.get(key)]).toEqual([key, scope, value])
+  }
+  const stated = [...values.keys()].filter((key) => key.startsWith('headers.'))
+  expect(stated.sort()).toEqual([...expectedOrigins(layers).keys()].filter((key) => key.startsWith('headers.')).sort())
+}
+
+describe('where a value came from', () => {
+  it('is the last scope that stated it, and nothing is inherited across a change of address', () => {
+    fc.assert(
+      fc.property(stack, (statements) => check(scopes, statements)),
+      { numRuns: 200 },
+    )
+  })
+
+  it('would be found out if the scopes were applied in another order', () => {
+    const reversed = [globalScope, ...scopes.slice(1).reverse()]
+    const statements = [{ transport: 'http', url: 'https://a' }, { headers: { A: '1' } }, {}, { headers: { A: '2' } }]
+    check(scopes, statements)
+    expect(() => check(reversed, statements)).toThrow()
+  })
+
+  it('decides over the link: the same template of another scope is another link', () => {
+    const config = configOf(`
+servers: { s: { transport: http, url: "https://a", headers: { A: "\${T}", B: plain } } }
+users: { anna: { servers: { s: { headers: { A: "\${T}" } } } }, ben: { servers: { s: { headers: { B: plain } } } } }
+`)
+    const of = (name: string) => effective(config, [globalScope, { kind: 'user', name }]).servers.get('s')
+    expect(of('anna')).toMatchObject({
+      connection: 's@user:anna',
+      origins: { 'headers.A': 'user:anna', url: 'global' },
+    })
+    expect(of('ben')).toMatchObject({ connection: 's', origins: { 'headers.A': 'global', 'headers.B': 'user:ben' } })
+  })
+
+  it('is cut when only the Host header leads elsewhere', () => {
+    const config = configOf(`
+servers: { s: { transport: http, url: "https://a", headers: { A: "\${T}" } } }
+users: { anna: { servers: { s: { transport: http, url: "https://a", headers: { host: other.example } } } } }
+`)
+    const server = effective(config, [globalScope, { kind: 'user', name: 'anna' }]).servers.get('s')
+    expect(server?.definition).toMatchObject({ headers: { host: 'other.example' } })
+    expect(Object.keys(server?.origins ?? {})).not.toContain('headers.A')
+  })
+})
+
+const base = configOf(`
+servers:
+  files: { transport: stdio, command: npx }
+  github: { transport: http, url: "https://github.example", headers: { A: "1" } }
+projects: { shop: { servers: { github: { headers: { B: shop } } } } }
+agents: { reviewer: { servers: { github: { headers: { B: reviewer } } } } }
+users: { anna: { servers: { own: { transport: http, url: "https://own.example" }, github: { headers: { C: anna } } } } }
+`)
+
+function session(more: Partial<SessionSettings> = {}): SessionSettings {
+  return { name: 's1', owner: 'anna', servers: {}, rules: [], ...more }
+}
+
+function idsOf(...sessions: SessionSettings[]): string[] {
+  return connections(toSettings(base, { agents: [], sessions })).map(({ id }) => id)
+}
+
+describe('connections of users and sessions', () => {
+  it('are made for a user’s own entries, on top of what each of the user’s agents has', () => {
+    const roster = { agents: [{ name: 'reviewer', owner: 'anna' }], sessions: [] }
+    const specs = new Map(connections(toSettings(base, roster)).map((spec) => [spec.id, spec]))
+    expect(specs.get('own@user:anna')).toMatchObject({ scope: 'user:anna', privateAllowed: false })
+    expect(specs.get('github@user:anna')).toMatchObject({
+      scope: 'user:anna',
+      privateAllowed: true,
+      definition: { headers: { A: '1', C: 'anna' } },
+    })
+    expect(specs.get('github@agent:reviewer@user:anna')?.definition).toMatchObject({
+      headers: { A: '1', B: 'reviewer', C: 'anna' },
+    })
+    expect(connections(base).map(({ id }) => id)).not.toContain('github@agent:reviewer@user:anna')
+  })
+
+  it('come and go with a session', () => {
+    const notes = ServerPatch.parse({ transport: 'http', url: 'https://notes.example' })
+    expect(idsOf(session({ servers: { notes } }))).toContain('notes@session:s1')
+    expect(idsOf()).not.toContain('notes@session:s1')
+    const github = ServerPatch.parse({ headers: { D: 'session' } })
+    expect(idsOf(session({ project: 'shop', servers: { github } }))).toContain(
+      'github@project:shop@user:anna@session:s1',
+    )
+  })
+
+  it('have one definition for each id, whoever asks', () => {
+    const github = ServerPatch.parse({ headers: { D: 'session' } })
+    const settings = toSettings(base, {
+      agents: [{ name: 'reviewer', owner: 'anna' }],
+      sessions: [session({ servers: { github } }), session({ name: 's2', project: 'shop', servers: { github } })],
+    })
+    const links = new Map<string, string>()
+    for (const { id, definition } of connections(settings)) links.set(id, JSON.stringify(definition))
+    for (const name of ['s1', 's2']) {
+      const chain: Scope[] = [
+        globalScope,
+        ...(name === 's2' ? [{ kind: 'project' as const, name: 'shop' }] : []),
+        { kind: 'user', name: 'anna' },
+        { kind: 'session', name },
+      ]
+      const server = effective(settings, chain).servers.get('github')
+      expect(links.get(server?.connection ?? '')).toBe(JSON.stringify(server?.definition))
+    }
+  })
+
+  it('are never commands, other people’s names or private trust because a session says so', () => {
+    const wishes = {
+      shell: { transport: 'stdio', command: 'sh' },
+      files: { args: ['-c', 'evil'] },
+      github: { url: 'https://evil.example', transport: 'http' },
+      trusting: { transport: 'http', url: 'https://x.example', trust: 'annotations' },
+    }
+    const servers = Object.fromEntries(Object.entries(wishes).map(([name, wish]) => [name, ServerPatch.parse(wish)]))
+    const settings = toSettings(base, { agents: [], sessions: [session({ servers })] })
+    const plain = toSettings(base, { agents: [], sessions: [session()] })
+    const chain: Scope[] = [globalScope, { kind: 'user', name: 'anna' }, { kind: 'session', name: 's1' }]
+    expect(effective(settings, chain).key).toBe(effective(plain, chain).key)
+  })
+})
+
+it('lets the rules of a session forbid and ask, and allow nothing', () => {
+  const rules = [Rule.parse({ tools: 'own_*', action: 'deny' }), Rule.parse({ action: 'allow' })]
+  const settings = toSettings(base, { agents: [], sessions: [session({ rules })] })
+  const chain: Scope[] = [globalScope, { kind: 'session', name: 's1' }]
+  expect(effective(settings, chain).rules).toEqual([{ scope: 'session:s1', rules: rules.slice(0, 1) }])
+})
+
+describe('an entry of a user', () => {
+  it('that no longer fits counts for nothing, and stands in nobody’s way', () => {
+    const config = configOf(`
+servers: { files: { transport: stdio, command: npx } }
+users: { anna: { servers: { gone: { headers: { A: "1" } }, files: { headers: { A: "1" } } } } }
+`)
+    const { servers } = effective(config, [globalScope, { kind: 'user', name: 'anna' }])
+    expect([...servers.keys()]).toEqual(['files'])
+    expect(servers.get('files')).toMatchObject({ scope: 'global', connection: 'files' })
+  })
+
+  it('is not trusted with hints, and an override of an inherited server leaves that as it is', () => {
+    const chain: Scope[] = [globalScope, { kind: 'user', name: 'anna' }]
+    const { servers } = effective(base, chain)
+    expect(servers.get('own')?.definition.trust).toBe('none')
+    expect(servers.get('github')?.definition.trust).toBe('annotations')
+  })
+})
+
+describe('a project', () => {
+  const text = (owners: string) => `
+projects: { shop: { owners: ${owners}, servers: { s: { transport: http, url: "https://a" } } } }
+`
+  const specOf = (owners: string) => connections(configOf(text(owners)))[0]
+
+  it('without owners is the administrators’, with owners it is theirs', () => {
+    expect(specOf('[]')).toMatchObject({ privateAllowed: true, definition: { trust: 'annotations' } })
+    expect(specOf('[anna]')).toMatchObject({ privateAllowed: false, definition: { trust: 'none' } })
+    expect(specOf('[]')?.fingerprint).not.toBe(specOf('[anna]')?.fingerprint)
+  })
+})
