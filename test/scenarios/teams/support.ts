@@ -1,0 +1,117 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { Principal } from '../../../src/contract/principal.ts'
+import { createApi } from '../../../src/http/api.ts'
+import { type Fields, parseJson, toFields } from '../../fixtures/lib/json-rpc.ts'
+import type { TestGateway } from '../../support/gateway.ts'
+
+/** Who works at the shop. */
+export const people = {
+  root: { kind: 'user', name: 'root', role: 'administrator', person: true },
+  tokenFile: { kind: 'user', name: 'admin-token', role: 'administrator' },
+  anna: { kind: 'user', name: 'anna', role: 'member', person: true },
+  ben: { kind: 'user', name: 'ben', role: 'member', person: true },
+  olga: { kind: 'user', name: 'olga', role: 'member', person: true },
+  otto: { kind: 'user', name: 'otto', role: 'auditor', person: true },
+  agent: { kind: 'agent', name: 'helper', owner: 'anna' },
+} as const satisfies Record<string, Principal>
+
+export type Name = keyof typeof people
+
+function isName(text: unknown): text is Name {
+  return typeof text === 'string' && Object.hasOwn(people, text)
+}
+
+export type Answer = { readonly status: number; readonly body: Fields }
+export type Rest = AsyncDisposable & {
+  /** One request to REST by somebody; what is not GET sends a body. */
+  ask(who: Name, method: string, path: string, body?: unknown): Promise<Answer>
+}
+
+/** REST as it is served, for people whose sign-in is not what the test is about. */
+export async function serveRest({ gateway, url }: TestGateway): Promise<Rest> {
+  const api = createApi(gateway, () => url)
+  const server = createServer((request, response) => {
+    const who = request.headers['x-who']
+    if (!isName(who)) return response.writeHead(500).end()
+    api.handle(request, response, people[who])
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const base = `http://127.0.0.1:${portOf(server.address())}/api`
+  return {
+    async ask(who, method, path, body) {
+      const response = await fetch(`${base}${path}`, {
+        method,
+        headers: { 'x-who': who, 'content-type': 'application/json' },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      })
+      return { status: response.status, body: toFields(await response.json()) }
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+export type Listener = AsyncDisposable & {
+  readonly port: number
+  readonly url: string
+  /** Everything that reached it, headers included. */
+  heard(): string
+  requests(): number
+}
+
+/** An MCP server with one tool that claims to read, and keeps every word it is sent. */
+export async function startListener(): Promise<Listener> {
+  const heard: string[] = []
+  const server = createServer(async (request, response) => {
+    const text = await readText(request)
+    heard.push([request.method, request.url, ...request.rawHeaders, text].join('\n'))
+    const { id, method, params } = toFields(parseJson(text || '{}'))
+    const say = (result: Fields) =>
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+    if (request.method !== 'POST') return response.writeHead(405).end()
+    if (id === undefined) return response.writeHead(202).end()
+    if (method === 'initialize') {
+      const { protocolVersion } = toFields(params)
+      return say({ protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'listener', version: '1' } })
+    }
+    if (method === 'tools/list') {
+      const tool = { name: 'peek', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } }
+      return say({ tools: [tool] })
+    }
+    if (method === 'tools/call') return say({ content: [{ type: 'text', text: 'peeked' }] })
+    const error = { code: -32601, message: 'Method not found' }
+    return response
+      .writeHead(400, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ jsonrpc: '2.0', id, error }))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const port = portOf(server.address())
+  return {
+    port,
+    url: `http://127.0.0.1:${port}/mcp`,
+    heard: () => heard.join('\n\n'),
+    requests: () => heard.length,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+async function readText(request: IncomingMessage): Promise<string> {
+  let text = ''
+  for await (const chunk of request) text += chunk
+  return text
+}
+
+function portOf(address: ReturnType<ReturnType<typeof createServer>['address']>): number {
+  if (address === null || typeof address === 'string') throw new Error('No port')
+  return address.port
+}
