@@ -129,8 +129,9 @@ function createBoundedMap<Entry>(idle: (entry: Entry, now: number) => boolean): 
 }
 
 /** Whether any scope of the file bounds a server or a tool. */
-function statesLimits({ servers, projects, agents }: Config): boolean {
-  const later = [...Object.values(projects), ...Object.values(agents)].map((scope) => scope.servers)
+function statesLimits({ servers, projects, agents, users }: Config): boolean {
+  const scopes = [...Object.values(projects), ...Object.values(agents), ...Object.values(users)]
+  const later = scopes.map((scope) => scope.servers)
   return [servers, ...later].some((stated) => Object.values(stated).some(isLimited))
 }
 

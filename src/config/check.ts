@@ -2,6 +2,7 @@ import type { Config, ScopedServer } from '../contract/config.ts'
 import type { Scope } from '../contract/scope.ts'
 import { nearest } from '../lib/text.ts'
 import { explainIssues } from './explain.ts'
+import { findUnpinned } from './packages.ts'
 import type { Finding } from './problems.ts'
 import { createStack, listChains, listScopes, type MergeFault, statementsOf } from './scopes.ts'
 import { isOwnVariable, listTemplates, parseTemplate } from './templates.ts'
@@ -101,13 +102,26 @@ function checkRules(config: Config, scope: Scope): Finding[] {
 
 /** What is no mistake, but probably not meant any more. It stops nothing: time alone must not refuse a start. */
 export function listNotices(config: Config, now: number): Finding[] {
-  return listScopes(config).flatMap((scope) =>
-    statementsOf(config, scope).rules.flatMap(({ expires }, index): Finding[] => {
-      if (expires === undefined || Date.parse(expires) > now) return []
-      const path = [...pathOfScope(scope), 'rules', index, 'expires']
-      return [{ path, message: 'has passed: this rule no longer counts' }]
-    }),
-  )
+  return listScopes(config).flatMap((scope) => [...listPassed(config, scope, now), ...listUnpinned(config, scope)])
+}
+
+function listPassed(config: Config, scope: Scope, now: number): Finding[] {
+  return statementsOf(config, scope).rules.flatMap(({ expires }, index): Finding[] => {
+    if (expires === undefined || Date.parse(expires) > now) return []
+    const path = [...pathOfScope(scope), 'rules', index, 'expires']
+    return [{ path, message: 'has passed: this rule no longer counts' }]
+  })
+}
+
+function listUnpinned(config: Config, scope: Scope): Finding[] {
+  return Object.entries(statementsOf(config, scope).servers).flatMap(([name, server]): Finding[] => {
+    const found = findUnpinned(server)
+    if (found === undefined) return []
+    const path = [...pathOfScope(scope), 'servers', name, 'args']
+    return [
+      { path, message: `runs whatever version of ${found} was published last: write the version behind its name` },
+    ]
+  })
 }
 
 /** Where the statements of a scope stand in the file. */

@@ -1,7 +1,7 @@
 import type { Config, Members, ScopedServer } from '../contract/config.ts'
 import type { Principal } from '../contract/principal.ts'
 import { type Scope, toScopeKey } from '../contract/scope.ts'
-import type { ServerDefinition, ToolChoice } from '../contract/server.ts'
+import type { ServerDefinition, SharedLimits, ToolChoice } from '../contract/server.ts'
 import { matchesAny } from '../lib/glob.ts'
 import { changesIdentity } from './merge.ts'
 import { own } from './values.ts'
@@ -122,15 +122,26 @@ function findLowered(wanted: ScopedServer, inherited: ServerDefinition | undefin
 }
 
 /** An inherited server can be switched off and narrowed; rules are written for its tools as they are called there. */
-function findLoosened({ enabled, tools }: ScopedServer, inherited: ServerDefinition): string | undefined {
+function findLoosened({ enabled, tools, limits }: ScopedServer, inherited: ServerDefinition): string | undefined {
   if (enabled === true && !inherited.enabled) return 'Only administrators switch on what is switched off for everybody'
+  if (!tightens(limits, inherited.limits)) return raised
   if (tools === undefined) return undefined
   if (!narrows(tools, inherited.tools)) return 'Only administrators offer more tools of a server than everybody has'
-  const renamed = Object.entries(tools.override ?? {}).find(([tool, { name, description }]) => {
-    const before = own(inherited.tools.override, tool)
-    return differs(name, before?.name) || differs(description, before?.description)
-  })
-  return renamed && 'Only administrators give the tools of a server that everybody has another name or description'
+  const overridden = Object.entries(tools.override ?? {})
+  const before = (tool: string) => own(inherited.tools.override, tool)
+  if (!overridden.every(([tool, { limits: ofTool }]) => tightens(ofTool, before(tool)?.limits))) return raised
+  const renamed = overridden.some(
+    ([tool, { name, description }]) =>
+      differs(name, before(tool)?.name) || differs(description, before(tool)?.description),
+  )
+  return renamed ? 'Only administrators give the tools of a server that everybody has other names and texts' : undefined
+}
+
+const raised = 'Only administrators raise the limits of a server that everybody has'
+
+function tightens(wanted: SharedLimits = {}, before: SharedLimits = {}): boolean {
+  const { callsPerMinute = Number.POSITIVE_INFINITY, concurrent = Number.POSITIVE_INFINITY } = before
+  return (wanted.callsPerMinute ?? 0) <= callsPerMinute && (wanted.concurrent ?? 0) <= concurrent
 }
 
 function differs(wanted: string | undefined, before: string | undefined): boolean {

@@ -104,9 +104,11 @@ export function createServerViews({ config, servers, catalog }: ServerViewsParts
   }
 }
 
-/** `user:me` is whoever asks. */
+/** `user:me` is whoever asks. The token file of the administrator is nobody in particular. */
 function named(by: Onlooker, scope: ScopeKey): Scope {
-  return scope === 'user:me' && by?.kind === 'user' ? { kind: 'user', name: by.name } : toScope(scope)
+  if (scope !== 'user:me' || by?.kind !== 'user') return toScope(scope)
+  if (by.person || by.role !== 'administrator') return { kind: 'user', name: by.name }
+  throw new GatewayError('request-invalid', 'user:me is whoever has signed in: name the user, such as user:anna')
 }
 
 const everybodys: ReadonlySet<string> = new Set([

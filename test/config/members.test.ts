@@ -196,7 +196,8 @@ describe('an inherited server', () => {
     headers: { Authorization: 'Bearer ${TOKEN}' },
     trust: 'annotations',
     defaultRisk: 'write',
-    tools: { exclude: ['delete_*'], override: { merge: { risk: 'danger', name: 'join' } } },
+    limits: { concurrent: 4 },
+    tools: { exclude: ['delete_*'], override: { merge: { risk: 'danger', name: 'join', limits: { concurrent: 1 } } } },
   })
   const change = (wanted: object, among = inherited) =>
     may('member', act('user:anna', { action: 'change', wanted: ServerPatch.parse(wanted), inherited: among }))
@@ -210,6 +211,7 @@ describe('an inherited server', () => {
     { trust: 'annotations' },
     { defaultRisk: 'danger' },
     { defaultRisk: 'write' },
+    { limits: { concurrent: 2, callsPerMinute: 60 } },
     { tools: { exclude: ['delete_*', 'merge'] } },
     { tools: { include: ['list_*'] } },
     { tools: { override: { list: { risk: 'danger' }, merge: { risk: 'danger', name: 'join' } } } },
@@ -226,6 +228,8 @@ describe('an inherited server', () => {
     { tools: { exclude: [] } },
     { tools: { exclude: ['merge'] } },
     { tools: { override: { merge: { risk: 'write' } } } },
+    { limits: { concurrent: 5 } },
+    { tools: { override: { merge: { limits: { concurrent: 2 } } } } },
     { tools: { override: { list: { name: 'other' } } } },
     { tools: { override: { list: { description: 'other' } } } },
   ])('cannot be taken over or loosened by %j', (wanted) => {

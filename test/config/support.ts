@@ -1,7 +1,13 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type ConfigProblem, type ConfigStore, createConfig, parseConfig } from '../../src/config/config.ts'
+import {
+  type ConfigProblem,
+  type ConfigStore,
+  createConfig,
+  parseConfig,
+  type Roster,
+} from '../../src/config/config.ts'
 import type { Config } from '../../src/contract/config.ts'
 import type { EventTable } from '../../src/contract/events.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -40,7 +46,11 @@ export type Running = AsyncDisposable & {
   hear(name: Heard['name']): Promise<Heard['event']>
 }
 
-export async function startStore(file: string, environment: Record<string, string> = {}): Promise<Running> {
+export async function startStore(
+  file: string,
+  environment: Record<string, string> = {},
+  roster?: () => Roster,
+): Promise<Running> {
   const heard: Heard[] = []
   const inForce: Config[] = []
   let store: ConfigStore | undefined
@@ -56,7 +66,14 @@ export async function startStore(file: string, environment: Record<string, strin
   }
   emitter.on('config-changed', (event) => keep({ name: 'config-changed', event }))
   emitter.on('config-rejected', (event) => keep({ name: 'config-rejected', event }))
-  store = await createConfig({ file, clock: systemClock, log: silentLog, environment, emit: emitter.emit })
+  store = await createConfig({
+    file,
+    clock: systemClock,
+    log: silentLog,
+    environment,
+    emit: emitter.emit,
+    ...(roster && { roster }),
+  })
   const running = store
   return {
     store: running,

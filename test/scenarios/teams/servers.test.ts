@@ -277,6 +277,28 @@ describe('commands', () => {
   })
 })
 
+it('knows nobody by `user:me` where only the token file asks', async () => {
+  const wanted = { name: 'mine', scope: 'user:me', definition: http() }
+  expect(await rest.ask('tokenFile', 'POST', '/servers', wanted)).toMatchObject({
+    status: 400,
+    body: { error: { message: expect.stringContaining('name the user') } },
+  })
+})
+
+it('tells what holds for whom to those who work under it', async () => {
+  const ask = (who: Name, query: string) => rest.ask(who, 'GET', `/config/effective${query}`)
+  expect(await ask('root', '?project=shop')).toMatchObject({
+    status: 200,
+    body: { servers: [{ name: 'files' }, { name: 'shared' }, { name: 'stock', origins: { url: 'project:shop' } }] },
+  })
+  expect(await ask('olga', '?project=shop')).toMatchObject({ status: 200 })
+  expect(await ask('anna', '?project=shop')).toMatchObject({ status: 403 })
+  expect(await ask('anna', '?user=anna')).toMatchObject({ status: 200 })
+  expect(await ask('anna', '?user=ben')).toMatchObject({ status: 403 })
+  expect(await ask('root', '?user=ben&agent=helper')).toMatchObject({ status: 400 })
+  expect(await ask('agent', '')).toMatchObject({ status: 403 })
+})
+
 it('judges what is asked through the library as well', async () => {
   const wanted = { name: 'shell', scope: 'user:anna' as const, definition: { ...recording, args: [] } }
   await expect(gateway.gateway.addServer(people.anna, wanted)).rejects.toMatchObject({ code: 'forbidden' })
