@@ -1,7 +1,7 @@
 import type { Client } from 'pg'
 import { z } from 'zod'
 import { GatewayError } from '../contract/errors.ts'
-import { type Clock, sleep } from '../lib/clock.ts'
+import { type Clock, sleep, systemClock } from '../lib/clock.ts'
 import { parseJson } from '../lib/json.ts'
 import type { Log } from '../lib/log.ts'
 import { type Changes, type ChangeTopic, changeTopics, createLocalChanges } from './changes.ts'
@@ -109,7 +109,7 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
   }
 
   async function renewLease(): Promise<void> {
-    const sentAt = { until: clock.monotonic() + leaseMs, untilTime: clock.now() + leaseMs }
+    const sentAt = { until: clock.monotonic() + leaseMs, untilTime: systemClock.now() + leaseMs }
     await client.query(renew, [instance])
     // Notices arrive before the answer of whatever was sent after them.
     if (owed.size === 0) lease = sentAt
@@ -180,7 +180,8 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
 
   return {
     changes: { announce, on: local.on },
-    holds: () => clock.monotonic() < lease.until && clock.now() < lease.untilTime,
+    // The time of day too, and always the machine's own: the other clock stands still while a machine sleeps.
+    holds: () => clock.monotonic() < lease.until && systemClock.now() < lease.untilTime,
     async begin() {
       await renewLease()
       keeping = keep()
