@@ -57,6 +57,7 @@ export {
   effective,
   isPrivateAllowed,
   isTrusted,
+  onlyTightens,
   projectOf,
   type Roster,
   type SessionSettings,

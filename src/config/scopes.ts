@@ -31,12 +31,19 @@ export type Settings = Config & {
   readonly owners?: Readonly<Record<string, string>>
 }
 
+export type ScopedRules = {
+  readonly scope: ScopeKey
+  readonly rules: readonly Rule[]
+  /** What they allow loosens nothing. */
+  readonly onlyTightens?: boolean
+}
+
 export type EffectiveConfig = {
   /** Equal exactly when servers and rules are equal, whichever scopes they came from. */
   readonly key: string
   /** By name, switched off or not. */
   readonly servers: ReadonlyMap<string, EffectiveServer>
-  readonly rules: readonly { readonly scope: ScopeKey; readonly rules: readonly Rule[] }[]
+  readonly rules: readonly ScopedRules[]
 }
 
 export type ConnectionSpec = {
@@ -143,11 +150,21 @@ export function isStated(settings: Settings, scope: Scope): boolean {
 /** What holds for a chain of scopes. A chain that the reading has checked never throws. */
 export function effective(settings: Settings, scopes: readonly Scope[]): EffectiveConfig {
   const servers = createStack(settings)(scopes)
-  const rules = scopes
-    .map((scope) => ({ scope: toScopeKey(scope), rules: statementsOf(settings, scope).rules }))
-    .filter((stated) => stated.rules.length > 0)
+  const rules = scopes.map((scope) => toScopedRules(settings, scope)).filter((stated) => stated.rules.length > 0)
   const content = [...servers.values()].map(({ name, connection, definition }) => ({ name, connection, definition }))
   return { key: hash({ content: content.sort(byName), rules }), servers, rules }
+}
+
+function toScopedRules(settings: Settings, scope: Scope): ScopedRules {
+  const key = toScopeKey(scope)
+  const { rules } = statementsOf(settings, scope)
+  return onlyTightens(settings, key) ? { scope: key, rules, onlyTightens: true } : { scope: key, rules }
+}
+
+/** Owners write the rules of their projects, and whoever makes a session those of the session. A user's are written by administrators. */
+export function onlyTightens(config: Config, key: ScopeKey): boolean {
+  const { kind } = toScope(key)
+  return kind === 'session' || (kind === 'project' && !isTrusted(config, key))
 }
 
 export type Servers = ReadonlyMap<string, EffectiveServer>
@@ -214,14 +231,8 @@ export function statementsOf(settings: Settings, scope: Scope): Statements {
   if (scope.kind === 'project') return own(settings.projects, scope.name) ?? nothing
   if (scope.kind === 'agent') return own(settings.agents, scope.name) ?? nothing
   if (scope.kind === 'user') return own(settings.users, scope.name) ?? nothing
-  if (scope.kind === 'session') return tightening(own(settings.sessions ?? {}, scope.name) ?? nothing)
+  if (scope.kind === 'session') return own(settings.sessions ?? {}, scope.name) ?? nothing
   return nothing
-}
-
-/** Who makes a session may forbid it something: what is allowed without asking is not theirs to say. */
-function tightening(stated: Statements): Statements {
-  if (stated.rules.every(({ action }) => action !== 'allow')) return stated
-  return { servers: stated.servers, rules: stated.rules.filter(({ action }) => action !== 'allow') }
 }
 
 /** Whether only administrators write there. A project that has owners is theirs as well. */

@@ -1,5 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts'
-import { type ConfigStore, projectOf, scopesOf } from '../config/config.ts'
+import { type ConfigStore, onlyTightens, projectOf, scopesOf } from '../config/config.ts'
 import type { RuleScope, RuleSet, RuleTest } from '../contract/api/rules.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
@@ -74,11 +74,12 @@ export function createRulesDesk(parts: RulesDeskParts): RulesDesk {
 
   /** Every scope of the file that has rules. */
   function listStated(): ScopedRules[] {
-    const { rules, projects, agents } = config.current()
+    const { rules, projects, agents, users } = config.current()
     const stated: ScopedRules[] = [
       { scope: 'global', rules },
       ...Object.entries(projects).map(([name, each]) => ({ scope: `project:${name}` as const, rules: each.rules })),
       ...Object.entries(agents).map(([name, each]) => ({ scope: `agent:${name}` as const, rules: each.rules })),
+      ...Object.entries(users).map(([name, each]) => ({ scope: `user:${name}` as const, rules: each.rules })),
     ]
     return stated.filter((each) => each.rules.length > 0)
   }
@@ -171,6 +172,7 @@ export function createRulesDesk(parts: RulesDeskParts): RulesDesk {
     return scopesOf(config.current(), of)
       .map((scope) => ({
         scope: toScopeKey(scope),
+        onlyTightens: onlyTightens(config.current(), toScopeKey(scope)),
         rules: statedIn(changed, scope) ?? inForce.find((each) => each.scope === toScopeKey(scope))?.rules ?? [],
       }))
       .filter(({ rules }) => rules.length > 0)

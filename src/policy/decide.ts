@@ -7,7 +7,12 @@ import { matchesAny, matchesGlob } from '../lib/glob.ts'
 import { fulfils } from './conditions.ts'
 import { type PreparedRule, prepareRules, type ScopeAnswer } from './prepare.ts'
 
-export type ScopedRules = { readonly scope: ScopeKey; readonly rules: readonly Rule[] }
+export type ScopedRules = {
+  readonly scope: ScopeKey
+  readonly rules: readonly Rule[]
+  /** Others than administrators write there: what they allow is no objection, and no permission either. */
+  readonly onlyTightens?: boolean | undefined
+}
 
 /** What rules look at. */
 export type Subject = {
@@ -41,9 +46,10 @@ const strictness: Readonly<Record<RuleAction, number>> = { allow: 0, ask: 1, den
 /** Within a scope the last match decides; across scopes the strictest answer wins; without any, reads may run. */
 export function decide(scopes: readonly ScopedRules[], subject: Subject): Decision {
   let strictest: Decision | undefined
-  for (const { scope, rules } of scopes) {
+  for (const { scope, rules, onlyTightens } of scopes) {
     const answer = lastMatch(prepareRules(scope, rules), subject)
-    if (answer) strictest = strictest ? stricter(strictest, answer) : answer
+    if (answer && !(onlyTightens && answer.action === 'allow'))
+      strictest = strictest ? stricter(strictest, answer) : answer
   }
   const decision = strictest ?? withoutRule(subject.risk)
   return subject.drifted !== undefined && decision.action === 'allow' ? afterDrift(decision, subject.drifted) : decision

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { connections, effective, type SessionSettings, toSettings } from '../../src/config/config.ts'
-import { Config } from '../../src/contract/config.ts'
+import { Config, Project } from '../../src/contract/config.ts'
 import { Rule } from '../../src/contract/rule.ts'
 import { globalScope, type Scope, toScopeKey } from '../../src/contract/scope.ts'
 import { ServerPatch } from '../../src/contract/server.ts'
@@ -197,11 +197,17 @@ describe('connections of users and sessions', () => {
   })
 })
 
-it('lets the rules of a session forbid and ask, and allow nothing', () => {
-  const rules = [Rule.parse({ tools: 'own_*', action: 'deny' }), Rule.parse({ action: 'allow' })]
-  const settings = toSettings(base, { agents: [], sessions: [session({ rules })] })
-  const chain: Scope[] = [globalScope, { kind: 'session', name: 's1' }]
-  expect(effective(settings, chain).rules).toEqual([{ scope: 'session:s1', rules: rules.slice(0, 1) }])
+it('marks rules that others than administrators write: they loosen nothing', () => {
+  const rules = [Rule.parse({ action: 'allow' })]
+  const owned = {
+    ...base,
+    projects: { shop: Project.parse({ owners: ['olga'], rules }), plain: Project.parse({ rules }) },
+  }
+  const settings = toSettings(owned, { agents: [], sessions: [session({ rules })] })
+  const marked = (scope: Scope) => effective(settings, [scope]).rules[0]?.onlyTightens
+  expect(marked({ kind: 'session', name: 's1' })).toBe(true)
+  expect(marked({ kind: 'project', name: 'shop' })).toBe(true)
+  expect(marked({ kind: 'project', name: 'plain' })).toBeUndefined()
 })
 
 describe('an entry of a user', () => {

@@ -269,3 +269,13 @@ it('never counts a rule that has ended', () => {
     { numRuns: 200 },
   )
 })
+
+it('takes what others than administrators allow for no objection, and for no permission', () => {
+  const owned = (...rules: object[]): ScopedRules => ({ ...rulesOf('project:shop', ...rules), onlyTightens: true })
+  const actionOf = (...scopes: ScopedRules[]) => decide(scopes, subject).action
+  expect(actionOf(owned({ action: 'allow' }))).toBe('ask')
+  expect(actionOf(owned({ action: 'deny' }, { tools: 'github_*', action: 'allow' }))).toBe('ask')
+  expect(actionOf(owned({ action: 'deny' }))).toBe('deny')
+  expect(actionOf(rulesOf('global', { action: 'allow' }), owned({ action: 'allow' }))).toBe('allow')
+  expect(actionOf(rulesOf('global', { action: 'allow' }), owned({ action: 'ask' }))).toBe('ask')
+})

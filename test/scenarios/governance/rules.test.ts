@@ -241,6 +241,10 @@ it('lets the owners of a project set its rules, and no member any other', async 
   expect(await set(kim, 'project:shop')).toBe('set')
   expect(await call(gateway, 'files_read_thing')).toMatchObject({ error: { code: 'call-denied' } })
   expect(await call(gateway, 'files_read_thing', { as: 'outsider' })).toMatchObject({ kind: 'answered' })
+
+  await gateway.gateway.setRules({ ...kim, role: 'administrator' }, 'global', [])
+  await gateway.gateway.setRules(kim, 'project:shop', [Rule.parse({ action: 'allow' })])
+  expect(await call(gateway, 'files_idempotent_thing')).toMatchObject({ error: { code: 'approval-required' } })
 })
 
 it('lists, tests and replays rules from the command line', async () => {
