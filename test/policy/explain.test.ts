@@ -1,7 +1,8 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Rule } from '../../src/contract/rule.ts'
 import type { ScopeKey } from '../../src/contract/scope.ts'
-import { concerns, explain, type ScopedRules, type Subject } from '../../src/policy/policy.ts'
+import { concerns, decide, explain, type ScopedRules, type Subject } from '../../src/policy/policy.ts'
 
 function rulesOf(scope: ScopeKey, ...rules: object[]): ScopedRules {
   return { scope, rules: rules.map((rule) => Rule.parse(rule)) }
@@ -87,6 +88,43 @@ describe('the first part that does not fit', () => {
     const { scopes } = explain([rulesOf('global', { ...fields, action: 'deny' })], subject)
     expect(scopes[0]?.rules[0]?.mismatch).toEqual({ part, because })
   })
+})
+
+it('says of every scope what decide makes of it, and of every rule what decide makes of it alone', () => {
+  const actions = fc.constantFrom('allow', 'ask', 'deny')
+  const rules = fc
+    .record(
+      {
+        tools: fc.constantFrom('*', 'bank_*', 'files_*'),
+        risk: fc.constantFrom('read', 'danger'),
+        arguments: fc.constantFrom({ '/amount': { min: 200 } }, { '/amount': { max: 200 } }, { '/to': 'ada' }),
+        expires: fc.constantFrom('2026-11-16T11:00:00Z', '2026-11-16T13:00:00Z'),
+        action: actions,
+      },
+      { requiredKeys: ['action'] },
+    )
+    .map((rule) => Rule.parse(rule))
+  const scopes = fc.tuple(fc.array(rules), fc.array(rules)).map(([first, second]): ScopedRules[] => [
+    { scope: 'global', rules: first },
+    { scope: 'agent:shopper', rules: second },
+  ])
+  fc.assert(
+    fc.property(scopes, (stated) => {
+      const explained = explain(stated, subject)
+      expect(explained.decision).toEqual(decide(stated, subject))
+      for (const [index, scope] of explained.scopes.entries()) {
+        const alone = decide(stated.slice(index, index + 1), subject)
+        expect(scope.action).toBe(alone.rule && alone.action)
+        expect(scope.rules.find(({ decides }) => decides)?.index).toBe(alone.rule?.index)
+        for (const rule of scope.rules) {
+          const one = (stated[index]?.rules ?? []).slice(rule.index, rule.index + 1)
+          expect(rule.matches).toBe(decide([{ scope: 'global', rules: one }], subject).rule !== undefined)
+          expect(rule.mismatch === undefined).toBe(rule.matches)
+        }
+      }
+    }),
+    { numRuns: 100 },
+  )
 })
 
 it('knows whose calls a rule can speak about', () => {

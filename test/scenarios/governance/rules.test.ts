@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Principal } from '../../../src/contract/principal.ts'
 import { Rule } from '../../../src/contract/rule.ts'
-import { recording, serve, until } from '../../cli/support.ts'
+import { createFolder, recording, runCli, serve, until, writeConfig } from '../../cli/support.ts'
 import { type ConfigInput, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { call, recordingServer } from './support.ts'
 
@@ -280,4 +280,16 @@ it('lists, tests and replays rules from the command line', async () => {
   expect(broken.stderr).toContain('changed.yaml:2: rules.0.risk')
   expect((await run('rules', 'test')).code).toBe(2)
   expect((await run('rules', 'test', '--replay', '--since', 'soon')).code).toBe(2)
+})
+
+it('points out rules that have ended when the file is checked and when the doctor looks', async () => {
+  await using folder = await createFolder()
+  const file = await writeConfig(folder.path, { rules: [{ action: 'allow', expires: '2020-01-01T00:00:00Z' }] })
+  const checked = await runCli(['config', 'check', file])
+  expect(checked).toMatchObject({ code: 0, stdout: expect.stringContaining('is valid') })
+  expect(checked.stderr).toContain('rules.0.expires: has passed: this rule no longer counts')
+  const { notices } = (await runCli(['config', 'check', file, '--json'])).json()
+  expect(notices).toMatchObject([{ line: 3, key: 'rules.0.expires' }])
+  const doctor = await runCli(['doctor', '--config', file, '--data', join(folder.path, 'data')])
+  expect(doctor.stdout + doctor.stderr).toContain('this rule no longer counts')
 })
