@@ -25,6 +25,7 @@ import { type Clock, toIso } from '../lib/clock.ts'
 import { crashPoint } from '../lib/crash-point.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Ids } from '../lib/ids.ts'
+import type { Masking } from '../masking/masking.ts'
 import { type Decision, decide } from '../policy/policy.ts'
 import type { Servers, Subscriber } from '../servers/servers.ts'
 import type { Storage } from '../storage/storage.ts'
@@ -88,13 +89,14 @@ export type CallsParts = {
   readonly catalog: Pick<Catalog, 'resolve'>
   readonly config: Pick<ConfigStore, 'effective' | 'current'>
   readonly servers: Pick<Servers, 'send'>
+  readonly masking: Pick<Masking, 'text' | 'value'>
   readonly clock: Clock
   readonly ids: Ids
   readonly emit: Emitter<EventTable>['emit']
 }
 
 export function createCalls(parts: CallsParts): Calls {
-  const { storage, catalog, config, servers, clock, ids, emit } = parts
+  const { storage, catalog, config, servers, masking, clock, ids, emit } = parts
   const running = new Set<Promise<unknown>>()
   const sending = new Set<AbortController>()
   const tasks = createTasks(catalog)
@@ -210,7 +212,7 @@ export function createCalls(parts: CallsParts): Calls {
       const finished = fitting ? answer : await kept.finish(answer, permit, selector)
       return answered(permit, { answer, finished, resent })
     } catch (error) {
-      const { state, error: told } = toEnd(permit, toGatewayError(error), stopping)
+      const { state, error: told } = toEnd(permit, toMaskedError(toGatewayError(error)), stopping)
       return end(permit, { state, error: told, resent }, (call) => ({ kind: 'refused', call, error: told }))
     } finally {
       options.signal.removeEventListener('abort', onAbort)
@@ -229,6 +231,10 @@ export function createCalls(parts: CallsParts): Calls {
     const { answer, finished, resent } = given
     const how: Omit<HowItEnded, 'state'> = { resent, resultBytes: answer.bytes.length }
     if (finished !== answer) how.givenBytes = finished.bytes.length
+    if (answer.masked > 0) {
+      how.masked = answer.masked
+      emit('secret-found', { server: permit.server, found: answer.masked, call: permit.id })
+    }
     const toOutcome = (call: Call): CallOutcome => ({ kind: 'answered', call, answer: finished })
     if (answer.kind === 'error') {
       const error = new GatewayError('server-refused', 'The server answered with an error')
@@ -254,7 +260,8 @@ export function createCalls(parts: CallsParts): Calls {
     return outcome
   }
 
-  async function refuse(call: ResolvedCall, state: CallEndState, error: GatewayError): Promise<CallOutcome> {
+  async function refuse(call: ResolvedCall, state: CallEndState, why: GatewayError): Promise<CallOutcome> {
+    const error = toMaskedError(why)
     const ended = toCallEnd(call, { state, error })
     await storage.refuse(call, ended)
     return { kind: 'refused', call: announce(call, ended), error }
@@ -270,6 +277,7 @@ export function createCalls(parts: CallsParts): Calls {
       ...(how.resultBytes !== undefined && { resultBytes: how.resultBytes }),
       ...(how.givenBytes !== undefined && { givenBytes: how.givenBytes }),
       ...(how.resent && { resent: true }),
+      ...(how.masked && { masked: how.masked }),
     }
   }
 
@@ -298,8 +306,24 @@ export function createCalls(parts: CallsParts): Calls {
     }
   }
 
+  /** What an agent says may hold what it should not know: it is sent as it is, and recorded masked. */
+  function withRecorded(call: ResolvedCall): ResolvedCall {
+    const args = masking.value(call.arguments)
+    const tool = masking.text(call.tool)
+    const original = call.original === call.tool ? tool : masking.text(call.original)
+    if (args === call.arguments && tool === call.tool && original === call.original) return call
+    return { ...call, recorded: { arguments: args, tool, original } }
+  }
+
+  function toMaskedError(error: GatewayError): GatewayError {
+    const message = masking.text(error.message)
+    const details = masking.value(error.details)
+    if (message === error.message && details === error.details) return error
+    return new GatewayError(error.code, message, details, { cause: error })
+  }
+
   function toCall(request: CallRequest, target: Target, decision: Decision): ResolvedCall {
-    return {
+    return withRecorded({
       id: ids.next('call'),
       method: request.method ?? 'tools/call',
       principal: toPrincipalKey(request.principal),
@@ -319,12 +343,12 @@ export function createCalls(parts: CallsParts): Calls {
       ...(request.key !== undefined && { once: toOnceKey(request.key, target, request.arguments) }),
       ...(target.connection === ownServer && hideHandle(request.arguments)),
       ...(target.mirrors?.length && { mirrored: toMirrorHeaders(target.mirrors, request.arguments) }),
-    }
+    })
   }
 
   /** A name that leads nowhere is recorded as well: somebody tried it. */
   function toUnknown(request: CallRequest): ResolvedCall {
-    return {
+    return withRecorded({
       id: ids.next('call'),
       method: request.method ?? 'tools/call',
       principal: toPrincipalKey(request.principal),
@@ -339,26 +363,28 @@ export function createCalls(parts: CallsParts): Calls {
       risk: (request.method ?? 'tools/call') === 'tools/call' ? 'write' : 'read',
       decision: 'no such name for this caller',
       startedAt: clock.now(),
-    }
+    })
   }
 
   function toRecord(call: ResolvedCall, how: { state: Call['state'] } & Partial<Omit<CallEnd, 'state'>>): Call {
+    const shown = call.recorded ?? call
     return {
       id: call.id,
       method: call.method,
-      tool: call.tool,
+      tool: shown.tool,
       server: call.server,
       principal: call.principal,
       ...(call.owner !== undefined && { owner: call.owner }),
       surface: call.surface,
       risk: call.risk,
       state: how.state,
-      arguments: call.arguments,
+      arguments: shown.arguments,
       decision: call.decision,
       startedAt: toIso(call.startedAt),
       instance: storage.instance,
       ...(how.error && { error: how.error }),
       ...(how.resent && { resent: true }),
+      ...(how.masked && { masked: how.masked }),
       ...(how.endedAt !== undefined && { endedAt: toIso(how.endedAt) }),
       ...(how.durationMs !== undefined && { durationMs: how.durationMs }),
       ...(how.givenBytes !== undefined && { cut: { bytes: how.resultBytes ?? 0, given: how.givenBytes } }),
@@ -384,6 +410,7 @@ type HowItEnded = {
   resent?: boolean
   resultBytes?: number
   givenBytes?: number
+  masked?: number
 }
 type Ended = CallOutcome | Promise<CallOutcome>
 

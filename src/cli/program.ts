@@ -6,6 +6,7 @@ import { addCalls } from './commands/calls.ts'
 import { addConfig } from './commands/config.ts'
 import { addDoctor } from './commands/doctor.ts'
 import { addRules } from './commands/rules.ts'
+import { addSecrets } from './commands/secrets.ts'
 import { addServe } from './commands/serve.ts'
 import { addServers } from './commands/servers.ts'
 import { addStatus } from './commands/status.ts'
@@ -40,6 +41,7 @@ export function createProgram(run: Run): Command {
   addTools(program, run)
   addTokens(program, run)
   addRules(program, run)
+  addSecrets(program, run)
   addCalls(program, run)
   addAudit(program, run)
   addBackup(program, run)

@@ -5,6 +5,7 @@ import type { Server } from '../contract/server.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { type RunningGateway, startGateway } from '../http/serve.ts'
 import { toVisible } from '../lib/text.ts'
+import { createMasking } from '../masking/masking.ts'
 import type { Context } from './command.ts'
 import type { ServeInput } from './commands/serve.ts'
 import { toConnectLine, toTokenLine } from './connect-line.ts'
@@ -23,7 +24,8 @@ const firstUse = 30_000
 /** Runs a gateway until somebody ends it. */
 export async function serve({ terminal, settings }: Context, input: ServeInput): Promise<number> {
   const stop = waitForStop()
-  const log = createLog()
+  const masking = createMasking()
+  const log = createLog(masking)
   // Whoever waited for the answer may be gone by then; that is no reason to end.
   process.stdout.on('error', () => {})
   const started = await startGateway({
@@ -33,6 +35,7 @@ export async function serve({ terminal, settings }: Context, input: ServeInput):
     demo: input.demo,
     lingers: input.linger !== undefined,
     log,
+    masking,
   }).catch((error: unknown) => ({ failed: toGatewayError(error) }))
   if ('failed' in started) return explainStart(terminal, started.failed)
 

@@ -102,7 +102,20 @@ function checkRules(config: Config, scope: Scope): Finding[] {
 
 /** What is no mistake, but probably not meant any more. It stops nothing: time alone must not refuse a start. */
 export function listNotices(config: Config, now: number): Finding[] {
-  return listScopes(config).flatMap((scope) => [...listPassed(config, scope, now), ...listUnpinned(config, scope)])
+  return listScopes(config).flatMap((scope) => [
+    ...listPassed(config, scope, now),
+    ...listUnpinned(config, scope),
+    ...listOpenSecrets(config, scope),
+  ])
+}
+
+/** Somebody decided that a secret may be seen: whoever looks at the configuration should know. */
+function listOpenSecrets(config: Config, scope: Scope): Finding[] {
+  return Object.entries(statementsOf(config, scope).servers).flatMap(([name, server]): Finding[] => {
+    if (!('secretsInArguments' in server) || server.secretsInArguments !== true) return []
+    const path = [...pathOfScope(scope), 'servers', name, 'secretsInArguments']
+    return [{ path, message: 'lets secrets stand in arguments, where every user of the machine can read them' }]
+  })
 }
 
 function listPassed(config: Config, scope: Scope, now: number): Finding[] {

@@ -34,7 +34,13 @@ import {
 } from './scopes.ts'
 import { createSharedSource, type SharedConfig } from './shared-source.ts'
 import { type ConfigText, createFileSource } from './source.ts'
-import { createEnvironmentLookup, type Environment, resolveDefinition, toMissingError } from './templates.ts'
+import {
+  createEnvironmentLookup,
+  type Environment,
+  isOwnVariable,
+  resolveDefinition,
+  toMissingError,
+} from './templates.ts'
 import { watchFile } from './watch.ts'
 
 export type { ConfigEdit } from './edit.ts'
@@ -86,7 +92,7 @@ export type ConfigStore = {
   ownerOf(scope: Scope): string | undefined
   connections(): readonly ConnectionSpec[]
   /** The definition with its templates filled in, each with what the scope may use that wrote it; throws `variable-missing`. */
-  resolve(definition: ServerDefinition, origins: Origins): ServerDefinition
+  resolve(definition: ServerDefinition, origins: Origins, beside?: Beside): ServerDefinition
   /** The agents or the sessions are others than before, or state something else. */
   restate(): void
   /**
@@ -99,6 +105,13 @@ export type ConfigStore = {
   /** From now on the text in force lives in the database, and all gateways on it have the same. */
   share(shared: SharedConfig): Promise<void>
   close(): Promise<void>
+}
+
+/** Where else values come from, and who wants to know what was handed out. */
+export type Beside = {
+  /** Asked before the environment; `author` is the scope that wrote the text under this dotted key. */
+  find(name: string, author: ScopeKey, key: string): string | undefined
+  onVariable(name: string, value: string): void
 }
 
 export type ConfigParts = {
@@ -208,7 +221,7 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     usedBy: (principal) => inForce.views.usedBy(principal),
     ownerOf: (scope) => inForce.views.ownerOf(scope),
     connections: () => inForce.views.connections(),
-    resolve: (definition, origins) => resolveWith(environment, inForce.config, definition, origins),
+    resolve: (definition, origins, beside) => resolveWith(environment, inForce.config, { definition, origins, beside }),
     restate() {
       inForce = { ...inForce, views: createViews(toSettings(inForce.config, roster())) }
       emit('config-changed', { changed: [] })
@@ -297,20 +310,24 @@ function createViews(settings: Settings): Views {
   }
 }
 
-function resolveWith(
-  environment: Environment,
-  config: Config,
-  definition: ServerDefinition,
-  origins: Origins,
-): ServerDefinition {
+type Wanted = { definition: ServerDefinition; origins: Origins; beside: Beside | undefined }
+
+function resolveWith(environment: Environment, config: Config, wanted: Wanted): ServerDefinition {
+  const { definition, origins, beside } = wanted
   const variables = createEnvironmentLookup(environment, config.environment)
   const withheld = new Set<string>()
   const resolved = resolveDefinition(definition, (name, key) => {
     const origin = originOf(origins, key)
+    const found = origin === undefined || isOwnVariable(name) ? undefined : beside?.find(name, origin, key)
+    if (found !== undefined) return found
     // Whoever may choose the address would read any variable by naming it in a header.
-    if (origin !== undefined && isTrusted(config, origin)) return variables(name)
-    withheld.add(name)
-    return undefined
+    if (origin === undefined || !isTrusted(config, origin)) {
+      withheld.add(name)
+      return undefined
+    }
+    const value = variables(name)
+    if (value !== undefined) beside?.onVariable(name, value)
+    return value
   })
   if (resolved.missing.length > 0) throw toMissingError(resolved.missing, environment, config.environment, withheld)
   return resolved.definition

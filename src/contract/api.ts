@@ -3,10 +3,11 @@ import { calls } from './api/calls.ts'
 import { config } from './api/config.ts'
 import { results } from './api/results.ts'
 import { rules } from './api/rules.ts'
+import { secrets } from './api/secrets.ts'
 import { servers } from './api/servers.ts'
 import { status } from './api/status.ts'
 import { tokens } from './api/tokens.ts'
 import { tools } from './api/tools.ts'
 
 /** One endpoint is described once: server, CLI, dashboard and API reference share it. Paths stand below `/api`. */
-export const api = { status, servers, tools, calls, results, tokens, rules, audit, config }
+export const api = { status, servers, tools, calls, results, tokens, rules, secrets, audit, config }

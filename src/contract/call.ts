@@ -42,6 +42,7 @@ export const Call = z.object({
     })
     .optional()
     .describe('The result was more than the caller could be given at once'),
+  masked: z.int().optional().describe('So many secrets stood in the answer and were hidden'),
   startedAt: z.string(),
   endedAt: z.string().optional(),
   durationMs: z.number().optional(),

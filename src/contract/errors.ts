@@ -111,7 +111,20 @@ export const errorTable = {
     http: 400,
     rpc: -32602,
     exit: 1,
-    hint: 'Set the variable and list its name under `environment`, or give a fallback: ${NAME:-fallback}.',
+    hint: 'Store a secret of that name with `sallyport secrets set NAME`, or set the variable and list it under `environment`.',
+  },
+  'secret-not-found': { http: 404, rpc: -32602, exit: 1, hint: 'List the secrets with `sallyport secrets list`.' },
+  'key-invalid': {
+    http: 500,
+    rpc: -32603,
+    exit: 2,
+    hint: 'Correct `SALLYPORT_KEY` or the key file; a new key cannot open what was encrypted under another.',
+  },
+  'key-wrong': {
+    http: 500,
+    rpc: -32603,
+    exit: 1,
+    hint: 'Start with the key that this data was encrypted under: put it back into `SALLYPORT_KEY` or the key file.',
   },
   'tool-not-found': { http: 404, rpc: -32602, exit: 1, hint: 'List the tools again: the catalog may have changed.' },
   'prompt-not-found': {

@@ -7,6 +7,8 @@ export type EventTable = {
   'call-ended': { call: Call }
   'server-changed': { server: Server }
   'tools-changed': { connection: string }
+  /** A value that should not have been there was hidden; `call` is absent for what belongs to no call. */
+  'secret-found': { server: string; found: number; call?: string }
   /** `elsewhere`: another gateway on the same database made the change, and has recorded it. */
   'config-changed': { changed: readonly string[]; elsewhere?: boolean }
   'config-rejected': { file: string; problems: readonly string[] }

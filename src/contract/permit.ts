@@ -22,6 +22,8 @@ export function isTaskMethod(method: string): method is TaskMethod {
   return method === 'tasks/get' || method === 'tasks/result' || method === 'tasks/update' || method === 'tasks/cancel'
 }
 
+export type Recorded = { readonly arguments: JsonObject; readonly tool: string; readonly original: string }
+
 /** A call whose name was found in the catalog and whose decision stands. */
 export type ResolvedCall = {
   readonly id: string
@@ -38,6 +40,8 @@ export type ResolvedCall = {
   readonly tool: string
   readonly original: string
   readonly arguments: JsonObject
+  /** How it stands in the record, where it holds what must be hidden there. */
+  readonly recorded?: Recorded
   readonly risk: Risk
   /** What decided, in words. */
   readonly decision: string
@@ -73,4 +77,6 @@ export type CallEnd = {
   /** Of a result that was cut: what the caller got of it. */
   readonly givenBytes?: number
   readonly resent?: boolean
+  /** How many hidden values the answer held. */
+  readonly masked?: number
 }

@@ -1,7 +1,7 @@
 import { createAudit } from '../audit/audit.ts'
 import { createCalls } from '../calls/calls.ts'
 import { createCatalog } from '../catalog/catalog.ts'
-import { createConfig } from '../config/config.ts'
+import { createConfig, isTrusted } from '../config/config.ts'
 import { toGatewayError } from '../contract/errors.ts'
 import type { EventTable } from '../contract/events.ts'
 import { createIdentity } from '../identity/identity.ts'
@@ -9,6 +9,8 @@ import { type Clock, systemClock } from '../lib/clock.ts'
 import { createEmitter } from '../lib/emitter.ts'
 import { createIds, type Ids } from '../lib/ids.ts'
 import { type Log, silentLog } from '../lib/log.ts'
+import { createMasking, type Masking } from '../masking/masking.ts'
+import { createSecrets } from '../secrets/secrets.ts'
 import { createServers, postJson, type SupervisionSettings } from '../servers/servers.ts'
 import { loadAuditKey } from '../storage/audit-key.ts'
 import { openStorage } from '../storage/storage.ts'
@@ -38,6 +40,8 @@ export type GatewayOptions = {
   readonly clock?: Clock
   readonly ids?: Ids
   readonly log?: Log
+  /** What hides secrets; whoever writes the log gives the one that the log goes through. */
+  readonly masking?: Masking
   readonly supervision?: Partial<SupervisionSettings>
   /** Milliseconds that calls under way may still take when the gateway closes. */
   readonly graceMs?: number
@@ -47,7 +51,8 @@ const graceMs = 5000
 
 /** Builds the parts by hand, in the order in which they depend on each other. */
 export async function createGateway(options: GatewayOptions): Promise<Gateway> {
-  const { clock = systemClock, ids = createIds(), log = silentLog } = options
+  const { clock = systemClock, ids = createIds(), log = silentLog, masking = createMasking() } = options
+  const environment = options.environment ?? process.env
   const events = createEmitter<EventTable>((error) =>
     log.error({ error: toGatewayError(error).message }, 'a listener broke'),
   )
@@ -55,7 +60,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     file: options.configFile,
     clock,
     log,
-    environment: options.environment ?? process.env,
+    environment,
     emit: events.emit,
   })
   const { dataFolder: folder, databaseUrl } = options
@@ -67,13 +72,31 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     await config.close()
     throw error
   })
+  hideOwn(masking, environment, databaseUrl)
+  const giveUp = async (error: unknown): Promise<never> => {
+    await Promise.allSettled([storage.close(), config.close()])
+    throw error
+  }
   const identity = await shareConfig(config, storage, options.configIsNew ?? false)
     .then(() => clearUp(storage, clock, log))
     .then(() => createIdentity({ storage, folder: options.dataFolder, clock, ids }))
-    .catch(async (error: unknown) => {
-      await Promise.allSettled([storage.close(), config.close()])
-      throw error
-    })
+    .catch(giveUp)
+  const secrets = await createSecrets({
+    storage,
+    config,
+    masking,
+    folder: options.dataFolder,
+    environment,
+    owners: {
+      ownsProject: (project, user) => config.current().projects[project]?.owners.includes(user) ?? false,
+      ownerOf: (session) => config.ownerOf({ kind: 'session', name: session }),
+      trusts: (scope) => isTrusted(config.current(), scope),
+    },
+    clock,
+    ids,
+    log,
+    onChange: (connections) => reconnect(connections),
+  }).catch(giveUp)
 
   const audit = createAudit({
     storage,
@@ -96,7 +119,9 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     limits: () => config.current().limits,
     ...(options.supervision && { supervision: options.supervision }),
     egressAllow: () => config.current().egress.allow,
-    resolve: (definition, origins) => config.resolve(definition, origins),
+    resolve: secrets.resolve,
+    masking,
+    onSecretFound: (connection, found) => tellFinding(connection, found),
     onChange: (id) => announceServer(id),
     onTools(id) {
       catalog.invalidate()
@@ -104,11 +129,18 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     },
   })
   const catalog = createCatalog({ config, servers })
-  const calls = createCalls({ storage, catalog, config, servers, clock, ids, emit: events.emit })
+  const calls = createCalls({ storage, catalog, config, servers, masking, clock, ids, emit: events.emit })
   const desk = createServerDesk({ config, servers, catalog, storage, clock })
   const rules = createRulesDesk({ config, catalog, storage, clock, ownerOf: () => undefined })
   const status = createStatus({ config, storage, calls, desk, audit, clock })
 
+  /** What asked for a secret is connected anew when it is another, is there at last, or is gone. */
+  function reconnect(connections: readonly string[]): void {
+    for (const id of connections) if (servers.find(id)) servers.reconnect(id)
+  }
+  function tellFinding(connection: string, found: number): void {
+    events.emit('secret-found', { server: servers.find(connection)?.name ?? connection, found })
+  }
   function announceServer(id: string): void {
     const server = desk.list().find((candidate) => candidate.id === id)
     if (server) events.emit('server-changed', { server })
@@ -142,6 +174,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     await config.close()
     await calls.close(options.graceMs ?? graceMs)
     await servers.close()
+    secrets.close()
     await audit.close()
     await storage.close()
   }
@@ -151,6 +184,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     version,
     config,
     identity,
+    secrets,
+    masking,
     events,
     calls: storage.calls,
     audit: { ...storage.audit, verify: audit.verify, export: audit.export },
@@ -166,5 +201,14 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       closing ??= close()
       return closing
     },
+  }
+}
+
+/** What the gateway itself was started with is nobody's business either. */
+function hideOwn(masking: Masking, environment: NodeJS.ProcessEnv, databaseUrl: string | undefined): void {
+  const { SALLYPORT_KEY, SALLYPORT_KEY_PREVIOUS, SALLYPORT_ADMIN_PASSWORD } = environment
+  const password = databaseUrl && URL.canParse(databaseUrl) ? decodeURIComponent(new URL(databaseUrl).password) : ''
+  for (const value of [SALLYPORT_KEY, SALLYPORT_KEY_PREVIOUS, SALLYPORT_ADMIN_PASSWORD, password]) {
+    if (value) masking.hide(value)
   }
 }

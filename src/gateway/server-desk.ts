@@ -217,14 +217,14 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
       demand(principal, { action: 'validate', scope, wanted: definition })
       const trusted = isTrusted(config.current(), toScopeKey(scope))
       const origins = originsOf(definition, toScopeKey(scope))
-      return { definition: withTrust(definition, trusted), origins, privateAllowed: trusted }
+      return { name: name ?? '', definition: withTrust(definition, trusted), origins, privateAllowed: trusted }
     }
     if (name === undefined) throw new GatewayError('request-invalid', 'Name a saved server, or describe one')
     demand(principal, { action: 'validate', scope })
     const { entry } = views.get(principal, name, scope)
     demand(principal, { action: 'validate', scope: toScope(entry.scope) })
     const privateAllowed = isPrivateAllowed(config.current(), entry.origins)
-    return { definition: entry.definition, origins: entry.origins, privateAllowed }
+    return { name, definition: entry.definition, origins: entry.origins, privateAllowed }
   }
 
   function toOwnScope(principal: Principal, wanted: ScopeKey | undefined): Scope {

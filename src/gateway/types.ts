@@ -15,6 +15,8 @@ import type { Status } from '../contract/status.ts'
 import type { Tool } from '../contract/tool.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Emitter } from '../lib/emitter.ts'
+import type { Masking } from '../masking/masking.ts'
+import type { Secrets } from '../secrets/secrets.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Introduction } from './introduction.ts'
 import type { WantedReplay } from './replay.ts'
@@ -26,6 +28,9 @@ export type Gateway = {
   readonly version: string
   readonly config: ConfigStore
   readonly identity: Identity
+  readonly secrets: Secrets
+  /** Through which everything goes that is shown to anybody. */
+  readonly masking: Masking
   readonly events: Emitter<EventTable>
   readonly calls: Storage['calls']
   readonly audit: Pick<Storage['audit'], 'find' | 'list' | 'append'> & Pick<Audit, 'verify' | 'export'>

@@ -2,6 +2,7 @@ import { ErrorBody } from '../contract/api/base.ts'
 import { api } from '../contract/api.ts'
 import { AuditEntry } from '../contract/audit.ts'
 import { Call } from '../contract/call.ts'
+import { Secret } from '../contract/secret.ts'
 import { Server, ServerDetail, Validation } from '../contract/server.ts'
 import { Status } from '../contract/status.ts'
 import { Token } from '../contract/token.ts'
@@ -32,9 +33,18 @@ export async function toOpenApi(version: string): Promise<object> {
       },
     },
     commonSchemas: Object.fromEntries(
-      Object.entries({ Error: ErrorBody, Status, Server, ServerDetail, Validation, Tool, Call, Token, AuditEntry }).map(
-        ([name, schema]) => [name, { schema, strategy: 'output' }],
-      ),
+      Object.entries({
+        Error: ErrorBody,
+        Status,
+        Server,
+        ServerDetail,
+        Validation,
+        Tool,
+        Call,
+        Token,
+        Secret,
+        AuditEntry,
+      }).map(([name, schema]) => [name, { schema, strategy: 'output' }]),
     ),
   })
 }

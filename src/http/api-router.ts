@@ -8,6 +8,7 @@ import { createConfigRoutes } from './routes/config.ts'
 import type { ApiContext } from './routes/context.ts'
 import { createResultsRoutes } from './routes/results.ts'
 import { createRulesRoutes } from './routes/rules.ts'
+import { createSecretsRoutes } from './routes/secrets.ts'
 import { createServersRoutes } from './routes/servers.ts'
 import { createTokensRoutes } from './routes/tokens.ts'
 import { createToolsRoutes } from './routes/tools.ts'
@@ -28,6 +29,7 @@ export function createRouter(gateway: Gateway) {
     results: createResultsRoutes(gateway),
     tokens: createTokensRoutes(gateway),
     rules: createRulesRoutes(gateway),
+    secrets: createSecretsRoutes(gateway),
     audit: createAuditRoutes(gateway),
     config: createConfigRoutes(gateway),
   })

@@ -40,7 +40,7 @@ export function createApi(gateway: Gateway, url: () => string, log: Log = silent
         }
       },
     ],
-    customErrorResponseBodyEncoder: toWireBody,
+    customErrorResponseBodyEncoder: (error) => gateway.masking.value(toWireBody(error)),
   })
 
   async function answer(request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<void> {
@@ -73,7 +73,7 @@ export function createApi(gateway: Gateway, url: () => string, log: Log = silent
         await answer(request, response, principal)
       } catch (error) {
         report(log, error)
-        sendError(response, toGatewayError(error))
+        sendError(response, toGatewayError(error), gateway.masking)
       }
       return true
     },
@@ -86,7 +86,7 @@ function report(log: Log, error: unknown): void {
   log.error({ error: failure.message, stack: failure.stack, cause: String(failure.cause) }, 'a request failed')
 }
 
-function sendError(response: ServerResponse, error: GatewayError): void {
+function sendError(response: ServerResponse, error: GatewayError, masking: Gateway['masking']): void {
   if (response.headersSent) {
     response.destroy()
     return
@@ -94,7 +94,7 @@ function sendError(response: ServerResponse, error: GatewayError): void {
   // The rest of a body that was not read must not be taken for the next request.
   if (error.code === 'request-too-large') response.setHeader('connection', 'close')
   const wire = toWireError(error)
-  sendJson(response, wire.status, toWireBody(wire))
+  sendJson(response, wire.status, masking.value(toWireBody(wire)))
 }
 
 function sendJson(response: ServerResponse, status: number, body: unknown): void {

@@ -4,12 +4,14 @@ import { type BackoffSettings, backoffDelay } from '../lib/backoff.ts'
 import type { Clock } from '../lib/clock.ts'
 import { isObject } from '../lib/json.ts'
 import type { Log } from '../lib/log.ts'
-import { createRingBuffer, type RingBuffer } from '../lib/ring-buffer.ts'
+import type { RingBuffer } from '../lib/ring-buffer.ts'
+import type { Masking } from '../masking/masking.ts'
 import type { Implementation } from '../wire/codec.ts'
 import type { EgressRules } from './egress.ts'
 import { toFailure } from './failure.ts'
 import type { Link, LinkParts, Way } from './link.ts'
 import { type ListKind, type ListLimits, listKinds, noLists, type RawLists, readLists } from './listing.ts'
+import { createServerLogs } from './logs.ts'
 import { negotiate } from './negotiate.ts'
 import { createLinkPool, type LinkPool } from './pool.ts'
 import { watchSilence } from './proof.ts'
@@ -48,8 +50,10 @@ export type ConnectionParts = {
   readonly limits: ListLimits & { readonly message: number }
   readonly egress: EgressRules
   readonly supervision: SupervisionSettings
-  /** Resolves `${NAME}`; throws `variable-missing`. */
-  resolve(definition: ServerDefinition): ServerDefinition
+  /** The definition with `${NAME}` filled in; throws `variable-missing`. */
+  resolve(): ServerDefinition
+  readonly masking: Masking
+  onSecretFound(found: number): void
   /** What must have ended before this one may start. */
   readonly after: Promise<void>
   recall(): Promise<Remembered>
@@ -99,7 +103,7 @@ const downloaders = new Set(['npx', 'uvx', 'uv', 'pipx', 'bunx', 'bun', 'pnpm', 
 
 export function createConnection(definition: ServerDefinition, parts: ConnectionParts): Connection {
   const { clock, supervision } = parts
-  const logs = createRingBuffer(256 * 1024)
+  const logs = createServerLogs(256 * 1024, parts.masking)
   let status: ConnectionStatus = {
     state: definition.enabled ? 'connecting' : 'disabled',
     since: clock.now(),
@@ -153,14 +157,14 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     while (!signal.aborted) {
       const lost = await attempt(signal)
       if (signal.aborted) return
-      if (isFinal(lost)) return set({ ...offline, state: stateOf(lost), failure: toFailure(lost, clock.now()) })
+      if (isFinal(lost)) return set({ ...offline, state: stateOf(lost), failure: toMaskedFailure(lost) })
       if (flaps >= supervision.flaps) return park(lost)
       const wasConnected = status.link !== undefined
       const delay = backoffDelay(wasConnected ? flaps + 1 : status.attempt, supervision.backoff)
       set({
         ...offline,
         state: wasConnected ? 'disconnected' : 'failed',
-        failure: toFailure(lost, clock.now()),
+        failure: toMaskedFailure(lost),
         nextAttemptAt: clock.now() + delay,
       })
       await pause(delay, signal)
@@ -233,7 +237,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
   }
 
   function toLinkParts(): Omit<LinkParts, 'onListChanged' | 'onRenewed' | 'onClose'> {
-    const resolved = parts.resolve(definition)
+    const resolved = parts.resolve()
     return {
       connection: parts.id,
       definition: resolved,
@@ -245,6 +249,8 @@ export function createConnection(definition: ServerDefinition, parts: Connection
       children: parts.children,
       maxMessageBytes: parts.limits.message,
       proofTimeoutMs: supervision.proofTimeoutMs,
+      masking: parts.masking,
+      onSecretFound: parts.onSecretFound,
       onResourceUpdated: (uri) => subscriptions.updated(uri),
       onAmbiguous,
     }
@@ -289,7 +295,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
   }
 
   function park(lost: GatewayError): void {
-    const failure = toFailure(lost, clock.now())
+    const failure = toMaskedFailure(lost)
     const message = `${failure.message}; it came and went ${flaps} times, so it is left alone`
     const hint = 'Mend the server, then `sallyport servers reconnect NAME`, or change its configuration.'
     set({ ...offline, state: 'failed', failure: { ...failure, message, hint } })
@@ -381,7 +387,13 @@ export function createConnection(definition: ServerDefinition, parts: Connection
 
   function onDefect(error: unknown): void {
     parts.log.error({ server: parts.id, error: toGatewayError(error).message }, 'supervision of a server broke')
-    set({ ...offline, state: 'failed', failure: toFailure(error, clock.now()) })
+    set({ ...offline, state: 'failed', failure: toMaskedFailure(error) })
+  }
+
+  /** An address or a command that could not be used may hold what was filled into it. */
+  function toMaskedFailure(error: unknown): ServerFailure {
+    const failure = toFailure(error, clock.now())
+    return { ...failure, message: parts.masking.text(failure.message) }
   }
 }
 

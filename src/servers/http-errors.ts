@@ -10,7 +10,7 @@ export function toStatusError(status: number, headers: ResponseHeaders, lostSess
   if (status === 404 && lostSession)
     return new GatewayError('session-lost', 'The server has forgotten the session', facts)
   if (status >= 300 && status < 400) {
-    const target = toVisible(headers.get('location') ?? 'nowhere').slice(0, 200)
+    const target = toPlace(headers.get('location') ?? '')
     return new GatewayError('connect-failed', `The server redirects to ${target}; redirects are not followed`, facts)
   }
   if (status === 429 || status === 503) {
@@ -20,6 +20,11 @@ export function toStatusError(status: number, headers: ResponseHeaders, lostSess
   }
   if (status < 300) return new GatewayError('server-broken', 'The server answered in a form that is not MCP', facts)
   return new GatewayError('connect-failed', `The server answered with HTTP status ${status}`, facts)
+}
+
+/** The rest of an address may repeat what was sent, and cut in two it could not be recognised any more. */
+function toPlace(location: string): string {
+  return URL.canParse(location) ? toVisible(new URL(location).host) : 'another path'
 }
 
 /** Seconds, within an hour: a server does not get to park its callers for ever. */

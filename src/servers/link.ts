@@ -3,6 +3,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { ServerDefinition } from '../contract/server.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { RingBuffer } from '../lib/ring-buffer.ts'
+import type { Masking } from '../masking/masking.ts'
 import type { Answer } from '../wire/answer.ts'
 import { isAtLeast, type LogLevel, usualLevel } from '../wire/caller.ts'
 import type { Implementation, ServerCodec, ServerFacts } from '../wire/codec.ts'
@@ -15,6 +16,7 @@ import type { EgressRules } from './egress.ts'
 import { openHttp } from './http.ts'
 import { createListening, type Listening } from './listening.ts'
 import { type ListKind, listKinds, listTable } from './listing.ts'
+import { maskAnswers } from './masked-peer.ts'
 import { completeRounds, isIncomplete } from './rounds.ts'
 import { openSse } from './sse.ts'
 import { type ChildRecords, openStdio } from './stdio.ts'
@@ -59,6 +61,9 @@ export type LinkParts = {
   readonly children: ChildRecords
   readonly maxMessageBytes: number
   readonly proofTimeoutMs: number
+  readonly masking: Masking
+  /** Something was hidden that belongs to no call. */
+  onSecretFound(found: number): void
   /** These lists are no longer what they were. */
   onListChanged(kinds: readonly ListKind[]): void
   onResourceUpdated(uri: string): void
@@ -109,6 +114,11 @@ export async function openLink(
     codec,
     clock: parts.clock,
     cancelsByClosing: overHttp && codec.cancelsByClosing,
+    clean(params) {
+      const cleaned = parts.masking.value(params)
+      if (cleaned !== params) parts.onSecretFound(1)
+      return cleaned
+    },
     onNotification(method, params) {
       const changed = listKinds.filter((kind) => listTable[kind].changed === method)
       if (changed.length > 0) parts.onListChanged(changed)
@@ -119,7 +129,7 @@ export async function openLink(
     },
     onAmbiguous: () => parts.onAmbiguous(),
   })
-  const open = peer
+  const open = maskAnswers(peer, parts.masking, (found) => parts.onSecretFound(found))
   let facts: ServerFacts
   try {
     facts = await codec.open(open, options)

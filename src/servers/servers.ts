@@ -1,4 +1,4 @@
-import type { ConnectionSpec, Origins } from '../config/config.ts'
+import type { ConnectionSpec } from '../config/config.ts'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import { isTaskMethod, type Permit } from '../contract/permit.ts'
 import type { ScopeKey } from '../contract/scope.ts'
@@ -7,6 +7,8 @@ import { type Clock, toIso } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { createRingBuffer } from '../lib/ring-buffer.ts'
 import { toPlainLine } from '../lib/text.ts'
+import type { Masking } from '../masking/masking.ts'
+import type { Templated } from '../secrets/secrets.ts'
 import { type Answer, toResultAnswer } from '../wire/answer.ts'
 import type { Caller } from '../wire/caller.ts'
 import { gatewayName, type ServerFacts } from '../wire/codec.ts'
@@ -75,14 +77,18 @@ export type ServersParts = {
   /** As they are configured now. */
   limits(): { readonly message: number; readonly tools: number }
   egressAllow(): readonly string[]
-  /** Fills in each template with what the scope that wrote it may use. */
-  resolve(definition: ServerDefinition, origins: Origins): ServerDefinition
+  /** Fills in each template with what the scope that wrote it may use; throws `variable-missing`. */
+  resolve(connection: string, wanted: Templated): ServerDefinition
+  /** Everything that servers say goes through it. */
+  readonly masking: Masking
+  /** Something was hidden in what a server said outside of calls. */
+  onSecretFound(connection: string, found: number): void
   onChange(id: string): void
   onTools(id: string): void
 }
 
 /** A definition to try, as the scope would have it that wants it. */
-export type Trial = Pick<ConnectionSpec, 'definition' | 'origins' | 'privateAllowed'>
+export type Trial = Pick<ConnectionSpec, 'name' | 'definition' | 'origins' | 'privateAllowed'>
 
 type Entry = { spec: ConnectionSpec; readonly connection: Connection }
 
@@ -135,7 +141,9 @@ export function createServers(parts: ServersParts): Servers {
       limits: { ...listLimits(), message: parts.limits().message },
       egress: { privateAllowed: spec.privateAllowed, allow: parts.egressAllow() },
       supervision,
-      resolve: (definition) => parts.resolve(definition, spec.origins),
+      resolve: () => parts.resolve(spec.id, entries.get(spec.id)?.spec ?? spec),
+      masking: parts.masking,
+      onSecretFound: (found) => parts.onSecretFound(spec.id, found),
       after: endings.get(spec.id) ?? Promise.resolve(),
       recall: async () => toRemembered(await parts.memory.get(memoryKey)),
       remember: (known) => parts.memory.set(memoryKey, toText(known)),
@@ -221,14 +229,14 @@ export function createServers(parts: ServersParts): Servers {
   }
 
   async function trial(
-    { definition, origins, privateAllowed }: Trial,
+    { name, definition, origins, privateAllowed }: Trial,
     signal: AbortSignal,
   ): Promise<{ facts: ServerFacts; lists: RawLists }> {
     const timeoutMs = definition.transport === 'stdio' ? definition.timeout.start : definition.timeout.connect
     const lost = Promise.withResolvers<never>()
     const linkParts = {
       connection: 'trial',
-      definition: parts.resolve(definition, origins),
+      definition: parts.resolve('trial', { name, definition, origins }),
       client,
       instance: parts.instance,
       clock,
@@ -237,6 +245,8 @@ export function createServers(parts: ServersParts): Servers {
       children: parts.children,
       maxMessageBytes: parts.limits().message,
       proofTimeoutMs: supervision.proofTimeoutMs,
+      masking: parts.masking,
+      onSecretFound() {},
       onListChanged() {},
       onResourceUpdated() {},
       onRenewed() {},

@@ -173,20 +173,27 @@ export function toChangeEntry({ principal, subject, body }: Change, at: number):
   return { at, kind: 'change', call: null, principal, subject, body: JSON.stringify(body) }
 }
 
-type CalledBy = { readonly id: string; readonly principal: string; readonly tool: string }
+type CalledBy = {
+  readonly id: string
+  readonly principal: string
+  readonly tool: string
+  readonly recorded?: { readonly tool: string }
+}
 
 export function toCallEntry(kind: 'intent' | 'outcome', call: CalledBy, at: number): Omit<NewEntry, 'body'> {
-  return { at, kind, call: call.id, principal: call.principal, subject: call.tool }
+  return { at, kind, call: call.id, principal: call.principal, subject: (call.recorded ?? call).tool }
 }
 
 function toIntentBody(call: ResolvedCall) {
-  const { tool, original, server, scope, connection, owner, risk, decision, surface } = call
-  return { tool, original, server, scope, connection, owner, arguments: call.arguments, risk, decision, surface }
+  const { server, scope, connection, owner, risk, decision, surface } = call
+  const { tool, original, arguments: args } = call.recorded ?? call
+  return { tool, original, server, scope, connection, owner, arguments: args, risk, decision, surface }
 }
 
-export function toOutcomeBody({ state, error, durationMs, resultBytes, givenBytes }: Partial<CallEnd>) {
-  if (givenBytes === undefined) return { state, error, durationMs, resultBytes }
-  return { state, error, durationMs, resultBytes, cut: { bytes: resultBytes, given: givenBytes } }
+export function toOutcomeBody({ state, error, durationMs, resultBytes, givenBytes, masked }: Partial<CallEnd>) {
+  const body = { state, error, durationMs, resultBytes, ...(masked && { masked }) }
+  if (givenBytes === undefined) return body
+  return { ...body, cut: { bytes: resultBytes, given: givenBytes } }
 }
 
 export function toAuditEntry(row: AuditTable): AuditEntry {

@@ -86,11 +86,12 @@ export function createCallStore(database: Database, instance: string): CallStore
 }
 
 function toRow(call: ResolvedCall, instance: string, end?: CallEnd & { readonly late?: boolean }): CallsTable {
+  const shown = call.recorded ?? call
   return {
     id: call.id,
     method: call.method,
-    tool: call.tool,
-    original: call.original,
+    tool: shown.tool,
+    original: shown.original,
     server: call.server,
     scope: call.scope,
     connection: call.connection,
@@ -98,7 +99,7 @@ function toRow(call: ResolvedCall, instance: string, end?: CallEnd & { readonly 
     owner: call.owner ?? '',
     surface: call.surface,
     risk: call.risk,
-    arguments: JSON.stringify(call.arguments),
+    arguments: JSON.stringify(shown.arguments),
     decision: call.decision,
     late: end?.late ? 1 : 0,
     started_at: call.startedAt,
@@ -109,7 +110,15 @@ function toRow(call: ResolvedCall, instance: string, end?: CallEnd & { readonly 
 
 type EndColumns = Pick<
   CallsTable,
-  'state' | 'error_code' | 'error_message' | 'resent' | 'ended_at' | 'duration_ms' | 'result_bytes' | 'given_bytes'
+  | 'state'
+  | 'error_code'
+  | 'error_message'
+  | 'resent'
+  | 'ended_at'
+  | 'duration_ms'
+  | 'result_bytes'
+  | 'given_bytes'
+  | 'masked'
 >
 
 const running: EndColumns = {
@@ -121,6 +130,7 @@ const running: EndColumns = {
   duration_ms: null,
   result_bytes: null,
   given_bytes: null,
+  masked: null,
 }
 
 function toEndColumns(end: RowEnd): EndColumns {
@@ -133,6 +143,7 @@ function toEndColumns(end: RowEnd): EndColumns {
     duration_ms: end.durationMs ?? null,
     result_bytes: end.resultBytes ?? null,
     given_bytes: end.givenBytes ?? null,
+    masked: end.masked ?? null,
   }
 }
 
@@ -144,6 +155,7 @@ function toCall(row: CallsTable): Call {
     error: row.error_code === null ? undefined : { code: row.error_code, message: row.error_message ?? '' },
     late: row.late === 1 ? true : undefined,
     resent: row.resent === 1 ? true : undefined,
+    masked: row.masked ?? undefined,
     startedAt: toIso(row.started_at),
     endedAt: row.ended_at === null ? undefined : toIso(row.ended_at),
     durationMs: row.duration_ms ?? undefined,

@@ -35,6 +35,7 @@ export type CallsTable = {
   duration_ms: number | null
   result_bytes: number | null
   given_bytes: number | null
+  masked: number | null
   instance: string
 }
 
@@ -103,6 +104,24 @@ export type IdempotencyTable = {
   expires_at: number
 }
 
+export type SecretsTable = {
+  id: string
+  scope: string
+  name: string
+  ciphertext: string
+  key_version: number
+  hosts: string
+  servers: string
+  masked: number
+  created_at: number
+  created_by: string
+  updated_at: number
+  updated_by: string
+  last_used_at: number | null
+}
+
+export type SecretKeysTable = { version: number; proof: string; created_at: number }
+
 export type Tables = {
   instances: InstancesTable
   calls: CallsTable
@@ -115,6 +134,8 @@ export type Tables = {
   results: ResultsTable
   result_parts: ResultPartsTable
   idempotency: IdempotencyTable
+  secrets: SecretsTable
+  secret_keys: SecretKeysTable
 }
 
 /** The one query layer. It queries and compiles; what must happen together is a unit of compiled statements. */

@@ -17,6 +17,7 @@ import { createMemory, type Memory, toProbe } from './memory.ts'
 import { createRecordStore, type RecordStore, writeMark } from './record.ts'
 import { recover } from './recover.ts'
 import { createResultStore, type ResultBounds, type ResultStore } from './results.ts'
+import { createSecretStore, type SecretStore } from './secrets.ts'
 import { createTokenStore, type TokenStore } from './tokens.ts'
 import type { Unit } from './unit.ts'
 import { createWriter } from './writer.ts'
@@ -50,6 +51,7 @@ export type Storage = {
   /** Takes a piece of the record away, for retention; tells how many rows went. */
   remove(piece: Unit): Promise<number>
   readonly tokens: TokenStore
+  readonly secrets: SecretStore
   readonly children: ChildStore
   readonly memory: Memory
   readonly documents: DocumentStore
@@ -154,6 +156,7 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
       return outcome.kind === 'done' ? outcome.changes : 0
     },
     tokens: createTokenStore({ database, writer, now }),
+    secrets: createSecretStore({ database, writer, now }),
     children: createChildStore({ database, writer, instances, instance, bootId, now }),
     memory: createMemory({ database, writer, now }),
     documents: createDocumentStore({ database, writer, now }),

@@ -6,18 +6,21 @@ export type Answer = {
   readonly kind: 'result' | 'error'
   /** The JSON of the result or of the error object, without the envelope. */
   readonly bytes: Buffer
+  /** How many hidden values were in it. */
+  readonly masked: number
   /** The members of the object, as positions in `bytes`. */
   members(): readonly Member[]
   value(): JsonObject
 }
 
 /** `known` are the members where whoever read or wrote the bytes knows them already. */
-export function createAnswer(kind: Answer['kind'], bytes: Buffer, known?: readonly Member[]): Answer {
+export function createAnswer(kind: Answer['kind'], bytes: Buffer, known?: readonly Member[], masked = 0): Answer {
   let members = known
   let value: JsonObject | undefined
   return {
     kind,
     bytes,
+    masked,
     members() {
       members ??= scanObject(bytes)
       return members

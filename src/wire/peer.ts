@@ -75,6 +75,8 @@ export type PeerParts = {
   readonly clock: Clock
   /** Whether giving up is told by a notification, or by closing the stream of the answer. */
   readonly cancelsByClosing: boolean
+  /** What a server says outside of answers passes this first. */
+  clean(params: JsonObject): JsonObject
   onNotification(method: string, params: JsonObject): void
   /** A question came while several calls shared the link. */
   onAmbiguous(): void
@@ -245,8 +247,9 @@ export function createPeer(parts: PeerParts): Peer {
     origin: number | undefined,
   ): void {
     const { method } = envelope
-    const params = paramsOf(message, envelope.params)
-    if (!params) return void counters.invalid++
+    const said = paramsOf(message, envelope.params)
+    if (!said) return void counters.invalid++
+    const params = parts.clean(said)
     if (method === 'notifications/progress') return onProgress(params)
     if (method === 'notifications/cancelled') questions.cancel(params.requestId)
     if (method === 'notifications/elicitation/complete') questions.complete(params)
@@ -280,7 +283,7 @@ export function createPeer(parts: PeerParts): Peer {
 
   function onRequest(message: Buffer, envelope: Envelope & { kind: 'request' }, origin: number | undefined): void {
     if (envelope.method === 'ping') return void answer(envelope.id, { result: {} })
-    const params = paramsOf(message, envelope.params) ?? {}
+    const params = parts.clean(paramsOf(message, envelope.params) ?? {})
     questions.receive(envelope.id, { method: envelope.method, params }, origin)
   }
 

@@ -59,6 +59,7 @@ describe('a result within the limit', () => {
     const unreadable: Answer = {
       kind: 'result',
       bytes: Buffer.from('{}'),
+      masked: 0,
       members: () => expect.unreachable(),
       value: () => expect.unreachable(),
     }

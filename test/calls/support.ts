@@ -12,6 +12,7 @@ import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { createEmitter } from '../../src/lib/emitter.ts'
 import { createIds } from '../../src/lib/ids.ts'
 import { silentLog } from '../../src/lib/log.ts'
+import { createMasking } from '../../src/masking/masking.ts'
 import { createServers } from '../../src/servers/servers.ts'
 import { openStorage, type Storage } from '../../src/storage/storage.ts'
 import { readRecord, stdioFixture } from '../fixtures/fixtures.ts'
@@ -51,6 +52,7 @@ export async function buildRoad({ maxPages, around = (parts) => parts }: RoadOpt
   const ids = createIds()
   const events = createEmitter<EventTable>(() => {})
   const log = silentLog
+  const masking = createMasking()
   const config = await createConfig({ file, clock: systemClock, log, environment: {}, emit: events.emit })
   const storage = await openStorage({ folder, clock: hasty, ids, log, maxPages })
   const servers = createServers({
@@ -62,13 +64,15 @@ export async function buildRoad({ maxPages, around = (parts) => parts }: RoadOpt
     memory: storage.memory,
     limits: () => config.current().limits,
     egressAllow: () => [],
-    resolve: config.resolve,
+    resolve: (_, { definition, origins }) => config.resolve(definition, origins),
+    masking,
+    onSecretFound() {},
     onChange() {},
     onTools: () => catalog.invalidate(),
   })
   const catalog = createCatalog({ config, servers })
   const reader = readerOf(folder)
-  const parts: CallsParts = { storage, catalog, config, servers, clock: systemClock, ids, emit: events.emit }
+  const parts: CallsParts = { storage, catalog, config, servers, masking, clock: systemClock, ids, emit: events.emit }
   const calls = createCalls(around(parts, reader))
   servers.reconcile(config.connections())
   onTestFinished(async () => {

@@ -9,6 +9,7 @@ it('tells an acknowledgement to the request that it names, and to no other', asy
     codec: createModernCodec({ name: 'test', version: '1.0.0' }),
     clock: systemClock,
     cancelsByClosing: false,
+    clean: (params) => params,
     onNotification() {},
     onAmbiguous() {},
   })

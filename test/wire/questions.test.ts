@@ -19,6 +19,7 @@ function createLink() {
     clock,
     codec: createLegacyCodec({ name: 'tester', version: '1' }),
     cancelsByClosing: false,
+    clean: (params) => params,
     carrier: {
       async send(message) {
         message.sent()

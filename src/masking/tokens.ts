@@ -1,0 +1,184 @@
+import type { Spans } from './matcher.ts'
+
+/**
+ * The second net: tokens whose form tells what they are, whoever they belong to. No expressions are run: each kind is
+ * a beginning and a run of permitted characters, so that any text costs the same for each of its bytes.
+ */
+type Kind = {
+  readonly start: string
+  /** Characters that follow, and how many there must be at least. */
+  readonly run: Uint8Array
+  readonly least: number
+  readonly most?: number
+  /** Names and slugs have no digits. */
+  readonly digit?: boolean
+}
+
+const lower = 'abcdefghijklmnopqrstuvwxyz'
+const digits = '0123456789'
+const alnum = toClass(lower + lower.toUpperCase() + digits)
+const word = toClass(`${lower}${lower.toUpperCase()}${digits}_-`)
+const capital = toClass(lower.toUpperCase() + digits)
+const digit = toClass(digits)
+
+const kinds: readonly Kind[] = [
+  ...['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_'].map((start) => ({ start, run: alnum, least: 36 })),
+  { start: 'github_pat_', run: word, least: 50 },
+  ...['xoxa-', 'xoxb-', 'xoxe-', 'xoxo-', 'xoxp-', 'xoxr-', 'xoxs-'].map((start) => ({
+    start,
+    run: word,
+    least: 20,
+    digit: true,
+  })),
+  ...['AKIA', 'ASIA'].map((start) => ({ start, run: capital, least: 16, most: 16 })),
+  { start: 'sk-ant-', run: word, least: 24, digit: true },
+  { start: 'sk-', run: word, least: 32, digit: true },
+  { start: 'sp_', run: word, least: 54, most: 54, digit: true },
+]
+const kindsByFirst = new Map<number, Kind[]>()
+for (const kind of kinds) {
+  const first = kind.start.charCodeAt(0)
+  kindsByFirst.set(first, [...(kindsByFirst.get(first) ?? []), kind])
+}
+
+/** With what any of them begins, those of JWT included. */
+const starts = toClass(`e${kinds.map(({ start }) => start[0]).join('')}`)
+
+/** The shortest of them has so many characters in a row: one of every ten places is in it, and the tenth behind too. */
+const leastRun = 20
+const stride = leastRun / 2
+
+/** Looks on from `from` until the end or until the budget is spent; returns where to go on. */
+export function findTokens(bytes: Buffer, from: number, budget: number, spans: Spans): number {
+  let at = from
+  let left = budget
+  for (; at + stride <= bytes.length && left > 0; at += stride) {
+    left--
+    if (word[bytes[at] ?? 0] === 0 || word[bytes[at + stride - 1] ?? 0] === 0) continue
+    let middle = at + stride - 2
+    while (middle > at && word[bytes[middle] ?? 0] === 1) middle--
+    if (middle > at) continue
+    const end = findInRun(bytes, at, spans)
+    left -= (end - at) >> 2
+    while (at + stride < end) at += stride
+  }
+  return left > 0 ? bytes.length : at
+}
+
+/** Looks at one run of such characters; returns where it ends. */
+function findInRun(bytes: Buffer, inside: number, spans: Spans): number {
+  let start = inside
+  while (start > 0 && inside - start < farthestBack && word[bytes[start - 1] ?? 0] === 1) start--
+  let end = inside
+  while (end < bytes.length && end - inside < longestRun && word[bytes[end] ?? 0] === 1) end++
+  let jwt: number | undefined
+  let nextDigit = -1
+  for (let at = start; at < end; at++) {
+    if (starts[bytes[at] ?? 0] === 0 || !isBeginning(bytes, at)) continue
+    // Found out once for the whole run: it is the same for every place in it.
+    if (isObjectStart(bytes, at)) jwt ??= endOfJwt(bytes, end)
+    if (nextDigit < at) nextDigit = findDigit(bytes, at, end)
+    // Without this, a text of nothing but beginnings would be read from each of them.
+    if (nextDigit - at > farthestDigit && bytes[at] !== capitalA) continue
+    const found = isObjectStart(bytes, at) ? jwt : endOfKind(bytes, at)
+    if (found === undefined || found < 0) continue
+    spans.push(at, found)
+    at = found
+  }
+  return end
+}
+
+const farthestBack = 128
+const farthestDigit = 64
+const capitalA = 0x41
+const longestToken = 1024
+/** Longer ones are looked at piece by piece, so that nobody waits for them. */
+const longestRun = 16 * 1024
+
+/** A token begins where a word does; behind `\n` in JSON as well. */
+function isBeginning(bytes: Buffer, at: number): boolean {
+  const before = bytes[at - 1] ?? 0
+  return alnum[before] === 0 || (escapable[before] === 1 && bytes[at - 2] === 0x5c)
+}
+
+const escapable = toClass('nrtbf')
+
+function findDigit(bytes: Buffer, from: number, to: number): number {
+  let at = from
+  while (at < to && digit[bytes[at] ?? 0] === 0) at++
+  return at < to ? at : Number.POSITIVE_INFINITY
+}
+
+function endOfKind(bytes: Buffer, at: number): number | undefined {
+  for (const kind of kindsByFirst.get(bytes[at] ?? 0) ?? []) {
+    const end = endOf(kind, bytes, at)
+    if (end !== undefined) return end
+  }
+  return undefined
+}
+
+function endOf({ start, run, least, most, digit: wanted }: Kind, bytes: Buffer, at: number): number | undefined {
+  for (let index = 0; index < start.length; index++) if (bytes[at + index] !== start.charCodeAt(index)) return undefined
+  let end = at + start.length
+  const enough = end + least
+  let found = wanted !== true
+  for (; end < enough; end++) {
+    if (run[bytes[end] ?? 0] === 0) return undefined
+    if (digit[bytes[end] ?? 0] === 1) found = true
+  }
+  if (!found) return undefined
+  if (most !== undefined) return word[bytes[end] ?? 0] === 1 ? undefined : end
+  while (end - at < longestToken && run[bytes[end] ?? 0] === 1) end++
+  return end
+}
+
+/** `{"` in base64, as both the header and the payload of a JWT begin. */
+function isObjectStart(bytes: Buffer, at: number): boolean {
+  return bytes[at] === 0x65 && bytes[at + 1] === 0x79 && bytes[at + 2] === 0x4a
+}
+
+/** Three parts with dots between, the first of which ends at `header`; -1 if there are not. */
+function endOfJwt(bytes: Buffer, header: number): number {
+  if (bytes[header] !== dot || !isObjectStart(bytes, header + 1)) return -1
+  const payload = endOfRun(bytes, header + 1)
+  if (bytes[payload] !== dot) return -1
+  const end = endOfRun(bytes, payload + 1)
+  return end - payload > 16 ? end : -1
+}
+
+const dot = 0x2e
+
+function endOfRun(bytes: Buffer, from: number): number {
+  let end = from
+  while (word[bytes[end] ?? 0] === 1) end++
+  return end
+}
+
+const keyMark = Buffer.from('PRIVATE KEY-----')
+const keyStart = Buffer.from('-----BEGIN ')
+
+/**
+ * Private keys in PEM; one whose end is missing is hidden as far as there is text. Looks at so many marks at most, and
+ * returns where to go on.
+ */
+export function findPrivateKeys(bytes: Buffer, from: number, spans: Spans): number {
+  let at = bytes.indexOf(keyMark, from)
+  for (let marks = 0; at !== -1; marks++) {
+    if (marks === mostMarks) return at
+    const nearby = Math.max(0, at - 48)
+    const offset = bytes[at - 1] === 0x20 ? bytes.subarray(nearby, at).lastIndexOf(keyStart) : -1
+    const next = bytes.indexOf(keyMark, at + 1)
+    const end = next === -1 ? bytes.length : next + keyMark.length
+    if (offset !== -1) spans.push(nearby + offset, end)
+    at = offset === -1 || next === -1 ? next : bytes.indexOf(keyMark, end)
+  }
+  return bytes.length
+}
+
+const mostMarks = 1000
+
+function toClass(characters: string): Uint8Array {
+  const table = new Uint8Array(256)
+  for (const byte of Buffer.from(characters)) table[byte] = 1
+  return table
+}

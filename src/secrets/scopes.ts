@@ -1,0 +1,35 @@
+import type { Principal } from '../contract/principal.ts'
+import { type Scope, type ScopeKey, toScope } from '../contract/scope.ts'
+
+/** Who belongs to what, as identity and configuration know it. */
+export type Ownership = {
+  ownsProject(project: string, user: string): boolean
+  /** The user behind a session. */
+  ownerOf(session: string): string | undefined
+  /** Whether only administrators write into a scope. */
+  trusts(scope: ScopeKey): boolean
+}
+
+/**
+ * The scopes whose secrets a text may use, the narrowest first. A text can only name what its authors may hand out:
+ * where only administrators write, the global ones as well; a user's own texts name that user's.
+ */
+export function usableScopes(
+  author: ScopeKey,
+  { ownerOf, trusts }: Pick<Ownership, 'ownerOf' | 'trusts'>,
+): readonly ScopeKey[] {
+  const scope = toScope(author)
+  if (scope.kind === 'global') return [author]
+  if (trusts(author)) return [author, 'global']
+  const owner = scope.kind === 'session' ? ownerOf(scope.name) : undefined
+  return owner === undefined ? [author] : [author, `user:${owner}`]
+}
+
+/** Whether a principal may set and remove the secrets of a scope. */
+export function mayKeep(principal: Principal, scope: Scope, owners: Ownership): boolean {
+  if (principal.kind !== 'user' || principal.role === 'auditor') return false
+  if (principal.role === 'administrator') return true
+  if (scope.kind === 'user') return scope.name === principal.name
+  if (scope.kind === 'project') return owners.ownsProject(scope.name, principal.name)
+  return scope.kind === 'session' && owners.ownerOf(scope.name) === principal.name
+}

@@ -1,0 +1,121 @@
+import { z } from 'zod'
+import { parseJson } from '../lib/json.ts'
+import { type Change, toChangeEntry } from './audit.ts'
+import { type Database, type SecretsTable, toStatement } from './database.ts'
+import type { Writer } from './writer.ts'
+
+/** A secret as it is kept: without the key it says nothing. Times are milliseconds. */
+export type StoredSecret = {
+  readonly id: string
+  readonly scope: string
+  readonly name: string
+  readonly ciphertext: string
+  readonly keyVersion: number
+  readonly hosts: readonly string[]
+  readonly servers: readonly string[]
+  /** Whether it is long enough to be hidden wherever it turns up. */
+  readonly masked: boolean
+  readonly createdAt: number
+  readonly createdBy: string
+  readonly updatedAt: number
+  readonly updatedBy: string
+  readonly lastUsedAt?: number
+}
+
+/** By what a key is recognised. */
+export type StoredKey = { readonly version: number; readonly proof: string }
+
+export type SecretStore = {
+  all(): Promise<StoredSecret[]>
+  find(scope: string, name: string): Promise<StoredSecret | undefined>
+  /** `false` when there is one of that name in that scope by now: then nothing changes. */
+  add(secret: StoredSecret, change: Change): Promise<boolean>
+  /** `false` when it is gone by now. */
+  replace(secret: StoredSecret, change: Change): Promise<boolean>
+  remove(id: string, change: Change): Promise<boolean>
+  /** The same value under another key; `false` when somebody changed it meanwhile. */
+  recrypt(before: StoredSecret, after: Pick<StoredSecret, 'ciphertext' | 'keyVersion'>): Promise<boolean>
+  markUsed(id: string, at: number): void
+  keys(): Promise<StoredKey[]>
+  /** `false` when another instance has taken that version. */
+  addKey(key: StoredKey): Promise<boolean>
+}
+
+type SecretStoreParts = { database: Database; writer: Writer; now(): number }
+
+export function createSecretStore({ database, writer, now }: SecretStoreParts): SecretStore {
+  async function holds(statement: ReturnType<typeof toStatement>, change?: Change): Promise<boolean> {
+    const entry = change ? [{ entry: toChangeEntry(change, now()) }] : []
+    return (await writer.commit([statement, ...entry])).kind === 'done'
+  }
+
+  return {
+    async all() {
+      const rows = await database.selectFrom('secrets').selectAll().orderBy('scope').orderBy('name').execute()
+      return rows.map(toStoredSecret)
+    },
+    async find(scope, name) {
+      const found = database.selectFrom('secrets').selectAll().where('scope', '=', scope).where('name', '=', name)
+      const row = await found.executeTakeFirst()
+      return row && toStoredSecret(row)
+    },
+    add: (secret, change) => holds(toStatement(database.insertInto('secrets').values(toRow(secret)), 1), change),
+    replace: (secret, change) =>
+      holds(toStatement(database.updateTable('secrets').set(toRow(secret)).where('id', '=', secret.id), 1), change),
+    remove: (id, change) => holds(toStatement(database.deleteFrom('secrets').where('id', '=', id), 1), change),
+    recrypt: (before, { ciphertext, keyVersion }) =>
+      holds(
+        toStatement(
+          database
+            .updateTable('secrets')
+            .set({ ciphertext, key_version: keyVersion })
+            .where('id', '=', before.id)
+            .where('ciphertext', '=', before.ciphertext),
+          1,
+        ),
+      ),
+    markUsed: (id, at) =>
+      writer.attempt([toStatement(database.updateTable('secrets').set({ last_used_at: at }).where('id', '=', id))]),
+    keys: () => database.selectFrom('secret_keys').select(['version', 'proof']).orderBy('version').execute(),
+    addKey: ({ version, proof }) =>
+      holds(toStatement(database.insertInto('secret_keys').values({ version, proof, created_at: now() }), 1)),
+  }
+}
+
+function toRow(secret: StoredSecret): SecretsTable {
+  return {
+    id: secret.id,
+    scope: secret.scope,
+    name: secret.name,
+    ciphertext: secret.ciphertext,
+    key_version: secret.keyVersion,
+    hosts: JSON.stringify(secret.hosts),
+    servers: JSON.stringify(secret.servers),
+    masked: secret.masked ? 1 : 0,
+    created_at: secret.createdAt,
+    created_by: secret.createdBy,
+    updated_at: secret.updatedAt,
+    updated_by: secret.updatedBy,
+    last_used_at: secret.lastUsedAt ?? null,
+  }
+}
+
+const Names = z.array(z.string())
+
+function toStoredSecret(row: SecretsTable): StoredSecret {
+  return {
+    id: row.id,
+    scope: row.scope,
+    name: row.name,
+    ciphertext: row.ciphertext,
+    keyVersion: row.key_version,
+    hosts: Names.parse(parseJson(row.hosts)),
+    servers: Names.parse(parseJson(row.servers)),
+    masked: row.masked === 1,
+    createdAt: row.created_at,
+    createdBy: row.created_by,
+    updatedAt: row.updated_at,
+    updatedBy: row.updated_by,
+    lastUsedAt: row.last_used_at ?? undefined,
+  }
+}
