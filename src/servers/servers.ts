@@ -254,7 +254,10 @@ export function createServers(parts: ServersParts): Servers {
       onClose: lost.reject,
     }
     lost.promise.catch(() => {})
-    const link = await negotiate(linkParts, { signal, timeoutMs, remembered: undefined })
+    const link = await negotiate(linkParts, { signal, timeoutMs, remembered: undefined }).catch((error: unknown) => {
+      const { code, message, details } = toGatewayError(error)
+      throw new GatewayError(code, parts.masking.text(message), parts.masking.value(details), { cause: error })
+    })
     try {
       const limits = { signal, clock, timeoutMs: definition.timeout.connect }
       const wanted = { kinds: listKinds, known: noLists }

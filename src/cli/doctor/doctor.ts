@@ -23,11 +23,19 @@ export async function examine({ settings, request }: Context, { config: explicit
   findings.push(await checkPort(listen, ours))
   findings.push(checkGateway(running), ...checkAnchors(running))
   if (config && file !== undefined) {
-    findings.push(...(await checkServers({ config, file, environment: process.env }, listConnected(running))))
+    const names = running.kind === 'answers' ? await listSecrets(request) : []
+    const place = { config, file, environment: process.env, secrets: new Set(names) }
+    findings.push(...(await checkServers(place, listConnected(running))))
   }
   const explained = new Set(findings.filter((finding) => finding.status === 'problem').map((finding) => finding.check))
   const states = checkStates(running, explained)
   // What the gateway sees of a server says more than that its command is there.
   const better = new Set(states.map((finding) => finding.check))
   return [...findings.filter((finding) => finding.status !== 'ok' || !better.has(finding.check)), ...states]
+}
+
+/** Who may not see them is told of a secret as of a variable that is missing. */
+async function listSecrets(request: Context['request']): Promise<string[]> {
+  const page = await request('Asking for secrets', (client) => client.secrets.list()).catch(() => undefined)
+  return page?.items.map(({ name }) => name) ?? []
 }

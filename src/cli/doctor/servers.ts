@@ -14,7 +14,13 @@ import { toGatewayError } from '../../contract/errors.ts'
 import type { StdioServer } from '../../contract/server.ts'
 import { codeOf, type Finding, note, ok, problem } from './finding.ts'
 
-type Place = { readonly config: Config; readonly file: string; readonly environment: NodeJS.ProcessEnv }
+type Place = {
+  readonly config: Config
+  readonly file: string
+  readonly environment: NodeJS.ProcessEnv
+  /** Names of secrets that a running gateway has. */
+  readonly secrets: ReadonlySet<string>
+}
 
 /** What can be known of the servers without starting or asking any. */
 export async function checkServers(place: Place, connected: ReadonlySet<string>): Promise<Finding[]> {
@@ -30,12 +36,13 @@ export function toCheck(name: string): string {
 async function checkServer(place: Place, spec: ConnectionSpec): Promise<Finding> {
   const check = toCheck(spec.id)
   try {
-    const variables = createEnvironmentLookup(place.environment, place.config.environment)
     const { definition, missing } = resolveDefinition(spec.definition, (name, key) => {
       const origin = originOf(spec.origins, key)
       return origin !== undefined && isTrusted(place.config, origin) ? variables(name) : undefined
     })
-    if (missing.length > 0) return explainMissing(place, spec, missing)
+    const nowhere = missing.filter((name) => !place.secrets.has(name))
+    if (nowhere.length > 0) return explainMissing(place, spec, nowhere)
+    if (missing.length > 0) return ok(check, `The gateway has the secrets of ${spec.name}`)
     if (definition.transport === 'stdio') return checkCommand(place, spec, definition)
     return await checkUrl(place, spec, definition.url)
   } catch (error) {
