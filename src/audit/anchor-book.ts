@@ -11,7 +11,7 @@ export type OutsideAnchor = { readonly file: string; readonly line: number; read
 
 export type AnchorBook = {
   addInside(row: AuditTable, findings: Findings): void
-  addOutside(line: OutsideAnchor, key: KeyObject | undefined, findings: Findings): void
+  addOutside(line: OutsideAnchor, keys: readonly KeyObject[], findings: Findings): void
   /** Lines of files that are no anchors: torn by a crash, or by somebody. */
   unreadable(): readonly string[]
   of(instance: string): AnchoredHead[]
@@ -38,9 +38,9 @@ export function createAnchorBook(span: { oldest: number; newest: number } | unde
         keepFarthest(inside, instance, { sequence, hash, at: row.at, outside: false })
       }
     },
-    addOutside({ file, line, anchor }, key, findings) {
+    addOutside({ file, line, anchor }, keys, findings) {
       if (!anchor) return void unreadable.push(`Line ${line} of ${file} is no anchor, or half of one.`)
-      if (key && linkEntry(key, anchor.previous ?? '', anchor) !== anchor.hash) {
+      if (keys.length > 0 && !keys.some((key) => linkEntry(key, anchor.previous ?? '', anchor) === anchor.hash)) {
         const message = `Line ${line} of ${file} is not an anchor that this gateway wrote`
         return findings.add({ kind: 'anchor-forged', message, instance: anchor.instance, sequence: anchor.sequence })
       }
@@ -84,7 +84,7 @@ export function parseBody<Body>(
   return body
 }
 
-function parseOrNothing(text: string): unknown {
+export function parseOrNothing(text: string): unknown {
   try {
     return parseJson(text)
   } catch {

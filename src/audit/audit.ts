@@ -31,7 +31,8 @@ export type Audit = {
 
 export type AuditParts = {
   readonly storage: Pick<Storage, 'audit' | 'record' | 'remove' | 'instance' | 'memory' | 'flush'>
-  readonly key: Buffer
+  /** The one in use, and those before it. */
+  readonly keys: readonly Buffer[]
   readonly folder: string
   settings(): AuditSettings
   post: AnchorParts['post']
@@ -41,8 +42,8 @@ export type AuditParts = {
 
 const retainEvery = 3_600_000
 
-export function createAudit({ storage, key, folder, settings, post, clock, log }: AuditParts): Audit {
-  const secret = toChainKey(key)
+export function createAudit({ storage, keys, folder, settings, post, clock, log }: AuditParts): Audit {
+  const secrets = keys.map(toChainKey)
   const ending = new AbortController()
   const anchors = createAnchors({ storage, folder, settings: () => settings().anchors, post, clock, log })
   let verifying: Promise<AuditReport> | undefined
@@ -77,7 +78,7 @@ export function createAudit({ storage, key, folder, settings, post, clock, log }
     const { file } = settings().anchors
     return verifyRecord({
       source: createDatabaseSource(storage.record, () => storage.memory.get('restored')),
-      key: secret,
+      keys: secrets,
       outside: readAnchors([toAnchorFile(folder), ...(file === undefined ? [] : [file])]),
       apart: file !== undefined || settings().anchors.webhook !== undefined,
       signal,

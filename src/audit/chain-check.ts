@@ -10,8 +10,8 @@ export type CheckedRow = AuditTable & { readonly previous?: string | null }
 
 export type ChainCheckParts = {
   readonly instance: string
-  /** Without it only places and links are compared, and no content is proven. */
-  readonly key: KeyObject | undefined
+  /** One of them chained it. Without any only places and links are compared, and no content is proven. */
+  readonly keys: readonly KeyObject[]
   /** Up to where retention has removed this chain, as a checkpoint says. */
   readonly removed: ChainMark | undefined
   /** Heads that anchors say this chain had; the farthest inside and outside. */
@@ -38,12 +38,13 @@ export type ChainEnd = {
 }
 
 /** Follows one chain entry by entry. */
-export function createChainCheck({ instance, key, removed, anchored, findings }: ChainCheckParts): ChainCheck {
+export function createChainCheck({ instance, keys, removed, anchored, findings }: ChainCheckParts): ChainCheck {
   let last: ChainMark = { sequence: 0, hash: '' }
   /** The hash that the next entry must build on; undefined when nobody knows it. */
   let previous: string | undefined = ''
   let begins = 0
   let unchained = 0
+  let fits: KeyObject | undefined
   let proven = 0
   let unproven = false
 
@@ -108,8 +109,11 @@ export function createChainCheck({ instance, key, removed, anchored, findings }:
       findings.add({ kind: 'altered', message, instance, sequence: row.sequence })
       return
     }
-    if (key === undefined) return
-    if (linkEntry(key, base, toLinked(row)) === row.hash) return void proven++
+    if (keys.length === 0) return
+    // The first that fits is the one: an instance has one key for all its life.
+    const fit = (fits ? [fits] : keys).find((key) => linkEntry(key, base, toLinked(row)) === row.hash)
+    fits ??= fit
+    if (fit) return void proven++
     const message = `Entry ${name(row.sequence)} is not what the gateway wrote there`
     findings.add({ kind: 'altered', message, instance, sequence: row.sequence })
   }

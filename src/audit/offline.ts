@@ -1,5 +1,5 @@
 import type { AuditReport } from '../contract/audit.ts'
-import { findAuditKey } from '../storage/audit-key.ts'
+import { findAuditKeys } from '../storage/audit-key.ts'
 import { toChainKey } from '../storage/chain.ts'
 import { openOfflineRecord } from '../storage/offline.ts'
 import { toAnchorFile } from './anchors.ts'
@@ -20,10 +20,10 @@ export type StoppedRecord = {
 export async function verifyStopped({ folder, anchors, signal }: StoppedRecord): Promise<AuditReport> {
   const offline = openOfflineRecord(folder)
   try {
-    const key = findAuditKey(folder)
+    const keys = findAuditKeys({ folder, environment: process.env }) ?? []
     return await verifyRecord({
       source: createDatabaseSource(offline.record, () => offline.remembered('restored')),
-      key: key && toChainKey(key),
+      keys: keys.map(toChainKey),
       outside: readAnchors([toAnchorFile(folder), ...anchors]),
       apart: anchors.length > 0,
       signal,
@@ -38,10 +38,10 @@ export async function verifyFile(
   file: string,
   { folder, anchors, signal }: Omit<StoppedRecord, 'folder'> & { readonly folder: string | undefined },
 ): Promise<AuditReport> {
-  const key = folder === undefined ? undefined : findAuditKey(folder)
+  const keys = findAuditKeys({ folder: folder ?? '', environment: process.env }) ?? []
   return verifyRecord({
     source: createFileSource(file),
-    key: key && toChainKey(key),
+    keys: keys.map(toChainKey),
     outside: readAnchors([...(folder === undefined ? [] : [toAnchorFile(folder)]), ...anchors]),
     apart: anchors.length > 0,
     signal,

@@ -1,8 +1,9 @@
 import type { KeyObject } from 'node:crypto'
+import { z } from 'zod'
 import { type AuditReport, type ChainMark, CheckpointBody } from '../contract/audit.ts'
 import { toIdFloor } from '../lib/ids.ts'
 import type { AuditTable } from '../storage/database.ts'
-import { createAnchorBook, keepFarthest, type OutsideAnchor, parseBody } from './anchor-book.ts'
+import { createAnchorBook, keepFarthest, type OutsideAnchor, parseBody, parseOrNothing } from './anchor-book.ts'
 import { createCallCheck } from './call-check.ts'
 import { type AnchoredHead, type ChainCheck, type CheckedRow, createChainCheck, toTime } from './chain-check.ts'
 import { createFindings, type Findings } from './findings.ts'
@@ -26,7 +27,8 @@ export type RecordSource = {
 
 export type VerifyParts = {
   readonly source: RecordSource
-  readonly key: KeyObject | undefined
+  /** All that entries may have been chained with; none proves no content. */
+  readonly keys: readonly KeyObject[]
   readonly outside: AsyncIterable<OutsideAnchor>
   /** Anchors stand somewhere that whoever changes the database may not reach. */
   readonly apart: boolean
@@ -34,19 +36,20 @@ export type VerifyParts = {
 }
 
 /** Goes through the whole record page by page and says what it found, and what it cannot see. */
-export async function verifyRecord({ source, key, outside, apart, signal }: VerifyParts): Promise<AuditReport> {
+export async function verifyRecord({ source, keys, outside, apart, signal }: VerifyParts): Promise<AuditReport> {
   const findings = createFindings()
+  const keyed = keys.length > 0
   const notices: string[] = []
   const span = await source.span?.()
   // Whoever can take the key away must not get a record without one accepted.
-  if (!key && !span)
+  if (!keyed && !span)
     findings.add({ kind: 'wrong-key', message: 'The key of the record is not there: nothing is proven' })
   const checkpoint = await readCheckpoints(source, findings)
   const anchors = createAnchorBook(span)
   for await (const row of source.marks('anchor')) anchors.addInside(row, findings)
   for await (const line of outside) {
     signal.throwIfAborted()
-    anchors.addOutside(line, key, findings)
+    anchors.addOutside(line, keys, findings)
   }
 
   notices.push(...anchors.unreadable())
@@ -82,7 +85,7 @@ export async function verifyRecord({ source, key, outside, apart, signal }: Veri
       })
     }
   }
-  if (key && findings.count() > 1 && findings.list.length > 0 && chains.size > 0 && !anyProven()) {
+  if (keyed && findings.count() > 1 && findings.list.length > 0 && chains.size > 0 && !anyProven()) {
     const message = 'Nothing in the record fits this key: is it the one that the record was written with?'
     findings.add({ kind: 'wrong-key', message })
   }
@@ -90,7 +93,7 @@ export async function verifyRecord({ source, key, outside, apart, signal }: Veri
 
   function begin(instance: string): ChainCheck {
     const removed = checkpoint.removed.get(instance)
-    const chain = createChainCheck({ instance, key, removed, anchored: anchors.of(instance), findings })
+    const chain = createChainCheck({ instance, keys, removed, anchored: anchors.of(instance), findings })
     chains.set(instance, chain)
     return chain
   }
@@ -141,7 +144,8 @@ export async function verifyRecord({ source, key, outside, apart, signal }: Veri
   }
 
   async function nameRestore(): Promise<void> {
-    const restored = await source.restored?.()
+    const found = await source.restored?.()
+    const restored = found && describeRestore(found)
     if (restored === undefined) {
       if (gone.length > 0)
         notices.push('An older backup that was put in place without `sallyport restore` looks the same.')
@@ -161,7 +165,7 @@ export async function verifyRecord({ source, key, outside, apart, signal }: Veri
     const { inside, outside: outsideCount, last } = anchors.counts()
     return {
       clean: findings.count() === 0,
-      keyed: key !== undefined,
+      keyed,
       entries,
       chains: chains.size,
       anchors: { inside, outside: outsideCount, ...(last > 0 && { last: toTime(last) }) },
@@ -177,7 +181,7 @@ export async function verifyRecord({ source, key, outside, apart, signal }: Veri
   }
 
   function toChecked(inside: number, outsideCount: number): string[] {
-    const proven = key
+    const proven = keyed
       ? 'each is what the gateway wrote and builds on the one before it'
       : 'each names the one before it'
     return [
@@ -191,7 +195,7 @@ export async function verifyRecord({ source, key, outside, apart, signal }: Veri
 
   function toUnseen(outsideCount: number, last: number): string[] {
     const unseen: string[] = []
-    if (!key)
+    if (!keyed)
       unseen.push(
         'Without the key no content is proven: whoever changes an entry can make up its hash and all after it.',
       )
@@ -207,7 +211,7 @@ export async function verifyRecord({ source, key, outside, apart, signal }: Veri
         )
       }
     }
-    if (key)
+    if (keyed)
       unseen.push(
         'Whoever has both the key and the database can write another record, as far as no anchor is out of reach.',
       )
@@ -231,6 +235,13 @@ export async function readCheckpoints(source: RecordSource, findings: Findings):
     for (const [instance, mark] of Object.entries(body.removed)) keepFarthest(removed, instance, mark)
   }
   return { before, removed }
+}
+
+const Restore = z.object({ createdAt: z.string(), restoredAt: z.string() })
+
+function describeRestore(value: string): string {
+  const { data } = Restore.safeParse(parseOrNothing(value))
+  return data ? `of ${data.createdAt}, put back ${data.restoredAt}` : value.slice(0, 200)
 }
 
 function count(number: number, one: string, many = `${one}s`): string {

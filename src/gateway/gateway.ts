@@ -12,7 +12,7 @@ import { type Log, silentLog } from '../lib/log.ts'
 import { createMasking, type Masking } from '../masking/masking.ts'
 import { createSecrets } from '../secrets/secrets.ts'
 import { createServers, postJson, type SupervisionSettings } from '../servers/servers.ts'
-import { loadAuditKey } from '../storage/audit-key.ts'
+import { loadAuditKeys } from '../storage/audit-key.ts'
 import { openStorage } from '../storage/storage.ts'
 import { clearUp, keepClearingUp } from './clear-up.ts'
 import { createIntroduction } from './introduction.ts'
@@ -65,10 +65,11 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   })
   const { dataFolder: folder, databaseUrl } = options
   const opened = async () => {
-    const auditKey = await loadAuditKey(folder)
-    return { auditKey, storage: await openStorage({ folder, databaseUrl, clock, ids, log, auditKey }) }
+    const auditKeys = await loadAuditKeys({ folder, environment: options.environment ?? process.env })
+    const [auditKey] = auditKeys
+    return { auditKeys, storage: await openStorage({ folder, databaseUrl, clock, ids, log, auditKey }) }
   }
-  const { auditKey, storage } = await opened().catch(async (error: unknown) => {
+  const { auditKeys, storage } = await opened().catch(async (error: unknown) => {
     await config.close()
     throw error
   })
@@ -100,7 +101,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
 
   const audit = createAudit({
     storage,
-    key: auditKey,
+    keys: auditKeys,
     folder,
     settings: () => config.current().audit,
     // The administrator wrote the address, as for a server of his own.

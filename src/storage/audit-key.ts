@@ -1,31 +1,65 @@
-import { randomBytes } from 'node:crypto'
+import { hkdfSync, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { GatewayError } from '../contract/errors.ts'
-import { createFile } from '../lib/durable-file.ts'
+import { appendLine, createFile } from '../lib/durable-file.ts'
+
+/** The key that new entries are chained with comes first; behind it those that older ones were chained with. */
+export type AuditKeys = readonly [Buffer, ...Buffer[]]
+
+type KeyPlaces = {
+  readonly folder: string
+  /** With `SALLYPORT_KEY` all gateways on one database have the same; without it the data folder has its own. */
+  readonly environment: Readonly<Record<string, string | undefined>>
+}
 
 const keyBytes = 32
 
-/** The key that the record is chained with, made at the first start. */
-export async function loadAuditKey(folder: string): Promise<Buffer> {
-  const known = findAuditKey(folder)
-  if (known) return known
+/** Makes a key at the first start, and remembers the one before when the environment brings another. */
+export async function loadAuditKeys({ folder, environment }: KeyPlaces): Promise<AuditKeys> {
+  const { SALLYPORT_KEY_PREVIOUS: previous } = environment
   await mkdir(folder, { recursive: true, mode: 0o700 })
+  if (environment.SALLYPORT_KEY && previous) await remember(folder, derive(previous, 'SALLYPORT_KEY_PREVIOUS'))
+  const known = findAuditKeys({ folder, environment })
+  if (known) return known
   await createFile(toKeyFile(folder), `${randomBytes(keyBytes).toString('base64url')}\n`)
-  return findAuditKey(folder) ?? damaged(folder)
+  return findAuditKeys({ folder, environment }) ?? damaged(folder)
 }
 
 /** For whoever only looks: makes none. */
-export function findAuditKey(folder: string): Buffer | undefined {
-  const text = readIfThere(toKeyFile(folder))
-  if (text === undefined) return undefined
-  const key = Buffer.from(text.trim(), 'base64url')
-  return key.length === keyBytes ? key : damaged(folder)
+export function findAuditKeys({ folder, environment }: KeyPlaces): AuditKeys | undefined {
+  const { SALLYPORT_KEY: given } = environment
+  const [first, ...others] = [...(given ? [derive(given, 'SALLYPORT_KEY')] : []), ...readKeys(folder)]
+  return first && [first, ...others]
 }
 
 export function toKeyFile(folder: string): string {
   return join(folder, 'audit-key')
+}
+
+/** What it chained is linked by anchors of later chains, so that it may be read, but must not be lost. */
+async function remember(folder: string, key: Buffer): Promise<void> {
+  if (readKeys(folder).some((known) => known.equals(key))) return
+  await appendLine(toKeyFile(folder), `${key.toString('base64url')}\n`)
+}
+
+function readKeys(folder: string): Buffer[] {
+  const lines = (readIfThere(toKeyFile(folder)) ?? '').split('\n').filter((line) => line.trim() !== '')
+  return lines.map((line) => {
+    const key = Buffer.from(line.trim(), 'base64url')
+    return key.length === keyBytes ? key : damaged(folder)
+  })
+}
+
+/** A key of its own, so that what leaks of it says nothing of the main one. */
+function derive(main: string, name: string): Buffer {
+  const text = main.trim()
+  const key = /^[0-9a-fA-F]{64}$/.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64')
+  if (key.length !== keyBytes) {
+    throw new GatewayError('request-invalid', `${name} is not a key: it must hold 32 bytes as base64 or hexadecimal`)
+  }
+  return Buffer.from(hkdfSync('sha256', key, 'sallyport', 'audit', keyBytes))
 }
 
 function damaged(folder: string): never {

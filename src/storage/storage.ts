@@ -3,7 +3,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import { type AuditStore, type Change, createAuditStore, toChangeEntry } from './audit.ts'
-import { loadAuditKey } from './audit-key.ts'
+import { loadAuditKeys } from './audit-key.ts'
 import { type DatabaseKind, openBackend } from './backend.ts'
 import { type CallStore, createCallStore } from './calls.ts'
 import type { Changes } from './changes.ts'
@@ -88,7 +88,7 @@ export type StorageParts = {
 export async function openStorage(parts: StorageParts): Promise<Storage> {
   const { folder, databaseUrl, clock, ids, log, maxPages } = parts
   const instance = ids.next('instance')
-  const auditKey = parts.auditKey ?? (await loadAuditKey(resolve(folder)))
+  const auditKey = parts.auditKey ?? (await loadAuditKeys({ folder: resolve(folder), environment: {} }))[0]
   const bootId = readBootId(clock.now())
   const now = () => clock.now()
 

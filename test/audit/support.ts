@@ -8,7 +8,7 @@ import type { ResolvedCall } from '../../src/contract/permit.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { createIds } from '../../src/lib/ids.ts'
 import { silentLog } from '../../src/lib/log.ts'
-import { loadAuditKey } from '../../src/storage/audit-key.ts'
+import { loadAuditKeys } from '../../src/storage/audit-key.ts'
 import { openStorage, type Storage } from '../../src/storage/storage.ts'
 import { callOf as anyCall, endOf, type Place, temporaryFolder } from '../storage/support.ts'
 
@@ -17,25 +17,26 @@ export type Recording = { readonly storage: Storage; readonly audit: Audit; clos
 export type RecordingOptions = {
   readonly settings?: object
   readonly clock?: Clock
+  readonly environment?: Record<string, string | undefined>
   readonly post?: AuditParts['post']
 }
 
 /** What a gateway has of the record: its store, and whoever proves it. */
 export async function openRecord(place: string | Place, options: RecordingOptions = {}): Promise<Recording> {
   const { folder, databaseUrl } = typeof place === 'string' ? { folder: place } : place
-  const { settings = {}, clock = systemClock, post = async () => {} } = options
-  const key = await loadAuditKey(folder)
+  const { settings = {}, environment = {}, clock = systemClock, post = async () => {} } = options
+  const keys = await loadAuditKeys({ folder, environment })
   const storage = await openStorage({
     folder,
     databaseUrl,
     clock,
     ids: createIds(clock.now),
     log: silentLog,
-    auditKey: key,
+    auditKey: keys[0],
   })
   await storage.recover()
   const parsed = AuditSettings.parse(settings)
-  const audit = createAudit({ storage, key, folder, settings: () => parsed, post, clock, log: silentLog })
+  const audit = createAudit({ storage, keys, folder, settings: () => parsed, post, clock, log: silentLog })
   await audit.anchor()
   return {
     storage,
