@@ -22,6 +22,7 @@ import {
   isStated,
   isTrusted,
   listScopes,
+  onlyTightens,
   ownerOf,
   type Roster,
   type Settings,
@@ -61,9 +62,7 @@ export {
   connections,
   type EffectiveConfig,
   effective,
-  isPrivateAllowed,
   isTrusted,
-  onlyTightens,
   projectOf,
   type Roster,
   type SessionSettings,
@@ -88,6 +87,10 @@ export type ConfigStore = {
   scopes(): readonly Scope[]
   /** The scopes that somebody works under. */
   usedBy(principal: Principal): ReadonlySet<ScopeKey>
+  /** Whether only administrators write in a scope. */
+  trusts(scope: ScopeKey): boolean
+  /** Whether what the rules of a scope allow loosens nothing. */
+  onlyTightens(scope: ScopeKey): boolean
   /** Whose session or agent a scope is; undefined where nobody owns it. */
   ownerOf(scope: Scope): string | undefined
   connections(): readonly ConnectionSpec[]
@@ -214,14 +217,17 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     current: () => inForce.config,
     rejected: () => rejected,
     effective: (principal) => inForce.views.effective(principal),
-    effectiveIn: (scope) => inForce.views.along(inForce.views.chainOf(scope)),
-    inheritedIn: (scope) => inForce.views.along(inForce.views.chainOf(scope).slice(0, -1)),
-    statedIn: (scope) => inForce.views.stated(scope),
-    scopes: () => inForce.views.scopes(),
-    usedBy: (principal) => inForce.views.usedBy(principal),
-    ownerOf: (scope) => inForce.views.ownerOf(scope),
+    effectiveIn: (scope) => inForce.views.along(chainOf(inForce.views.settings, scope)),
+    inheritedIn: (scope) => inForce.views.along(chainOf(inForce.views.settings, scope).slice(0, -1)),
+    statedIn: (scope) => statementsOf(inForce.views.settings, scope),
+    scopes: () => listScopes(inForce.views.settings),
+    usedBy: (principal) => usedBy(inForce.views.settings, principal),
+    trusts: (scope) => isTrusted(inForce.views.settings, scope),
+    onlyTightens: (scope) => onlyTightens(inForce.views.settings, scope),
+    ownerOf: (scope) => ownerOf(inForce.views.settings, scope),
     connections: () => inForce.views.connections(),
-    resolve: (definition, origins, beside) => resolveWith(environment, inForce.config, { definition, origins, beside }),
+    resolve: (definition, origins, beside) =>
+      resolveWith(environment, inForce.views.settings, { definition, origins, beside }),
     restate() {
       inForce = { ...inForce, views: createViews(toSettings(inForce.config, roster())) }
       emit('config-changed', { changed: [] })
@@ -263,13 +269,9 @@ function createTurns(): <Result>(task: () => Promise<Result>) => Promise<Result>
 }
 
 type Views = {
+  readonly settings: Settings
   effective(principal: Principal): EffectiveConfig
   along(scopes: readonly Scope[]): EffectiveConfig
-  chainOf(scope: Scope): readonly Scope[]
-  stated(scope: Scope): Statements
-  scopes(): readonly Scope[]
-  usedBy(principal: Principal): ReadonlySet<ScopeKey>
-  ownerOf(scope: Scope): string | undefined
   connections(): readonly ConnectionSpec[]
 }
 
@@ -290,6 +292,7 @@ function createViews(settings: Settings): Views {
   }
 
   return {
+    settings,
     effective(principal) {
       const seen = byPrincipal.get(principal)
       if (seen !== undefined) return seen
@@ -298,11 +301,6 @@ function createViews(settings: Settings): Views {
       return view
     },
     along,
-    chainOf: (scope) => chainOf(settings, scope),
-    stated: (scope) => statementsOf(settings, scope),
-    scopes: () => listScopes(settings),
-    usedBy: (principal) => usedBy(settings, principal),
-    ownerOf: (scope) => ownerOf(settings, scope),
     connections() {
       specs ??= connections(settings)
       return specs
@@ -312,16 +310,16 @@ function createViews(settings: Settings): Views {
 
 type Wanted = { definition: ServerDefinition; origins: Origins; beside: Beside | undefined }
 
-function resolveWith(environment: Environment, config: Config, wanted: Wanted): ServerDefinition {
+function resolveWith(environment: Environment, settings: Settings, wanted: Wanted): ServerDefinition {
   const { definition, origins, beside } = wanted
-  const variables = createEnvironmentLookup(environment, config.environment)
+  const variables = createEnvironmentLookup(environment, settings.environment)
   const withheld = new Set<string>()
   const resolved = resolveDefinition(definition, (name, key) => {
     const origin = originOf(origins, key)
     const found = origin === undefined || isOwnVariable(name) ? undefined : beside?.find(name, origin, key)
     if (found !== undefined) return found
     // Whoever may choose the address would read any variable by naming it in a header.
-    if (origin === undefined || !isTrusted(config, origin)) {
+    if (origin === undefined || !isTrusted(settings, origin)) {
       withheld.add(name)
       return undefined
     }
@@ -329,6 +327,6 @@ function resolveWith(environment: Environment, config: Config, wanted: Wanted): 
     if (value !== undefined) beside?.onVariable(name, value)
     return value
   })
-  if (resolved.missing.length > 0) throw toMissingError(resolved.missing, environment, config.environment, withheld)
+  if (resolved.missing.length > 0) throw toMissingError(resolved.missing, environment, settings.environment, withheld)
   return resolved.definition
 }

@@ -4,7 +4,6 @@ import type { Principal } from '../contract/principal.ts'
 import type { Rule } from '../contract/rule.ts'
 import { globalScope, type Scope, type ScopeKey, toScope, toScopeKey } from '../contract/scope.ts'
 import type { ServerDefinition } from '../contract/server.ts'
-import { findMemberFault } from './members.ts'
 import { type EffectiveServer, hash, type Merge, mergeServer, type Origins, originOf } from './merge.ts'
 import { own } from './values.ts'
 
@@ -18,10 +17,11 @@ export type SessionSettings = Statements & {
   readonly project?: string | undefined
 }
 
-/** Who there is that the file does not know: the agents with their owners, and the sessions. */
+/** Who there is that the file does not know: the agents with their owners, the sessions, and which users are administrators. */
 export type Roster = {
   readonly agents: readonly { readonly name: string; readonly owner?: string | undefined }[]
   readonly sessions: readonly SessionSettings[]
+  readonly administrators?: readonly string[]
 }
 
 /** The file, and what only memory knows. */
@@ -29,6 +29,7 @@ export type Settings = Config & {
   readonly sessions?: Readonly<Record<string, SessionSettings>>
   /** By the name of the agent. */
   readonly owners?: Readonly<Record<string, string>>
+  readonly administrators?: ReadonlySet<string>
 }
 
 export type ScopedRules = {
@@ -59,11 +60,12 @@ export type ConnectionSpec = {
   readonly fingerprint: string
 }
 
-export function toSettings(config: Config, { agents, sessions }: Roster): Settings {
+export function toSettings(config: Config, { agents, sessions, administrators = [] }: Roster): Settings {
   const owned = agents.flatMap(({ name, owner }) => (owner === undefined ? [] : [[name, owner]]))
   return {
     ...config,
     owners: Object.fromEntries(owned),
+    administrators: new Set(administrators),
     sessions: Object.fromEntries(sessions.map((session) => [session.name, session])),
   }
 }
@@ -161,10 +163,9 @@ function toScopedRules(settings: Settings, scope: Scope): ScopedRules {
   return onlyTightens(settings, key) ? { scope: key, rules, onlyTightens: true } : { scope: key, rules }
 }
 
-/** Owners write the rules of their projects, and whoever makes a session those of the session. A user's are written by administrators. */
-export function onlyTightens(config: Config, key: ScopeKey): boolean {
-  const { kind } = toScope(key)
-  return kind === 'session' || (kind === 'project' && !isTrusted(config, key))
+/** Owners write the rules of their projects, and whoever makes a session those of the session; a user's administrators do. */
+export function onlyTightens(settings: Settings, key: ScopeKey): boolean {
+  return toScope(key).kind !== 'user' && !isTrusted(settings, key)
 }
 
 export type Servers = ReadonlyMap<string, EffectiveServer>
@@ -191,7 +192,6 @@ function applyScope(before: Servers, settings: Settings, scope: Scope, onFault: 
   const trusts = (key: ScopeKey) => isTrusted(settings, key)
   for (const [name, statement] of Object.entries(statementsOf(settings, scope).servers)) {
     const earlier = before.get(name)
-    if (isOutOfPlace(settings, scope, statement, earlier)) continue
     const merged = mergeServer({ earlier, name, statement, scope: toScopeKey(scope), trusts })
     if (merged.ok) servers.set(name, merged.server)
     // What earlier scopes say may differ with each of a user's agents and change at any time. An entry that
@@ -199,16 +199,6 @@ function applyScope(before: Servers, settings: Settings, scope: Scope, onFault: 
     else if (scope.kind !== 'user' && scope.kind !== 'session') onFault({ ...merged, name, scope, statement, before })
   }
   return servers
-}
-
-/** What a session states comes from no file that an administrator has seen: it is judged again wherever it counts. */
-function isOutOfPlace(
-  { members }: Config,
-  { kind }: Scope,
-  wanted: ScopedServer,
-  earlier: EffectiveServer | undefined,
-): boolean {
-  return kind === 'session' && findMemberFault({ wanted, inherited: earlier?.definition, members }) !== undefined
 }
 
 /** Why a statement makes no complete server. */
@@ -235,17 +225,23 @@ export function statementsOf(settings: Settings, scope: Scope): Statements {
   return nothing
 }
 
-/** Whether only administrators write there. A project that has owners is theirs as well. */
-export function isTrusted({ projects }: Config, key: ScopeKey): boolean {
+/**
+ * Whether only administrators write there. A project that has owners is theirs as well, and a user or a session is the
+ * administrators' where it belongs to one of them. A session without an owner belongs to no one else.
+ */
+export function isTrusted({ projects, sessions = {}, administrators }: Settings, key: ScopeKey): boolean {
   const scope = toScope(key)
+  if (scope.kind === 'global' || scope.kind === 'agent') return true
   if (scope.kind === 'project') return own(projects, scope.name)?.owners.length === 0
-  return scope.kind === 'global' || scope.kind === 'agent'
+  if (scope.kind === 'user') return administrators?.has(scope.name) ?? false
+  const session = scope.kind === 'session' ? own(sessions, scope.name) : undefined
+  return session !== undefined && (session.owner === undefined || (administrators?.has(session.owner) ?? false))
 }
 
 /** Whether the address was written where only administrators write. */
-export function isPrivateAllowed(config: Config, origins: Origins): boolean {
+function isPrivateAllowed(settings: Settings, origins: Origins): boolean {
   const origin = originOf(origins, 'url')
-  return origin !== undefined && isTrusted(config, origin)
+  return origin !== undefined && isTrusted(settings, origin)
 }
 
 /** The distinct connections that any chain wants. */

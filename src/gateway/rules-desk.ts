@@ -1,5 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts'
-import { type ConfigStore, onlyTightens, projectOf, scopesOf } from '../config/config.ts'
+import { type ConfigStore, projectOf, scopesOf } from '../config/config.ts'
 import type { RuleScope, RuleSet, RuleTest } from '../contract/api/rules.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
@@ -172,7 +172,7 @@ export function createRulesDesk(parts: RulesDeskParts): RulesDesk {
     return scopesOf(config.current(), of)
       .map((scope) => ({
         scope: toScopeKey(scope),
-        onlyTightens: onlyTightens(config.current(), toScopeKey(scope)),
+        onlyTightens: config.onlyTightens(toScopeKey(scope)),
         rules: statedIn(changed, scope) ?? inForce.find((each) => each.scope === toScopeKey(scope))?.rules ?? [],
       }))
       .filter(({ rules }) => rules.length > 0)

@@ -5,9 +5,8 @@ import {
   type ConfigStore,
   type EffectiveConfig,
   isComplete,
-  isPrivateAllowed,
-  isTrusted,
   mayChangeServer,
+  originOf,
   originsOf,
   type ServerAct,
   withTrust,
@@ -215,7 +214,7 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
     const scope = name === undefined ? toOwnScope(principal, wanted) : views.scopeOf(principal, name, wanted)
     if (definition !== undefined) {
       demand(principal, { action: 'validate', scope, wanted: definition })
-      const trusted = isTrusted(config.current(), toScopeKey(scope))
+      const trusted = config.trusts(toScopeKey(scope))
       const origins = originsOf(definition, toScopeKey(scope))
       return { name: name ?? '', definition: withTrust(definition, trusted), origins, privateAllowed: trusted }
     }
@@ -223,8 +222,9 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
     demand(principal, { action: 'validate', scope })
     const { entry } = views.get(principal, name, scope)
     demand(principal, { action: 'validate', scope: toScope(entry.scope) })
-    const privateAllowed = isPrivateAllowed(config.current(), entry.origins)
-    return { name, definition: entry.definition, origins: entry.origins, privateAllowed }
+    const { definition: saved, origins } = entry
+    const privateAllowed = config.trusts(originOf(origins, 'url') ?? entry.scope)
+    return { name, definition: saved, origins, privateAllowed }
   }
 
   function toOwnScope(principal: Principal, wanted: ScopeKey | undefined): Scope {

@@ -182,18 +182,16 @@ describe('connections of users and sessions', () => {
     }
   })
 
-  it('are never commands, other people’s names or private trust because a session says so', () => {
-    const wishes = {
-      shell: { transport: 'stdio', command: 'sh' },
-      files: { args: ['-c', 'evil'] },
-      github: { url: 'https://evil.example', transport: 'http' },
-      trusting: { transport: 'http', url: 'https://x.example', trust: 'annotations' },
+  it('are trusted where user and session are an administrator’s, or nobody’s', () => {
+    const notes = ServerPatch.parse({ transport: 'http', url: 'https://notes.example' })
+    const trusted = (owner: string | undefined) => {
+      const sessions = [{ name: 's1', owner, servers: { notes }, rules: [] }]
+      const settings = toSettings(base, { agents: [], sessions, administrators: ['root'] })
+      return connections(settings).find(({ id }) => id === 'notes@session:s1')?.privateAllowed
     }
-    const servers = Object.fromEntries(Object.entries(wishes).map(([name, wish]) => [name, ServerPatch.parse(wish)]))
-    const settings = toSettings(base, { agents: [], sessions: [session({ servers })] })
-    const plain = toSettings(base, { agents: [], sessions: [session()] })
-    const chain: Scope[] = [globalScope, { kind: 'user', name: 'anna' }, { kind: 'session', name: 's1' }]
-    expect(effective(settings, chain).key).toBe(effective(plain, chain).key)
+    expect([trusted('anna'), trusted('root'), trusted(undefined)]).toEqual([false, true, true])
+    const promoted = connections(toSettings(base, { agents: [], sessions: [], administrators: ['anna'] }))
+    expect(promoted.find(({ id }) => id === 'own@user:anna')?.privateAllowed).toBe(true)
   })
 })
 
