@@ -259,6 +259,22 @@ describe('the configuration', () => {
     )
   })
 
+  it('is told for an agent, a user or a project, with the scope of each value', async () => {
+    const namesOf = async (...whose: string[]) => {
+      const { servers } = (await gateway.run('config', 'effective', ...whose, '--json')).json()
+      return Array.isArray(servers) ? servers.map(({ name, scope }) => `${name} ${scope}`) : []
+    }
+    expect(await namesOf('--agent', 'reviewer')).toEqual(['rec agent:reviewer', 'spare global'])
+    const added = await gateway.run('servers', 'add', 'own', '--scope', 'user:anna', '--url', 'http://127.0.0.1:9/')
+    expect(added.code).toBe(0)
+    expect(await namesOf('--user', 'anna')).toEqual(['rec global', 'spare global', 'own user:anna'])
+    expect(await namesOf()).toEqual(['rec global', 'spare global'])
+    const listed = (await gateway.run('servers', 'list', '--scope', 'user:anna', '--json')).json()
+    expect(items(listed)).toMatchObject([{ name: 'own', error: { code: 'egress-denied' } }])
+    expect((await gateway.run('servers', 'remove', 'own', '--yes')).code).toBe(0)
+    expect((await gateway.run('config', 'effective', '--user', 'a', '--agent', 'b')).code).toBe(2)
+  })
+
   it('is checked without a gateway', async () => {
     const file = join(gateway.folder, 'other.toml')
     await writeFile(file, 'naming = "{server}"\n')
