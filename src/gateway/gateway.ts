@@ -132,7 +132,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const catalog = createCatalog({ config, servers })
   const calls = createCalls({ storage, catalog, config, servers, masking, clock, ids, emit: events.emit })
   const desk = createServerDesk({ config, servers, catalog, storage, clock })
-  const rules = createRulesDesk({ config, catalog, storage, clock, ownerOf: () => undefined })
+  const rules = createRulesDesk({ config, catalog, storage, clock })
   const status = createStatus({ config, storage, calls, desk, audit, clock })
 
   /** What asked for a secret is connected anew when it is another, is there at last, or is gone. */

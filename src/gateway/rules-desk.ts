@@ -18,8 +18,6 @@ export type RulesDeskParts = {
   readonly catalog: Pick<Catalog, 'view'>
   readonly storage: Pick<Storage, 'audit' | 'calls'>
   readonly clock: Clock
-  /** The user behind an agent, where it has one. */
-  ownerOf(agent: string): string | undefined
 }
 
 /** A call that nobody makes. */
@@ -42,7 +40,7 @@ export type RulesDesk = {
 
 /** What people do with rules: look, try on calls that nobody makes and on calls that were made, set. */
 export function createRulesDesk(parts: RulesDeskParts): RulesDesk {
-  const { config, catalog, storage, clock, ownerOf } = parts
+  const { config, catalog, storage, clock } = parts
   let changing = 0
 
   return {
@@ -55,7 +53,7 @@ export function createRulesDesk(parts: RulesDeskParts): RulesDesk {
     const [kind, name] = [key.slice(0, colon), key.slice(colon + 1)]
     const parsed = Principal.safeParse({ kind, name })
     if (!parsed.success || name === '') throw new GatewayError('request-invalid', `${key} is not KIND:NAME`)
-    const owner = kind === 'agent' ? ownerOf(name) : undefined
+    const owner = kind === 'agent' || kind === 'session' ? config.ownerOf({ kind, name }) : undefined
     return { ...parsed.data, ...(owner !== undefined && { owner }) }
   }
 
@@ -72,16 +70,10 @@ export function createRulesDesk(parts: RulesDeskParts): RulesDesk {
     return listStated().map(({ scope, rules }) => toShown(scope, rules))
   }
 
-  /** Every scope of the file that has rules. */
+  /** Every scope that has rules. */
   function listStated(): ScopedRules[] {
-    const { rules, projects, agents, users } = config.current()
-    const stated: ScopedRules[] = [
-      { scope: 'global', rules },
-      ...Object.entries(projects).map(([name, each]) => ({ scope: `project:${name}` as const, rules: each.rules })),
-      ...Object.entries(agents).map(([name, each]) => ({ scope: `agent:${name}` as const, rules: each.rules })),
-      ...Object.entries(users).map(([name, each]) => ({ scope: `user:${name}` as const, rules: each.rules })),
-    ]
-    return stated.filter((each) => each.rules.length > 0)
+    const stated = config.scopes().map((scope) => ({ scope: toScopeKey(scope), rules: config.statedIn(scope).rules }))
+    return stated.filter(({ rules }) => rules.length > 0)
   }
 
   function toShown(scope: ScopeKey, rules: readonly Rule[], isShown = (_rule: Rule) => true): RuleScope {
@@ -96,11 +88,14 @@ export function createRulesDesk(parts: RulesDeskParts): RulesDesk {
 
   async function setRules(by: Principal, key: ScopeKey, rules: readonly Rule[]): Promise<RuleScope> {
     const scope = toScope(key)
-    demandRight(by, scope)
-    const before = rulesIn(key)
+    let before: readonly Rule[] = []
+    const judge = () => {
+      demandRight(by, scope)
+      before = rulesIn(key)
+    }
     changing++
     try {
-      await config.change({ kind: 'set-rules', scope, rules })
+      await config.change({ kind: 'set-rules', scope, rules }, judge)
     } finally {
       changing--
     }
@@ -169,11 +164,12 @@ export function createRulesDesk(parts: RulesDeskParts): RulesDesk {
   function rulesFor(of: Principal, changed: RuleSet | undefined): readonly ScopedRules[] {
     const inForce = config.effective(of).rules
     if (changed === undefined) return inForce
-    return scopesOf(config.current(), of)
+    const scopes = new Set([...scopesOf(config.current(), of).map(toScopeKey), ...inForce.map(({ scope }) => scope)])
+    return [...scopes]
       .map((scope) => ({
-        scope: toScopeKey(scope),
-        onlyTightens: config.onlyTightens(toScopeKey(scope)),
-        rules: statedIn(changed, scope) ?? inForce.find((each) => each.scope === toScopeKey(scope))?.rules ?? [],
+        scope,
+        onlyTightens: config.onlyTightens(scope),
+        rules: statedBy(changed, toScope(scope)) ?? inForce.find((each) => each.scope === scope)?.rules ?? [],
       }))
       .filter(({ rules }) => rules.length > 0)
   }
@@ -191,7 +187,7 @@ export function createRulesDesk(parts: RulesDeskParts): RulesDesk {
   }
 }
 
-function statedIn(changed: RuleSet, scope: Scope): readonly Rule[] | undefined {
+function statedBy(changed: RuleSet, scope: Scope): readonly Rule[] | undefined {
   if (scope.kind === 'global') return changed.rules
   const stated = {
     project: changed.projects,

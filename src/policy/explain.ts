@@ -20,6 +20,8 @@ export type ScopeExplanation = {
   readonly scope: ScopeKey
   /** What this scope says; none when no rule of it matches. */
   readonly action?: RuleAction
+  /** What it allows loosens nothing: others than administrators write its rules. */
+  readonly onlyTightens?: boolean
   readonly rules: readonly LookedAt[]
 }
 
@@ -30,7 +32,7 @@ export function explain(scopes: readonly ScopedRules[], subject: Subject): Expla
   return { decision: decide(scopes, subject), scopes: scopes.map((scoped) => explainScope(scoped, subject)) }
 }
 
-function explainScope({ scope, rules }: ScopedRules, subject: Subject): ScopeExplanation {
+function explainScope({ scope, rules, onlyTightens }: ScopedRules, subject: Subject): ScopeExplanation {
   const prepared = prepareRules(scope, rules)
   const mismatches = prepared.map((rule) => findMismatch(rule, subject))
   const decides = mismatches.lastIndexOf(undefined)
@@ -38,6 +40,7 @@ function explainScope({ scope, rules }: ScopedRules, subject: Subject): ScopeExp
   return {
     scope,
     ...(action !== undefined && { action }),
+    ...(onlyTightens && { onlyTightens }),
     rules: prepared.map((rule, index) => toLookedAt(rule, subject, { index, decides, mismatch: mismatches[index] })),
   }
 }

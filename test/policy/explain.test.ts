@@ -62,6 +62,13 @@ it('tells of every scope which rules were looked at, which matched, and what it 
   ])
 })
 
+it('tells that a scope which only tightens has allowed something, and that it does not count', () => {
+  const allows = { ...rulesOf('project:shop', { action: 'allow' }), onlyTightens: true }
+  const { decision, scopes } = explain([allows], subject)
+  expect(decision).toMatchObject({ action: 'ask', rule: undefined })
+  expect(scopes).toMatchObject([{ scope: 'project:shop', action: 'allow', onlyTightens: true }])
+})
+
 describe('the first part that does not fit', () => {
   it.each<[object, string, string]>([
     [{ server: 'shop' }, 'server', 'the server bank is not like shop'],

@@ -60,8 +60,10 @@ export function renderTest(terminal: Terminal, tested: RuleTest): string {
   return [`answer     ${answer}`, facts, ...tested.scopes.map((scope) => renderScope(terminal, scope))].join('\n')
 }
 
-function renderScope(terminal: Terminal, { scope, action, rules }: RuleTest['scopes'][number]): string {
-  const says = action === undefined ? 'says nothing' : `says ${paintAction(terminal, action)(action)}`
+function renderScope(terminal: Terminal, scoped: RuleTest['scopes'][number]): string {
+  const { scope, action, rules } = scoped
+  const weak = scoped.onlyTightens && action === 'allow' ? ', which loosens nothing' : ''
+  const says = action === undefined ? 'says nothing' : `says ${paintAction(terminal, action)(action)}${weak}`
   const lines = rules.map((rule) => {
     const name = rule.name === undefined ? '' : ` "${toVisible(rule.name)}"`
     const how = rule.decides ? 'decides' : 'matches, and a later one decides'

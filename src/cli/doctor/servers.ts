@@ -35,6 +35,7 @@ export function toCheck(name: string): string {
 
 async function checkServer(place: Place, spec: ConnectionSpec): Promise<Finding> {
   const check = toCheck(spec.id)
+  const variables = createEnvironmentLookup(place.environment, place.config.environment)
   try {
     const { definition, missing } = resolveDefinition(spec.definition, (name, key) => {
       const origin = originOf(spec.origins, key)

@@ -59,6 +59,7 @@ export const RuleTest = z.object({
     z.object({
       scope: z.string(),
       action: RuleAction.optional().describe('What this scope says; the strictest of all wins'),
+      onlyTightens: z.boolean().optional().describe('What this scope allows loosens nothing'),
       rules: z.array(LookedAt),
     }),
   ),
