@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import type { Cell } from './cells.ts'
 import { startMcpHub, startMcpProxy, startSupergateway } from './targets/peers.ts'
 import { startDirect, startRawHttp, startRawPipe, startRawUndici, startSdk } from './targets/plain.ts'
-import { startSallyport } from './targets/sallyport.ts'
+import { startSallyport, startSallyportOnPostgres } from './targets/sallyport.ts'
 import type { EchoServer, Servers, StartTarget } from './targets/target.ts'
 
 /** One that takes part in a stage: something to start, in front of some servers. */
@@ -31,7 +31,11 @@ export function toStages(echo: string): readonly Stage[] {
   const many = server('many', `${echo}/many`)
   const stdio: EchoServer = { name: 'pipe', transport: 'stdio', command: process.execPath, args: [stdioScript] }
   return [
-    { name: 'json', yardstick: 'raw-http', contestants: overHttp([json]) },
+    {
+      name: 'json',
+      yardstick: 'raw-http',
+      contestants: [...overHttp([json]), entrant('sallyport-pg', startSallyportOnPostgres, [json])],
+    },
     { name: 'sse', yardstick: 'raw-http', contestants: overHttp([server('sse', `${echo}/sse`)]) },
     {
       name: 'stdio',

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { z } from 'zod'
+import { startPostgresServer } from '../../test/support/postgres-server.ts'
 import { startProgram } from '../lib/program.ts'
 import { fillAudit } from './fill-audit.ts'
 import type { EchoServer, Setting, Target } from './target.ts'
@@ -13,7 +14,29 @@ const bin = fileURLToPath(new URL('../../bin/sallyport.js', import.meta.url))
 const run = promisify(execFile)
 
 /** The gateway as people run it: the bundle, a token for every request, rules, and the record on disk. */
-export async function startSallyport(setting: Setting): Promise<Target> {
+export function startSallyport(setting: Setting): Promise<Target> {
+  return startWith({}, setting)
+}
+
+/** The same with its record in a PostgreSQL on this machine, which sends every commit to the disk. */
+export async function startSallyportOnPostgres(setting: Setting): Promise<Target> {
+  const database = await startPostgresServer({ durable: true })
+  try {
+    const target = await startWith({ SALLYPORT_DATABASE_URL: database.url() }, setting)
+    return {
+      ...target,
+      async close() {
+        await target.close()
+        await database.close()
+      },
+    }
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+}
+
+async function startWith(env: Readonly<Record<string, string>>, setting: Setting): Promise<Target> {
   const { folder, servers, entries, profile } = setting
   await mkdir(folder, { recursive: true })
   const config = join(folder, 'sallyport.json')
@@ -21,11 +44,13 @@ export async function startSallyport(setting: Setting): Promise<Target> {
   const tokenFile = join(folder, 'token')
   await writeFile(config, JSON.stringify(toConfig(servers)))
   const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`]
-  const start = () =>
-    startProgram({ args: [...profiling, bin, 'serve', '--config', config, '--data', data, '--port', '0'], cwd: folder })
+  const args = [...profiling, bin, 'serve', '--config', config, '--data', data, '--port', '0']
+  const start = () => startProgram({ args, env, cwd: folder })
 
   let program = await start()
-  if (!existsSync(tokenFile)) await writeFile(tokenFile, await createToken(data), { mode: 0o600 })
+  // A database of its own begins anew with every start of this target.
+  if (!existsSync(tokenFile) || 'SALLYPORT_DATABASE_URL' in env)
+    await writeFile(tokenFile, await createToken(data), { mode: 0o600 })
   const token = await readFile(tokenFile, 'utf8')
   const url = (): string => `${program.url}/mcp`
   if (entries !== undefined) {

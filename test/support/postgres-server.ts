@@ -33,6 +33,8 @@ export async function startPostgresServer({ durable = false } = {}): Promise<Pos
   await initialise(binaries, folder)
   const port = await freePort()
   let running: ChildProcess | undefined
+  const endWithThis = () => running?.kill('SIGQUIT')
+  process.on('exit', endWithThis)
 
   async function start(): Promise<void> {
     const settings = [
@@ -75,6 +77,7 @@ export async function startPostgresServer({ durable = false } = {}): Promise<Pos
     stop,
     async close() {
       await stop('immediate')
+      process.off('exit', endWithThis)
       await rm(folder, { recursive: true, force: true })
     },
   }

@@ -27,15 +27,19 @@ export function checkGateway(running: Running): Finding {
   if (running.kind === 'none') return note('gateway', 'No gateway is running', 'sallyport serve')
   if (running.kind === 'silent') return problem('gateway', running.error.message, running.error.entry.hint)
   const { url, version, config, storage } = running.status
-  if (!storage.healthy)
-    return problem('gateway', 'The record cannot be written', 'Check disk space and the data folder')
+  if (!storage.healthy) return problem('gateway', 'The record cannot be written', toStorageHint(storage.kind))
   const [rejected] = config.problems
-  if (rejected === undefined) return ok('gateway', `Sallyport ${version} answers at ${url}`)
+  if (rejected === undefined) return ok('gateway', `Sallyport ${version} answers at ${url} (${storage.kind})`)
   return problem(
     'gateway',
     `The changed configuration is not in force: ${rejected}`,
     `sallyport config check ${config.file}`,
   )
+}
+
+function toStorageHint(kind: Status['storage']['kind']): string {
+  if (kind === 'sqlite') return 'Check disk space and the data folder'
+  return 'Check that the PostgreSQL of SALLYPORT_DATABASE_URL runs and has room'
 }
 
 /** The record can be proven only as far as its anchors reach. */
