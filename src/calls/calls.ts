@@ -300,6 +300,7 @@ export function createCalls(parts: CallsParts): Calls {
         now: clock.now(),
         owner: principal.owner,
         project: projectOf(config.current(), principal),
+        drifted: target.drifted && driftWords[target.drifted],
       })
     } catch {
       return { action: 'deny', because: 'the rules could not be asked', rule: undefined, approvers: [] }
@@ -323,6 +324,7 @@ export function createCalls(parts: CallsParts): Calls {
   }
 
   function toCall(request: CallRequest, target: Target, decision: Decision): ResolvedCall {
+    const mirrors = target.liveMirrors ?? target.mirrors
     return withRecorded({
       id: ids.next('call'),
       method: request.method ?? 'tools/call',
@@ -342,7 +344,7 @@ export function createCalls(parts: CallsParts): Calls {
       ...(request.input && { input: request.input }),
       ...(request.key !== undefined && { once: toOnceKey(request.key, target, request.arguments) }),
       ...(target.connection === ownServer && hideHandle(request.arguments)),
-      ...(target.mirrors?.length && { mirrored: toMirrorHeaders(target.mirrors, request.arguments) }),
+      ...(mirrors?.length && { mirrored: toMirrorHeaders(mirrors, request.arguments) }),
     })
   }
 
@@ -404,6 +406,9 @@ export function createCalls(parts: CallsParts): Calls {
   }
 }
 
+/** What nobody has accepted, for the decision in words. */
+const driftWords = { changed: 'its server says something else of it now', new: 'the tool is new' } as const
+
 type HowItEnded = {
   state: CallEndState
   error?: GatewayError
@@ -432,7 +437,11 @@ function denied(call: ResolvedCall): GatewayError {
 }
 
 /** Says the rule that would allow it, and where: a rule in another scope, or before the one that asks, changes nothing. */
-function approvalRequired(call: ResolvedCall, { rule }: Decision): GatewayError {
+function approvalRequired(call: ResolvedCall, { rule, drifted }: Decision): GatewayError {
+  if (drifted) {
+    const why = `${call.tool} needs approval: ${call.decision}. Look with \`sallyport tools diff ${call.tool}\`, then accept or block it`
+    return new GatewayError('approval-required', why)
+  }
   const place = toRulesKey(rule?.scope ?? 'global')
   return new GatewayError(
     'approval-required',

@@ -45,7 +45,7 @@ export function createTasks(catalog: Pick<Catalog, 'resolve'>): Tasks {
       const task = started.get(toPrincipalKey(principal))?.get(id)
       const tool = task && catalog.resolve(principal, task.selector, 'tools/call', task.name)
       if (!tool || tool.connection !== task.connection) return undefined
-      const { mirrors: _mirrors, ...target } = tool
+      const { mirrors: _mirrors, liveMirrors: _live, drifted: _drifted, ...target } = tool
       return { ...target, original: id, risk: 'read' } // what the work may do was decided when it began
     },
     argumentsOf: (principal, id) => started.get(toPrincipalKey(principal))?.get(id)?.arguments ?? none,

@@ -1,18 +1,24 @@
-import type { ConfigStore, EffectiveConfig, EffectiveServer } from '../config/config.ts'
+import { type ConfigStore, type EffectiveConfig, type EffectiveServer, isTrusted } from '../config/config.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { CallMethod } from '../contract/permit.ts'
 import type { Principal } from '../contract/principal.ts'
 import type { ServerDefinition } from '../contract/server.ts'
 import type { SetAside, Tool } from '../contract/tool.ts'
 import { noLists, type RawList, type Servers } from '../servers/servers.ts'
-import { type JudgedList, judgeTools } from './judge.ts'
-import type { JudgedOffering } from './merge.ts'
+import type { ServerFacts } from '../wire/codec.ts'
+import { findForeignName, listToolNames, type ToolNames } from './foreign.ts'
+import { type JudgedItems, type JudgedTool, judgeTools } from './judge.ts'
 import { type JudgedOffers, judgeOffers, type OfferKind } from './offers.ts'
+import { applyPins, type Instructions, type PinnedOffering, toLiveItems, type Unpinned } from './pinned.ts'
+import type { LiveServer, Pins } from './pins.ts'
+import { findSteering } from './steering.ts'
 import { findOwnTarget, findTarget, type Target } from './target.ts'
 import { buildView, findToolset, offeredTools, type ToolRef, toTool, type View, type ViewSelector } from './view.ts'
 
 export { inFormOf } from './addresses.ts'
+export { toPublicName } from './naming.ts'
 export { ownServer, readResultName } from './own-tools.ts'
+export { createPins, type Pins } from './pins.ts'
 export type { Target } from './target.ts'
 export { type Listing, type ToolRef, toTool, type View, type ViewSelector } from './view.ts'
 
@@ -22,7 +28,9 @@ export type Catalog = {
   /** What stands behind a name now; the check at listing is never enough. */
   resolve(principal: Principal, selector: ViewSelector, method: CallMethod, name: string): Target | undefined
   /** What a connection offers after judgement, before any principal's choice. */
-  ofConnection(id: string): JudgedOffering
+  ofConnection(id: string): PinnedOffering
+  /** A connection has listed anew, or has nothing to offer any more. */
+  observe(id: string): void
   /** What one configured server offers under its scope's choice. */
   offered(server: EffectiveServer, connection: string): { tools: ToolRef[]; setAside: SetAside[] }
   /** What a definition on trial would offer. */
@@ -32,17 +40,31 @@ export type Catalog = {
 }
 
 const maxViews = 500
+/** More than this is shown to nobody, so it is not searched either. */
+const maxInstructions = 64 * 1024
 const noOffers: JudgedOffers = { offers: [], setAside: [] }
 
-export function createCatalog(parts: { config: ConfigStore; servers: Pick<Servers, 'lists'> }): Catalog {
-  const judged = new WeakMap<RawList, JudgedList>()
-  const judgedOffers = new WeakMap<RawList, JudgedOffers>()
-  const views = new Map<string, View>()
+export type CatalogParts = {
+  readonly config: ConfigStore
+  readonly servers: Pick<Servers, 'list' | 'find' | 'lists' | 'facts'>
+  readonly pins: Pick<Pins, 'find' | 'observe' | 'leave'>
+}
 
-  function judge(list: RawList): JudgedList {
-    const known = judged.get(list) ?? judgeTools(list.items)
-    judged.set(list, known)
-    return known
+export function createCatalog(parts: CatalogParts): Catalog {
+  /** The last list of each connection: the next one mostly differs in one place. */
+  const judged = new Map<string, { readonly list: RawList; readonly items: JudgedItems }>()
+  const judgedOffers = new WeakMap<RawList, JudgedOffers>()
+  const judgedInstructions = new WeakMap<ServerFacts, Instructions>()
+  const offerings = new Map<string, PinnedOffering>()
+  const views = new Map<string, View>()
+  let names: ToolNames | undefined
+
+  function judge(id: string, list: RawList): JudgedItems {
+    const known = judged.get(id)
+    if (known?.list === list) return known.items
+    const items = judgeTools(list.items, known?.items)
+    judged.set(id, { list, items })
+    return items
   }
 
   function judgeOther(kind: OfferKind, list: RawList): JudgedOffers {
@@ -52,19 +74,76 @@ export function createCatalog(parts: { config: ConfigStore; servers: Pick<Server
     return known
   }
 
-  function ofConnection(id: string): JudgedOffering {
+  function judgeInstructions(facts: ServerFacts | undefined): Instructions | undefined {
+    if (!facts?.instructions) return undefined
+    const known = judgedInstructions.get(facts)
+    if (known) return known
+    const text = facts.instructions.slice(0, maxInstructions)
+    const instructions = { text, steering: findSteering(text) }
+    judgedInstructions.set(facts, instructions)
+    return instructions
+  }
+
+  function asItCame(id: string): Unpinned {
     const lists = parts.servers.lists(id) ?? noLists
-    const { tools, setAside } = judge(lists.tools)
+    const list = judge(id, lists.tools)
     const resources = judgeOther('resources', lists.resources)
     const templates = judgeOther('templates', lists.templates)
     const prompts = judgeOther('prompts', lists.prompts)
     return {
-      tools,
+      list,
+      tools: list.tools,
       resources: resources.offers,
       templates: templates.offers,
       prompts: prompts.offers,
-      setAside: [...setAside, ...resources.setAside, ...templates.setAside, ...prompts.setAside],
+      setAside: [...list.setAside, ...resources.setAside, ...templates.setAside, ...prompts.setAside],
+      instructions: judgeInstructions(parts.servers.facts(id)),
     }
+  }
+
+  function ofConnection(id: string): PinnedOffering {
+    const known = offerings.get(id)
+    if (known) return known
+    const offering = asItCame(id)
+    const pinned = applyPins(toLiveServer(id, offering), offering, parts.pins)
+    offerings.set(id, pinned)
+    return pinned
+  }
+
+  function toLiveServer(id: string, offering: Unpinned): LiveServer {
+    const { name, scope } = parts.servers.find(id) ?? { name: id, scope: 'global' }
+    const config = parts.config.current()
+    const spec = parts.config.connections().find((candidate) => candidate.id === id)
+    const wanted = spec?.definition.pinning
+    // What the operator wants of all is loosened by nobody but administrators.
+    const isLoosened = wanted === 'baseline' && isTrusted(config, scope)
+    const strict = wanted === 'strict' || (config.pinning === 'strict' && !isLoosened)
+    const steeringOf = (tool: JudgedTool) => tool.steering ?? findForeignName(toolNames(), { name, scope }, tool)
+    return { connection: id, name, scope, strict, items: toLiveItems(offering, steeringOf) }
+  }
+
+  function toolNames(): ToolNames {
+    names ??= listToolNames(
+      parts.servers.list().map(({ id, name, scope }) => ({
+        server: { name, scope },
+        tools: judge(id, (parts.servers.lists(id) ?? noLists).tools).tools,
+      })),
+      parts.config.current().naming,
+    )
+    return names
+  }
+
+  function observe(id: string): void {
+    invalidate()
+    if (parts.servers.lists(id)) return parts.pins.observe(toLiveServer(id, asItCame(id)))
+    judged.delete(id)
+    parts.pins.leave(id)
+  }
+
+  function invalidate(): void {
+    names = undefined
+    offerings.clear()
+    views.clear()
   }
 
   function view(principal: Principal, selector: ViewSelector): View {
@@ -102,16 +181,21 @@ export function createCatalog(parts: { config: ConfigStore; servers: Pick<Server
     view,
     resolve,
     ofConnection,
+    observe,
     offered: (server, connection) => offeredTools(server, ofConnection(connection).tools, parts.config.current()),
     preview(server, definition, list) {
       const { naming, describe } = parts.config.current()
-      const { tools, setAside } = judge(list)
-      const offered = offeredTools({ name: server, scope: 'global', connection: server, definition }, tools, {
+      const { tools, setAside } = judgeTools(list.items)
+      const plain = tools.filter(({ steering }) => steering === undefined)
+      const steering = tools.flatMap(({ name, steering: reason }): SetAside[] =>
+        reason === undefined ? [] : [{ name, reason, state: 'suspicious' }],
+      )
+      const offered = offeredTools({ name: server, scope: 'global', connection: server, definition }, plain, {
         naming,
         describe,
       })
-      return { tools: offered.tools.map(toTool), setAside: [...setAside, ...offered.setAside] }
+      return { tools: offered.tools.map(toTool), setAside: [...setAside, ...steering, ...offered.setAside] }
     },
-    invalidate: () => views.clear(),
+    invalidate,
   }
 }

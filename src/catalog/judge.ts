@@ -2,10 +2,13 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { type SetAside, ToolAnnotations } from '../contract/tool.ts'
+import { toCanonicalText } from '../lib/canonical.ts'
 import { isObject, JsonError, parseJson } from '../lib/json.ts'
 import { toVisible } from '../lib/text.ts'
 import { findMirrors, type Mirror } from '../wire/mirrors.ts'
+import { findMentions } from './mentions.ts'
 import { judgeSchema } from './schema.ts'
+import { findSteering } from './steering.ts'
 
 /** A tool as its server defines it, found usable. */
 export type JudgedTool = {
@@ -20,11 +23,30 @@ export type JudgedTool = {
   /** Everything else that the server says of it, passed on as it is. */
   readonly rest: JsonObject
   readonly mended: string | undefined
-  /** Of the definition as it came: any change to it changes this. */
+  /** Of everything that the server says of it: any change that a client could be shown changes this. */
   readonly hash: string
+  /** Why its text seems to steer whoever reads it. */
+  readonly steering: string | undefined
+  /** Words of its text that could be the names of tools. */
+  readonly mentions: readonly string[]
+  /** Set when what agents are shown is not what the server says now, or when nobody has accepted it. */
+  readonly drift?: Drift
+}
+
+/** How a tool differs from what was accepted. */
+export type Drift = {
+  readonly kind: 'changed' | 'new'
+  /** The tool as the server defines it now: a call of it runs this. */
+  readonly live: JudgedTool
 }
 
 export type JudgedList = { readonly tools: readonly JudgedTool[]; readonly setAside: readonly SetAside[] }
+
+/** A list with what became of each item, in order: what did not change need not be judged again. */
+export type JudgedItems = JudgedList & {
+  readonly items: readonly Buffer[]
+  readonly outcomes: readonly (JudgedTool | SetAside)[]
+}
 
 const maxToolBytes = 256 * 1024
 const maxNameLength = 128
@@ -32,11 +54,12 @@ const maxNameLength = 128
 const possibleName = /^[\x20-\x7e]+$/
 
 /** Judges every tool alone: one that cannot be used is put aside with the reason, the others work. */
-export function judgeTools(items: readonly Buffer[]): JudgedList {
+export function judgeTools(items: readonly Buffer[], before?: JudgedItems): JudgedItems {
   const tools = new Map<string, JudgedTool>()
   const setAside: SetAside[] = []
-  for (const item of items) {
-    const judged = judgeTool(item)
+  const known = before ? sameOutcomes(items, before) : () => undefined
+  const outcomes = items.map((item, index) => known(index) ?? judgeTool(item))
+  for (const judged of outcomes) {
     if ('reason' in judged) {
       setAside.push(judged)
       continue
@@ -47,10 +70,24 @@ export function judgeTools(items: readonly Buffer[]): JudgedList {
     }
     tools.set(judged.name, judged)
   }
-  return { tools: [...tools.values()], setAside }
+  return { tools: [...tools.values()], setAside, items, outcomes }
 }
 
-function judgeTool(item: Buffer): JudgedTool | SetAside {
+/** Lists mostly change in one place: what stands before and behind it, byte by byte, has its outcome already. */
+function sameOutcomes(
+  items: readonly Buffer[],
+  before: JudgedItems,
+): (index: number) => JudgedTool | SetAside | undefined {
+  const isSame = (a: Buffer | undefined, b: Buffer | undefined) => a !== undefined && b !== undefined && a.equals(b)
+  const shift = before.items.length - items.length
+  let head = 0
+  while (isSame(items[head], before.items[head])) head++
+  let tail = items.length
+  while (tail > head && tail + shift > head && isSame(items[tail - 1], before.items[tail - 1 + shift])) tail--
+  return (index) => before.outcomes[index < head ? index : index >= tail ? index + shift : -1]
+}
+
+export function judgeTool(item: Buffer): JudgedTool | SetAside {
   if (item.length > maxToolBytes) return { name: nameHint(item), reason: `its definition has ${item.length} bytes` }
   let value: JsonValue
   try {
@@ -81,8 +118,15 @@ function judgeTool(item: Buffer): JudgedTool | SetAside {
     mirrors: found.mirrors,
     rest: toRest(rest),
     mended: mended.length > 0 ? mended.join('; ') : undefined,
-    hash: createHash('sha256').update(item).digest('hex'),
+    hash: toDefinitionHash(value),
+    steering: findSteering(value),
+    mentions: findMentions(value),
   }
+}
+
+/** Equal for definitions that say the same, whatever the order of their keys. */
+export function toDefinitionHash(value: JsonValue): string {
+  return createHash('sha256').update(toCanonicalText(value)).digest('hex')
 }
 
 /** Hint by hint: one that is not worth reading must not hide another that says `destructive`. */

@@ -2,6 +2,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { SetAside } from '../contract/tool.ts'
 import { isObject, JsonError, parseJson } from '../lib/json.ts'
 import { toVisible } from '../lib/text.ts'
+import { findSteering } from './steering.ts'
 
 /** A resource, a template of resources or a prompt as its server defines it, found usable. */
 export type Offer = {
@@ -9,6 +10,8 @@ export type Offer = {
   readonly id: string
   /** The definition as it came. */
   readonly value: JsonObject
+  /** Why its text seems to steer whoever reads it. */
+  readonly steering: string | undefined
 }
 
 export type JudgedOffers = { readonly offers: readonly Offer[]; readonly setAside: readonly SetAside[] }
@@ -47,7 +50,7 @@ function judgeOffer(kind: OfferKind, item: Buffer): Offer | SetAside {
   if (id.length > maxIdLength || !possibleId.test(id)) {
     return { name: toVisible(id).slice(0, 120), reason: `its ${idKeys[kind]} is too long or has characters that hide` }
   }
-  return { id, value }
+  return { id, value, steering: findSteering(value) }
 }
 
 function read(item: Buffer): unknown {

@@ -26,6 +26,8 @@ const readResult: JudgedTool = {
   rest: {},
   mended: undefined,
   hash: '',
+  steering: undefined,
+  mentions: [],
 }
 
 /** What the gateway offers by itself, decided and recorded like any other tool. */
@@ -39,4 +41,6 @@ export const ownTools: readonly ToolRef[] = [readResult].map((definition) => ({
   risk: 'read',
   riskFrom: 'override',
   definition,
+  hash: definition.hash,
+  drifted: undefined,
 }))

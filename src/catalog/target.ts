@@ -3,6 +3,7 @@ import type { Risk } from '../contract/risk.ts'
 import type { ScopeKey } from '../contract/scope.ts'
 import type { Mirror } from '../wire/mirrors.ts'
 import { fromPublicUri, isPlainAddress, matchesTemplate } from './addresses.ts'
+import type { Drift } from './judge.ts'
 import type { OfferRef } from './merge.ts'
 import { ownTools } from './own-tools.ts'
 import type { ToolRef, View } from './view.ts'
@@ -17,8 +18,14 @@ export type Target = {
   readonly scope: ScopeKey
   readonly connection: string
   readonly risk: Risk
-  /** The arguments that HTTP repeats in headers. */
+  /** The arguments that HTTP repeats in headers, as the caller was shown them. */
   readonly mirrors?: readonly Mirror[]
+  /** Of the definition that a call runs: what the server says now, accepted or not. */
+  readonly hash?: string
+  /** Set when nobody has accepted that definition. */
+  readonly drifted?: Drift['kind'] | undefined
+  /** The arguments that the server as it is now wants repeated, where they are others. */
+  readonly liveMirrors?: readonly Mirror[] | undefined
 }
 
 /** The target behind a name in a view; undefined where there is none. */
@@ -38,7 +45,9 @@ function findTool(view: View, name: string): Target | undefined {
 }
 
 function toToolTarget(tool: ToolRef | undefined): Target | undefined {
-  return tool && { ...tool, original: tool.definition.name, mirrors: tool.definition.mirrors }
+  if (!tool) return undefined
+  const { name: original, mirrors, drift } = tool.definition
+  return { ...tool, original, mirrors, ...(drift && { liveMirrors: drift.live.mirrors }) }
 }
 
 /** Listed resources first, then what a template describes; a wrapped address names its server itself. */

@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto'
 import type { EffectiveConfig } from '../config/config.ts'
 import type { Config, Toolset } from '../contract/config.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { Risk } from '../contract/risk.ts'
+import { type Risk, riskOrder } from '../contract/risk.ts'
 import type { ScopeKey } from '../contract/scope.ts'
 import type { ServerDefinition } from '../contract/server.ts'
 import type { SetAside, Tool } from '../contract/tool.ts'
 import { matchesAny } from '../lib/glob.ts'
-import { riskOf } from '../policy/policy.ts'
+import { type JudgedRisk, riskOf } from '../policy/policy.ts'
 import type { ListKind } from '../servers/servers.ts'
-import type { JudgedTool } from './judge.ts'
+import type { Drift, JudgedTool } from './judge.ts'
 import { type JudgedOffering, type OfferRef, offersOf, toOfferWire } from './merge.ts'
 import { toPublicDescription, toPublicName } from './naming.ts'
 import { ownTools } from './own-tools.ts'
@@ -32,6 +32,9 @@ export type ToolRef = {
   readonly definition: JudgedTool
   /** The name that rules are written for, whatever the address. */
   readonly publicName: string
+  /** Of the definition that a call runs. */
+  readonly hash: string
+  readonly drifted: Drift['kind'] | undefined
 }
 
 /** What some principals see at one address. Shared by all who see the same. */
@@ -131,13 +134,15 @@ export function offeredTools(
       setAside.push({ name: tool.name, reason: `another tool of this server is already called ${name}` })
       continue
     }
-    const { risk, from } = riskOf({
-      name: tool.name,
-      annotations: tool.annotations,
-      override: change?.risk,
-      defaultRisk: definition.defaultRisk,
-      trust: definition.trust ?? 'none',
-    })
+    const judgedRisk = (of: JudgedTool) =>
+      riskOf({
+        name: of.name,
+        annotations: of.annotations,
+        override: change?.risk,
+        defaultRisk: definition.defaultRisk,
+        trust: definition.trust ?? 'none',
+      })
+    const { risk, from } = stricter(judgedRisk(tool), judgedRisk(tool.drift?.live ?? tool))
     const facts = { server: server.name, tool: tool.name, description: change?.description ?? tool.description }
     tools.push({
       name,
@@ -149,6 +154,8 @@ export function offeredTools(
       risk,
       riskFrom: from,
       definition: tool,
+      hash: tool.drift?.live.hash ?? tool.hash,
+      drifted: tool.drift?.kind,
     })
   }
   return { tools, setAside }
@@ -158,6 +165,11 @@ export function offeredTools(
     const given = Number(changeOf(b)?.name !== undefined) - Number(changeOf(a)?.name !== undefined)
     return given || (a.name < b.name ? -1 : 1)
   }
+}
+
+/** A changed definition lowers nothing before somebody accepts it, and hides nothing either. */
+function stricter(accepted: JudgedRisk, live: JudgedRisk): JudgedRisk {
+  return riskOrder[live.risk] > riskOrder[accepted.risk] ? live : accepted
 }
 
 function includesServer(selector: ViewSelector, server: string, config: Config): boolean {
@@ -219,5 +231,6 @@ export function toTool(tool: ToolRef): Tool {
     ...(annotations && { annotations }),
     ...(outputSchema && { outputSchema }),
     ...(mended !== undefined && { mended }),
+    ...(tool.drifted && { drifted: tool.drifted }),
   }
 }

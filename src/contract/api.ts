@@ -1,6 +1,7 @@
 import { audit } from './api/audit.ts'
 import { calls } from './api/calls.ts'
 import { config } from './api/config.ts'
+import { pins } from './api/pins.ts'
 import { results } from './api/results.ts'
 import { rules } from './api/rules.ts'
 import { secrets } from './api/secrets.ts'
@@ -10,4 +11,4 @@ import { tokens } from './api/tokens.ts'
 import { tools } from './api/tools.ts'
 
 /** One endpoint is described once: server, CLI, dashboard and API reference share it. Paths stand below `/api`. */
-export const api = { status, servers, tools, calls, results, tokens, rules, secrets, audit, config }
+export const api = { status, servers, tools, pins, calls, results, tokens, rules, secrets, audit, config }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Rule } from './rule.ts'
-import { ServerDefinition, ServerName, ServerPatch } from './server.ts'
+import { Pinning, ServerDefinition, ServerName, ServerPatch } from './server.ts'
 
 export const Listen = z.strictObject({
   host: z.string().min(1).default('127.0.0.1').describe('Address to listen on'),
@@ -129,6 +129,7 @@ export const Config = z.strictObject({
     .array(z.string())
     .default([])
     .describe('Environment variables that ${NAME} may read; never SALLYPORT_*'),
+  pinning: Pinning.default('baseline'),
   egress: z
     .strictObject({
       allow: z.array(z.string()).default([]).describe('Private addresses, networks and host names that may be reached'),

@@ -146,6 +146,13 @@ export const errorTable = {
     hint: 'Tasks are known to who started them, until the gateway ends; start the work again.',
   },
   'toolset-not-found': { http: 404, rpc: -32602, exit: 1, hint: 'Look at `toolsets` in the configuration.' },
+  'pin-not-found': { http: 404, rpc: -32602, exit: 1, hint: 'List the pins with `sallyport tools pins`.' },
+  'pin-changed': {
+    http: 409,
+    rpc: -32602,
+    exit: 1,
+    hint: 'The definition changed meanwhile: look at the difference again, then decide.',
+  },
   'approval-required': {
     http: 403,
     rpc: -32007,

@@ -1,4 +1,5 @@
 import type { Call } from './call.ts'
+import type { Pin } from './pin.ts'
 import type { Server } from './server.ts'
 
 /** The one table of events: names and shapes. Whoever is interested subscribes. */
@@ -9,6 +10,7 @@ export type EventTable = {
   'tools-changed': { connection: string }
   /** A value that should not have been there was hidden; `call` is absent for what belongs to no call. */
   'secret-found': { server: string; found: number; call?: string }
+  'tool-drifted': { pin: Pin }
   /** `elsewhere`: another gateway on the same database made the change, and has recorded it. */
   'config-changed': { changed: readonly string[]; elsewhere?: boolean }
   'config-rejected': { file: string; problems: readonly string[] }

@@ -41,6 +41,11 @@ export const ToolChoice = z.strictObject({
 })
 export type ToolChoice = z.infer<typeof ToolChoice>
 
+/** What happens to definitions that nobody has looked at. */
+export const Pinning = z
+  .enum(['baseline', 'strict'])
+  .describe('baseline accepts what a server offers at first; strict offers nothing before somebody accepts it')
+
 const common = {
   description: z.string().max(1024).optional().describe('What this server is for, for people'),
   enabled: z.boolean().default(true).describe('false keeps the entry without connecting'),
@@ -52,6 +57,7 @@ const common = {
     .describe(
       "Whether the server's own hints may lower a tool's risk; annotations in scopes that only administrators write, none elsewhere",
     ),
+  pinning: Pinning.optional(),
   timeout: Timeouts.prefault({}).describe('Milliseconds for starting, connecting and calling'),
   limits: SharedLimits.optional().describe('Bounds on the calls of this server; a later scope can only tighten them'),
 }
@@ -118,6 +124,7 @@ export const ServerPatch = z.strictObject({
     .describe('Which tools are offered, and how'),
   defaultRisk: common.defaultRisk,
   trust: common.trust,
+  pinning: common.pinning,
   timeout: z
     .strictObject({
       start: stated(Timeouts.shape.start),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { PinState } from './pin.ts'
 import { Risk } from './risk.ts'
 
 export const ToolAnnotations = z.looseObject({
@@ -23,9 +24,17 @@ export const Tool = z.object({
   inputSchema: z.unknown(),
   outputSchema: z.unknown().optional(),
   mended: z.string().optional().describe('What was corrected in the definition'),
+  drifted: z
+    .enum(['changed', 'new'])
+    .optional()
+    .describe('The server says something else by now, or nobody has accepted the tool yet: calls of it ask'),
 })
 export type Tool = z.infer<typeof Tool>
 
 /** A tool that is not offered, and why. */
-export const SetAside = z.object({ name: z.string().describe('Its name, escaped'), reason: z.string() })
+export const SetAside = z.object({
+  name: z.string().describe('Its name, escaped'),
+  reason: z.string(),
+  state: PinState.optional().describe('Set where somebody can accept it'),
+})
 export type SetAside = z.infer<typeof SetAside>

@@ -1,6 +1,6 @@
 import { createAudit } from '../audit/audit.ts'
 import { createCalls } from '../calls/calls.ts'
-import { createCatalog } from '../catalog/catalog.ts'
+import { createCatalog, createPins } from '../catalog/catalog.ts'
 import { createConfig, isTrusted } from '../config/config.ts'
 import { toGatewayError } from '../contract/errors.ts'
 import type { EventTable } from '../contract/events.ts'
@@ -16,6 +16,7 @@ import { loadAuditKeys } from '../storage/audit-key.ts'
 import { openStorage } from '../storage/storage.ts'
 import { clearUp, keepClearingUp } from './clear-up.ts'
 import { createIntroduction } from './introduction.ts'
+import { createPinDesk } from './pin-desk.ts'
 import { createRulesDesk } from './rules-desk.ts'
 import { createServerDesk } from './server-desk.ts'
 import { shareConfig } from './share-config.ts'
@@ -74,7 +75,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     throw error
   })
   hideOwn(masking, environment, databaseUrl)
-  const giveUp = async (error: unknown): Promise<never> => {
+  async function giveUp(error: unknown): Promise<never> {
     await Promise.allSettled([storage.close(), config.close()])
     throw error
   }
@@ -98,6 +99,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     log,
     onChange: (connections) => reconnect(connections),
   }).catch(giveUp)
+  const pins = await createPins({ storage, clock, log, emit: events.emit, onChange: announceTools }).catch(giveUp)
 
   const audit = createAudit({
     storage,
@@ -125,13 +127,13 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     onSecretFound: (connection, found) => tellFinding(connection, found),
     onChange: (id) => announceServer(id),
     onTools(id) {
-      catalog.invalidate()
+      catalog.observe(id)
       events.emit('tools-changed', { connection: id })
     },
   })
-  const catalog = createCatalog({ config, servers })
+  const catalog = createCatalog({ config, servers, pins })
   const calls = createCalls({ storage, catalog, config, servers, masking, clock, ids, emit: events.emit })
-  const desk = createServerDesk({ config, servers, catalog, storage, clock })
+  const desk = createServerDesk({ config, servers, catalog, pins, storage, clock })
   const rules = createRulesDesk({ config, catalog, storage, clock })
   const status = createStatus({ config, storage, calls, desk, audit, clock })
 
@@ -142,6 +144,12 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   function tellFinding(connection: string, found: number): void {
     events.emit('secret-found', { server: servers.find(connection)?.name ?? connection, found })
   }
+  /** The lists are the same, but not what of them is offered. */
+  function announceTools(connections: readonly string[]): void {
+    catalog.invalidate()
+    for (const connection of connections) events.emit('tools-changed', { connection })
+  }
+
   function announceServer(id: string): void {
     const server = desk.list().find((candidate) => candidate.id === id)
     if (server) events.emit('server-changed', { server })
@@ -176,6 +184,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     await calls.close(options.graceMs ?? graceMs)
     await servers.close()
     secrets.close()
+    pins.close()
     await audit.close()
     await storage.close()
   }
@@ -194,6 +203,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     status,
     ...desk.surface,
     ...rules.surface,
+    pins: createPinDesk({ pins, config }),
     introduce: createIntroduction({ catalog, servers }),
     listTools: desk.listTools,
     call: calls.advance,

@@ -18,14 +18,17 @@ const maxAlone = 64 * 1024
 const maxExtensions = 64
 const maxExtensionBytes = 4096
 
-export function createIntroduction(parts: { catalog: Pick<Catalog, 'view'>; servers: Pick<Servers, 'facts'> }) {
+export function createIntroduction(parts: {
+  catalog: Pick<Catalog, 'view' | 'ofConnection'>
+  servers: Pick<Servers, 'facts'>
+}) {
   return (principal: Principal, selector: ViewSelector): Introduction => {
     const { servers } = parts.catalog.view(principal, selector)
     const known = servers.flatMap(({ name, connection }) => {
       const facts = parts.servers.facts(connection)
-      return facts ? [{ name, facts }] : []
+      return facts ? [{ name, facts, instructions: parts.catalog.ofConnection(connection).instructions }] : []
     })
-    const texts = known.flatMap(({ name, facts: { instructions } }) => {
+    const texts = known.flatMap(({ name, instructions }) => {
       if (!instructions) return []
       if (selector.kind === 'server') return [instructions.slice(0, maxAlone)]
       return [`## ${name}\n\n${instructions.slice(0, maxInstructions)}`]

@@ -1,4 +1,4 @@
-import type { Catalog, ViewSelector } from '../catalog/catalog.ts'
+import type { Catalog, Pins, ViewSelector } from '../catalog/catalog.ts'
 import { ownServer, toTool } from '../catalog/catalog.ts'
 import {
   type ConfigEdit,
@@ -27,6 +27,7 @@ export type ServerDeskParts = {
   readonly config: ConfigStore
   readonly servers: Servers
   readonly catalog: Catalog
+  readonly pins: Pick<Pins, 'forget'>
   readonly storage: Pick<Storage, 'audit'>
   readonly clock: Clock
 }
@@ -55,7 +56,7 @@ const settleMs = 150_000
 
 /** What people do with servers: look, add, change, remove, try. Changes go the one road, through the configuration. */
 export function createServerDesk(parts: ServerDeskParts): ServerDesk {
-  const { config, servers, catalog, storage, clock } = parts
+  const { config, servers, catalog, pins, storage, clock } = parts
   const views = createServerViews({ config, servers, catalog })
   let changing = 0
 
@@ -137,6 +138,7 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
       if (found.current === undefined) views.get(principal, name, scope)
     })
     await record(principal, name, { change: 'removed', scope: toScopeKey(scope) })
+    await pins.forget({ name, scope: toScopeKey(scope) }, toPrincipalKey(principal))
   }
 
   async function enableServer(

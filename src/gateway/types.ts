@@ -19,6 +19,7 @@ import type { Masking } from '../masking/masking.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Introduction } from './introduction.ts'
+import type { PinDesk } from './pin-desk.ts'
 import type { WantedReplay } from './replay.ts'
 import type { WantedTest } from './rules-desk.ts'
 
@@ -62,6 +63,7 @@ export type Gateway = {
   testRules(of: Principal, wanted: WantedTest): RuleTest
   /** What changed rules would have answered to past calls. */
   replayRules(wanted: WantedReplay): Promise<Replay>
+  readonly pins: PinDesk
   introduce(principal: Principal, selector: ViewSelector): Introduction
   listTools(principal: Principal, selector: ViewSelector): Tool[]
   call(request: CallRequest, options: CallOptions): Promise<CallOutcome>

@@ -50,6 +50,11 @@ export const access: Readonly<Record<string, readonly CallerClass[]>> = {
   'audit.export': onlookers,
   'config.show': onlookers,
   'config.effective': users,
+  'pins.list': users,
+  'pins.get': users,
+  'pins.accept': members,
+  'pins.block': members,
+  'pins.acceptMany': members,
 }
 
 export function authorise(principal: Principal, operation: string): void {

@@ -6,6 +6,7 @@ import { createAuditRoutes } from './routes/audit.ts'
 import { createCallsRoutes } from './routes/calls.ts'
 import { createConfigRoutes } from './routes/config.ts'
 import type { ApiContext } from './routes/context.ts'
+import { createPinsRoutes } from './routes/pins.ts'
 import { createResultsRoutes } from './routes/results.ts'
 import { createRulesRoutes } from './routes/rules.ts'
 import { createSecretsRoutes } from './routes/secrets.ts'
@@ -32,5 +33,6 @@ export function createRouter(gateway: Gateway) {
     secrets: createSecretsRoutes(gateway),
     audit: createAuditRoutes(gateway),
     config: createConfigRoutes(gateway),
+    pins: createPinsRoutes(gateway),
   })
 }

@@ -122,6 +122,22 @@ export type SecretsTable = {
 
 export type SecretKeysTable = { version: number; proof: string; created_at: number }
 
+export type PinsTable = {
+  server: string
+  scope: string
+  kind: string
+  name: string
+  state: string
+  hash: string | null
+  definition: string | null
+  baseline: number
+  decided_by: string | null
+  decided_at: number | null
+  seen_hash: string | null
+  seen_definition: string | null
+  seen_at: number | null
+}
+
 export type Tables = {
   instances: InstancesTable
   calls: CallsTable
@@ -136,6 +152,7 @@ export type Tables = {
   idempotency: IdempotencyTable
   secrets: SecretsTable
   secret_keys: SecretKeysTable
+  pins: PinsTable
 }
 
 /** The one query layer. It queries and compiles; what must happen together is a unit of compiled statements. */

@@ -14,6 +14,7 @@ import { createDocumentStore, type DocumentStore } from './documents.ts'
 import { createIdempotencyStore, type IdempotencyStore } from './idempotency.ts'
 import { createInstanceStore, readBootId } from './instances.ts'
 import { createMemory, type Memory, toProbe } from './memory.ts'
+import { createPinStore, type PinStore } from './pins.ts'
 import { createRecordStore, type RecordStore, writeMark } from './record.ts'
 import { recover } from './recover.ts'
 import { createResultStore, type ResultBounds, type ResultStore } from './results.ts'
@@ -55,6 +56,7 @@ export type Storage = {
   readonly children: ChildStore
   readonly memory: Memory
   readonly documents: DocumentStore
+  readonly pins: PinStore
   /** What is left of results that were cut. */
   readonly results: ResultStore
   /** Keys of calls that run once. */
@@ -160,6 +162,7 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
     children: createChildStore({ database, writer, instances, instance, bootId, now }),
     memory: createMemory({ database, writer, now }),
     documents: createDocumentStore({ database, writer, now }),
+    pins: createPinStore({ database, writer, now }),
     changes: backend.changes,
     results: createResultStore({ database, writer, now, bounds: parts.resultBounds }),
     keys: {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Call } from '../../src/contract/call.ts'
 import { type RecordedCall, readRecord } from '../fixtures/fixtures.ts'
 import { allowAll, recordedCalls, recordingAt, temporaryFolder } from '../scenarios/mcp/raw.ts'
-import { poll, startTestGateway } from '../support/gateway.ts'
+import { acceptTools, poll, startTestGateway } from '../support/gateway.ts'
 import type { AgentProgram } from './agents.ts'
 import type { Turn } from './formats/format.ts'
 import { type AgentRun, runAgent } from './run-agent.ts'
@@ -16,8 +16,8 @@ export type Stage = AsyncDisposable & {
   run(script: Script): Promise<StagedRun>
   /** The gateway ends and another one begins at the same address with the same data: every session is forgotten. */
   restart(): Promise<void>
-  /** Resolves when the gateway offers a tool under this name. */
-  offers(name: string): Promise<unknown>
+  /** Resolves when the gateway offers a tool under this name, and somebody has accepted it. */
+  offers(name: string): Promise<void>
   /** The calls that the gateway recorded, all of them ended, oldest first. */
   calls(): Promise<Call[]>
   /** The calls that reached the server. */
@@ -47,7 +47,10 @@ export async function openStage(agent: AgentProgram): Promise<Stage> {
       await gateway.close()
       gateway = await start(Number(new URL(mcpUrl).port))
     },
-    offers: (wanted) => poll(() => gateway.gateway.getServer('rec').tools.find(({ name }) => name === wanted)),
+    async offers(wanted) {
+      await poll(() => gateway.gateway.getServer('rec').tools.find(({ name }) => name === wanted))
+      await acceptTools(gateway, 'rec')
+    },
     calls: () =>
       poll(async () => {
         const calls = await recordedCalls(gateway)

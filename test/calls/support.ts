@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { type CallOutcome, type Calls, type CallsParts, createCalls } from '../../src/calls/calls.ts'
-import { createCatalog } from '../../src/catalog/catalog.ts'
+import { createCatalog, createPins } from '../../src/catalog/catalog.ts'
 import { createConfig } from '../../src/config/config.ts'
 import { type ErrorCode, GatewayError } from '../../src/contract/errors.ts'
 import type { EventTable } from '../../src/contract/events.ts'
@@ -68,9 +68,10 @@ export async function buildRoad({ maxPages, around = (parts) => parts }: RoadOpt
     masking,
     onSecretFound() {},
     onChange() {},
-    onTools: () => catalog.invalidate(),
+    onTools: (id) => catalog.observe(id),
   })
-  const catalog = createCatalog({ config, servers })
+  const pins = await createPins({ storage, clock: systemClock, log, emit: events.emit, onChange() {} })
+  const catalog = createCatalog({ config, servers, pins })
   const reader = readerOf(folder)
   const parts: CallsParts = { storage, catalog, config, servers, masking, clock: systemClock, ids, emit: events.emit }
   const calls = createCalls(around(parts, reader))
@@ -79,6 +80,7 @@ export async function buildRoad({ maxPages, around = (parts) => parts }: RoadOpt
     await config.close()
     await calls.close(0)
     await servers.close()
+    pins.close()
     await storage.close()
     await rm(base, { recursive: true, force: true })
   })

@@ -5,7 +5,13 @@ import type { JsonValue } from '../../src/contract/json.ts'
 import { ServerDefinition } from '../../src/contract/server.ts'
 
 export function judge(...tools: unknown[]): JudgedList {
-  return judgeTools(tools.map((tool) => Buffer.from(typeof tool === 'string' ? tool : JSON.stringify(tool))))
+  const { tools: usable, setAside } = judgeTools(tools.map(toItem))
+  return { tools: usable, setAside }
+}
+
+/** A tool as it stands in a server's list. */
+export function toItem(tool: unknown): Buffer {
+  return Buffer.from(typeof tool === 'string' ? tool : JSON.stringify(tool))
 }
 
 export function judgeOne(tool: unknown): JudgedTool {

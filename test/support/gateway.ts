@@ -6,6 +6,7 @@ import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { z } from 'zod'
 import type { Config } from '../../src/contract/config.ts'
+import type { Principal } from '../../src/contract/principal.ts'
 import type { ConnectionState, Server } from '../../src/contract/server.ts'
 import type { Gateway } from '../../src/gateway/gateway.ts'
 import { type ServeOptions, startGateway } from '../../src/http/serve.ts'
@@ -152,4 +153,13 @@ export async function poll<Found>(
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
   throw new Error(`Nothing found within ${limitMs} ms`)
+}
+
+export const administrator: Principal = { kind: 'user', name: 'root', role: 'administrator', person: true }
+
+/** Accepts whatever a server says now, as an administrator who upgrades it does. */
+export async function acceptTools({ gateway }: Pick<TestGateway, 'gateway'>, server: string): Promise<void> {
+  const waiting = gateway.pins.list(administrator, { server, state: ['changed', 'new'] })
+  const decisions = waiting.flatMap(({ id, live }) => (live ? [{ id, hash: live.hash }] : []))
+  await gateway.pins.accept(administrator, decisions)
 }

@@ -12,6 +12,7 @@ import { suggesting } from '../suggest.ts'
 import { renderTable } from '../table.ts'
 import { toRelative } from '../time.ts'
 import { paintState } from '../words.ts'
+import { addServersUpgrade } from './pins.ts'
 import { renderServer, showChange } from './server-view.ts'
 import { addServersAdd, addServersValidate } from './servers-add.ts'
 
@@ -74,6 +75,7 @@ export function addServers(program: Command, run: Run): void {
 
   addServersAdd(servers, run)
   addServersValidate(servers, run)
+  addServersUpgrade(servers, run)
 
   addCommand(servers, run, {
     use: 'remove <name>',

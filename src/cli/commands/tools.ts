@@ -11,6 +11,7 @@ import { renderGuide } from '../guide.ts'
 import { readWhole, restOf } from '../rest.ts'
 import { isFailed, renderResult } from '../result.ts'
 import { suggesting } from '../suggest.ts'
+import { addPins } from './pins.ts'
 import { renderTools } from './server-view.ts'
 
 const toolsetOption: OptionSpec = ['--toolset <name>', 'as this toolset offers them']
@@ -111,6 +112,8 @@ export function addTools(program: Command, run: Run): void {
       return failed ? exit.toolFailed : exit.done
     },
   })
+
+  addPins(tools, run)
 }
 
 /** An unknown server has no tools, which looks just like a server without any: say which one was meant. */

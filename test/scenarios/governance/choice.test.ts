@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { stdioFixture } from '../../fixtures/fixtures.ts'
-import { poll, startTestGateway } from '../../support/gateway.ts'
+import { acceptTools, poll, startTestGateway } from '../../support/gateway.ts'
 import { call, namesOf, recordingServer, textOf, toolsOf } from './support.ts'
 
 it('offers and runs only what is included and not excluded', async () => {
@@ -146,6 +146,7 @@ it('takes up and drops tools as soon as a server says that its list changed', as
   await change({ name: 'new_tool' })
   await poll(() => namesOf(gateway).includes('files_new_tool') || undefined)
   expect(namesOf(gateway)).toEqual([...before, 'files_new_tool'])
+  await acceptTools(gateway, 'files')
   expect(textOf(await call(gateway, 'files_new_tool', { given: { a: 1 } }))).toBe('{"a":1}')
   await change({ name: 'new_tool', remove: true })
   await poll(() => !namesOf(gateway).includes('files_new_tool') || undefined)

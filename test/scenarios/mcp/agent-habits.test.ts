@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { readCancellations, readRecord } from '../../fixtures/fixtures.ts'
-import { poll, startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { acceptTools, poll, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import {
   allowAll,
   ask,
@@ -105,6 +105,7 @@ describe('a tool that a client hears of', () => {
     const [once, again] = await Promise.all([session.request('tools/list'), session.request('tools/list')])
     expect(namesIn(once.result)).toContain('rec_listed_twice')
     expect(again.result).toEqual(once.result)
+    await acceptTools(gateway, 'rec')
     expect(textOf((await session.call('rec_listed_twice', { now: true })).result)).toBe('{"now":true}')
     stream.close()
   })

@@ -12,7 +12,7 @@ import {
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { readRecord } from '../../fixtures/fixtures.ts'
 import { type Fields, toFields } from '../../fixtures/lib/json-rpc.ts'
-import { poll, type TestGateway } from '../../support/gateway.ts'
+import { acceptTools, poll, type TestGateway } from '../../support/gateway.ts'
 import { allowAll, recordedCalls, startRecordingGateway } from './raw.ts'
 
 // Nothing about these runs may leave the machine: every request of this process is noted, and the last test looks.
@@ -150,7 +150,10 @@ describe('a whole run of an agent of the OpenAI Agents SDK', () => {
   })
 
   it('sees a tool that a server adds in the middle of it', async () => {
-    const isOffered = () => poll(() => gateway.gateway.getServer('rec').tools.find(({ name }) => name === 'rec_midway'))
+    const isOffered = async () => {
+      await poll(() => gateway.gateway.getServer('rec').tools.find(({ name }) => name === 'rec_midway'))
+      await acceptTools(gateway, 'rec')
+    }
     const { requests } = await runAgent([
       { tool: 'rec_change_list', arguments: { name: 'midway' } },
       { tool: 'rec_echo', arguments: { text: 'meanwhile' }, after: isOffered },

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { fixturePath, type HttpFixture, startHttpFixture, stdioFixture } from '../../fixtures/fixtures.ts'
 import { toFields } from '../../fixtures/lib/json-rpc.ts'
-import { poll, startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { acceptTools, poll, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { startRelay } from './relay.ts'
 import { call, temporaryFolder } from './support.ts'
 
@@ -169,6 +169,7 @@ async function expectListChange(gateway: TestGateway): Promise<void> {
     await call(client, 'era_change_list', { name: 'added_later' })
     return names().includes('added_later') ? true : undefined
   })
+  await acceptTools(gateway, 'era')
   await poll(async () => ((await call(client, 'era_added_later', { a: 1 })).text === '{"a":1}' ? true : undefined))
   await call(client, 'era_change_list', { name: 'added_later', remove: true })
   await poll(() => (names().includes('added_later') ? undefined : true))

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readRecord, startHttpFixture } from '../../fixtures/fixtures.ts'
 import { toFields } from '../../fixtures/lib/json-rpc.ts'
-import { poll, startTestGateway } from '../../support/gateway.ts'
+import { acceptTools, poll, startTestGateway } from '../../support/gateway.ts'
 import { startPlainServer } from './plain-server.ts'
 import { startRelay } from './relay.ts'
 import { call, recordOf, statesOf, temporaryFolder } from './support.ts'
@@ -71,6 +71,7 @@ describe('a server that forgets the session', () => {
     expect(gateway.gateway.getServer('server')).toMatchObject({ state: 'connected', since })
     await poll(async () => {
       await call(client, 'server_change_list', { name: 'later' })
+      await acceptTools(gateway, 'server')
       return (await call(client, 'server_later', { a: 1 })).text === '{"a":1}' ? true : undefined
     })
   })

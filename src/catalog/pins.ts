@@ -1,0 +1,444 @@
+import { createHash } from 'node:crypto'
+import { GatewayError, toGatewayError } from '../contract/errors.ts'
+import type { EventTable } from '../contract/events.ts'
+import type { JsonValue } from '../contract/json.ts'
+import type { Pin, PinDecision, PinDetail, PinKind, PinState } from '../contract/pin.ts'
+import { type Clock, toIso } from '../lib/clock.ts'
+import type { Emitter } from '../lib/emitter.ts'
+import { parseJson } from '../lib/json.ts'
+import type { Log } from '../lib/log.ts'
+import { toVisible } from '../lib/text.ts'
+import type { Change } from '../storage/audit.ts'
+import type { Definition, StoredPin } from '../storage/pins.ts'
+import type { Storage } from '../storage/storage.ts'
+import { toDifference } from './difference.ts'
+import type { JudgedTool } from './judge.ts'
+
+/** Whose definitions these are: a server keeps its pins by its name, whatever address it has. */
+export type PinnedServer = { readonly connection: string; readonly name: string; readonly scope: string }
+
+/** One thing as its server defines it now. */
+export type LiveItem = {
+  readonly kind: PinKind
+  readonly name: string
+  readonly hash: string
+  /** Why its text seems to steer a model. */
+  readonly reason: string | undefined
+  readonly tool?: JudgedTool
+  text(): string
+}
+
+/** Everything of one server that is pinned: all its tools, and of the rest what seems to steer a model. */
+export type LiveServer = PinnedServer & {
+  /** Nothing is accepted by itself. */
+  readonly strict: boolean
+  readonly items: ReadonlyMap<string, LiveItem>
+}
+
+export type Pins = {
+  /** How one thing stands, of a server with so many others that every answer must be one look. */
+  find(server: PinnedServer, kind: PinKind, name: string): StoredPin | undefined
+  /** A server has listed anew: what it offers at first is its baseline, what differs later is noted and told. */
+  observe(live: LiveServer): void
+  /** A connection has nothing to offer any more. */
+  leave(connection: string): void
+  list(): Pin[]
+  get(id: string): PinDetail
+  /** Takes over what the servers say now, all of it or nothing; throws `pin-changed` where that was not looked at. */
+  accept(decisions: readonly PinDecision[], by: string): Promise<PinDetail[]>
+  block(decision: PinDecision, by: string): Promise<PinDetail>
+  /** A server was removed by somebody: whoever adds one of that name begins anew. */
+  forget(server: Omit<PinnedServer, 'connection'>, by: string): Promise<void>
+  close(): void
+}
+
+export type PinsParts = {
+  readonly storage: Pick<Storage, 'pins' | 'changes'>
+  readonly clock: Clock
+  readonly log: Log
+  readonly emit: Emitter<EventTable>['emit']
+  /** Other things are offered now, or differently. */
+  onChange(connections: readonly string[]): void
+}
+
+/** A server that changes its mind all the time is written down so often and no more. */
+const noteEvery = 2000
+const retryAfter = 1000
+const mostEvents = 100
+const mostNamed = 100
+/** Who accepted what nobody looked at. */
+const baselineBy = 'baseline'
+
+type Kept = Map<string, StoredPin>
+
+export const toItemKey = (kind: PinKind, name: string): string => `${kind} ${name}`
+const toServerKey = ({ name, scope }: { name: string; scope: string }): string => `${name} ${scope}`
+
+/** Pins in memory, as the catalog needs them at every look, and in the database, as restarts need them. */
+export async function createPins(parts: PinsParts): Promise<Pins> {
+  const { storage, clock } = parts
+  let kept = new Map<string, Kept>()
+  const lives = new Map<string, LiveServer>()
+  /** Baselines that are not in the database yet: reading it again must not lose them. */
+  const unstored = new Set<string>()
+  /** What was seen and is not in the database yet, for the same reason. */
+  const notes = new Map<string, Kept>()
+  let cancelNotes: (() => void) | undefined
+  let writing = 0
+  let storing: Promise<void> = Promise.resolve()
+  let closed = false
+
+  await load()
+  const stopListening = storage.changes.on('pins', async () => {
+    await load()
+    parts.onChange([...lives.values()].map(({ connection }) => connection))
+  })
+
+  return { find, observe, leave, list, get, accept, block, forget, close }
+
+  async function load(): Promise<void> {
+    const read = new Map<string, Kept>()
+    for (const pin of await storage.pins.all()) keptIn(read, pin).set(toItemKey(pin.kind, pin.name), pin)
+    for (const key of unstored) {
+      const own = kept.get(key)
+      if (own) read.set(key, new Map([...own, ...(read.get(key) ?? [])]))
+    }
+    for (const pin of [...notes.values()].flatMap((noted) => [...noted.values()])) {
+      const own = keptIn(read, pin)
+      const itemKey = toItemKey(pin.kind, pin.name)
+      own.set(itemKey, { ...(own.get(itemKey) ?? pin), seen: pin.seen })
+    }
+    kept = read
+  }
+
+  function find(server: PinnedServer, kind: PinKind, name: string): StoredPin | undefined {
+    return kept.get(toServerKey(server))?.get(toItemKey(kind, name))
+  }
+
+  function observe(live: LiveServer): void {
+    const key = toServerKey(live)
+    lives.set(key, live)
+    const known = [...(kept.get(key)?.values() ?? [])].some(({ kind }) => kind === 'tool')
+    const tools = [...live.items.values()].filter(({ kind }) => kind === 'tool')
+    if (!known && !live.strict && tools.length > 0) addBaseline(live, tools)
+    noteDifferences(live)
+  }
+
+  function leave(connection: string): void {
+    for (const [key, live] of lives) if (live.connection === connection) lives.delete(key)
+  }
+
+  /** Trust on first use: a text that tries to steer has to wait for a person all the same. */
+  function addBaseline(live: LiveServer, tools: readonly LiveItem[]): void {
+    const at = clock.now()
+    const pins = tools.map((item): StoredPin => {
+      const key = { server: live.name, scope: live.scope, kind: item.kind, name: item.name }
+      if (item.reason !== undefined) return toWaiting(key, { hash: item.hash, text: item.text(), at })
+      const accepted = { hash: item.hash, text: item.text() }
+      return {
+        ...key,
+        state: 'accepted',
+        accepted,
+        baseline: true,
+        decidedBy: baselineBy,
+        decidedAt: at,
+        seen: undefined,
+      }
+    })
+    for (const pin of pins) keptIn(kept, pin).set(toItemKey(pin.kind, pin.name), pin)
+    unstored.add(toServerKey(live))
+    const accepted = pins.filter(({ state }) => state === 'accepted')
+    const waiting = pins.filter(({ state }) => state === 'waiting').map(({ name }) => name)
+    const body = {
+      change: 'baseline',
+      scope: live.scope,
+      tools: accepted.length,
+      digest: toDigest(accepted),
+      ...(waiting.length > 0 && { suspicious: waiting.slice(0, mostNamed) }),
+    }
+    store(async () => {
+      await storage.pins.addBaseline(pins, { principal: 'gateway', subject: `server:${live.name}`, body })
+      unstored.delete(toServerKey(live))
+      await storage.changes.announce('pins')
+    })
+  }
+
+  function noteDifferences(live: LiveServer): void {
+    const key = toServerKey(live)
+    const at = clock.now()
+    const noted: Kept = new Map()
+    let told = 0
+    for (const [itemKey, item] of live.items) {
+      const pin = kept.get(key)?.get(itemKey)
+      const state = stateOf(pin, item)
+      const isKnown = pin?.seen?.hash === item.hash || (state === 'blocked' && pin?.accepted?.hash === item.hash)
+      if (state === 'accepted' || isKnown) continue
+      const seen = { hash: item.hash, text: item.text(), at }
+      const own = { server: live.name, scope: live.scope, kind: item.kind, name: item.name }
+      const next = pin ? { ...pin, seen } : toWaiting(own, seen)
+      keptIn(kept, own).set(itemKey, next)
+      noted.set(itemKey, next)
+      if (item.kind === 'tool' && state === 'changed' && told++ < mostEvents) {
+        parts.emit('tool-drifted', { pin: toPin(next, item, true) })
+      }
+    }
+    if (noted.size === 0) return
+    notes.set(key, new Map([...(notes.get(key) ?? []), ...noted]))
+    writeNotes()
+  }
+
+  /** Together, and not before the last ones are written and some time has passed. */
+  function writeNotes(): void {
+    if (cancelNotes || writing > 0) return
+    cancelNotes = clock.after(noteEvery, () => {
+      cancelNotes = undefined
+      if (notes.size > 0) writeNotes()
+    })
+    for (const [key, noted] of notes) {
+      writing++
+      store(async () => {
+        await storage.pins.note([...noted.values()], toNoteEntry(key, [...noted.values()]))
+        writing--
+        forgetNotes(key, noted)
+      })
+    }
+  }
+
+  /** What was seen while these were being written still has to be. */
+  function forgetNotes(key: string, written: Kept): void {
+    const left = [...(notes.get(key) ?? [])].filter(([itemKey, pin]) => written.get(itemKey) !== pin)
+    if (left.length > 0) notes.set(key, new Map(left))
+    else notes.delete(key)
+  }
+
+  /** One after the other, and again when the store is broken: it holds in memory meanwhile. */
+  function store(task: () => Promise<void>): void {
+    storing = storing.then(task).catch((error: unknown) => {
+      if (closed) return
+      parts.log.warn({ code: toGatewayError(error).code }, 'pins could not be stored; trying again')
+      clock.after(retryAfter, () => store(task))
+    })
+  }
+
+  function list(): Pin[] {
+    const found: Pin[] = []
+    for (const [key, own] of kept) {
+      const items = lives.get(key)?.items
+      for (const [itemKey, pin] of own) found.push(toPin(pin, items?.get(itemKey), items?.has(itemKey) ?? false))
+    }
+    return found.sort((a, b) => compare(a.server, b.server) || compare(a.scope, b.scope) || compare(a.name, b.name))
+  }
+
+  function get(id: string): PinDetail {
+    const pin = byId()(id)
+    return toDetail(pin, liveOf(pin))
+  }
+
+  /** Many are looked up at once: the ids are worked out once for all of them. */
+  function byId(): (id: string) => StoredPin {
+    const known = new Map<string, StoredPin>()
+    for (const own of kept.values()) for (const pin of own.values()) known.set(toPinId(pin), pin)
+    return (id) => {
+      const pin = known.get(id)
+      if (pin) return pin
+      throw new GatewayError('pin-not-found', `No pin has the id ${toVisible(id.slice(0, 64))}`)
+    }
+  }
+
+  function liveOf({ server, scope, kind, name }: StoredPin): LiveItem | undefined {
+    return lives.get(toServerKey({ name: server, scope }))?.items.get(toItemKey(kind, name))
+  }
+
+  async function accept(decisions: readonly PinDecision[], by: string): Promise<PinDetail[]> {
+    const at = clock.now()
+    const locate = byId()
+    const taken = decisions.map((decision) => {
+      const pin = locate(decision.id)
+      const { hash, text } = looked(pin, liveOf(pin), decision)
+      const next: StoredPin = {
+        ...pin,
+        state: 'accepted',
+        accepted: { hash, text },
+        baseline: false,
+        decidedBy: by,
+        decidedAt: at,
+        seen: undefined,
+      }
+      return { before: pin, next }
+    })
+    await decide(taken, 'accepted', by)
+    return taken.map(({ next }) => toDetail(next, liveOf(next)))
+  }
+
+  async function block(decision: PinDecision, by: string): Promise<PinDetail> {
+    const pin = byId()(decision.id)
+    const { hash, text } = looked(pin, liveOf(pin), decision)
+    const at = clock.now()
+    const seen = hash === pin.accepted?.hash ? pin.seen : { hash, text, at }
+    const next: StoredPin = { ...pin, state: 'blocked', decidedBy: by, decidedAt: at, seen }
+    await decide([{ before: pin, next }], 'blocked', by)
+    return get(decision.id)
+  }
+
+  type Taken = { readonly before: StoredPin; readonly next: StoredPin }
+
+  async function decide(taken: readonly Taken[], change: 'accepted' | 'blocked', by: string): Promise<void> {
+    const changes = [...Map.groupBy(taken, ({ next }) => `${next.server} ${next.scope}`).values()].map((group) => ({
+      principal: by,
+      subject: `server:${group[0]?.next.server}`,
+      body: {
+        change: `definitions-${change}`,
+        scope: group[0]?.next.scope,
+        count: group.length,
+        digest: toDigest(group.map(({ next }) => next)),
+        items: group.slice(0, mostNamed).map(({ before, next }) => ({
+          kind: next.kind,
+          name: toVisible(next.name),
+          ...(before.accepted && { from: before.accepted.hash }),
+          to: next.accepted?.hash ?? next.seen?.hash,
+        })),
+      },
+    }))
+    await storage.pins.decide(
+      taken.map(({ next }) => next),
+      changes,
+    )
+    for (const { next } of taken) keptIn(kept, next).set(toItemKey(next.kind, next.name), next)
+    const servers = new Set(taken.map(({ next }) => `${next.server} ${next.scope}`))
+    parts.onChange([...servers].flatMap((key) => lives.get(key)?.connection ?? []))
+    await storage.changes.announce('pins')
+  }
+
+  async function forget(server: Omit<PinnedServer, 'connection'>, by: string): Promise<void> {
+    const key = toServerKey(server)
+    const own = kept.get(key)
+    lives.delete(key)
+    if (!own || own.size === 0) return
+    await storage.pins.forget(server.name, server.scope, {
+      principal: by,
+      subject: `server:${server.name}`,
+      body: { change: 'definitions-forgotten', scope: server.scope, count: own.size },
+    })
+    kept.delete(key)
+    unstored.delete(key)
+    notes.delete(key)
+    await storage.changes.announce('pins')
+  }
+
+  function close(): void {
+    closed = true
+    cancelNotes?.()
+    stopListening()
+  }
+}
+
+/** How a definition stands: what a person accepted stands whatever is found in it, what nobody looked at does not. */
+export function stateOf(
+  pin: Pick<StoredPin, 'state' | 'accepted' | 'baseline'> | undefined,
+  live: Pick<LiveItem, 'hash' | 'reason' | 'kind'> | undefined,
+): PinState {
+  if (pin?.state === 'blocked') return 'blocked'
+  const isSame = pin?.accepted !== undefined && (live === undefined || live.hash === pin.accepted.hash)
+  if (isSame && !(pin.baseline && live?.reason !== undefined)) return 'accepted'
+  if (live?.reason !== undefined) return 'suspicious'
+  if (live !== undefined && live.kind !== 'tool') return 'accepted'
+  return pin?.accepted === undefined ? 'new' : 'changed'
+}
+
+function toWaiting(key: Pick<StoredPin, 'server' | 'scope' | 'kind' | 'name'>, seen: StoredPin['seen']): StoredPin {
+  const undecided = { accepted: undefined, baseline: false, decidedBy: undefined, decidedAt: undefined }
+  return { ...key, ...undecided, state: 'waiting', seen }
+}
+
+/** The definition that a decision is about, if it is still the one that was looked at. */
+function looked(pin: StoredPin, item: LiveItem | undefined, { hash }: PinDecision): Definition {
+  const live = item ? { hash: item.hash, text: item.text() } : (pin.seen ?? pin.accepted)
+  if (live?.hash === hash) return live
+  throw new GatewayError('pin-changed', `${toVisible(pin.name)} of ${pin.server} is not what you looked at any more`, {
+    live: live?.hash,
+  })
+}
+
+function keptIn(all: Map<string, Kept>, { server, scope }: { server: string; scope: string }): Kept {
+  const key = toServerKey({ name: server, scope })
+  const own = all.get(key) ?? new Map<string, StoredPin>()
+  all.set(key, own)
+  return own
+}
+
+function toNoteEntry(key: string, pins: readonly StoredPin[]): Change {
+  const [name, scope] = splitKey(key)
+  const items = pins.slice(0, mostNamed).map((pin) => ({
+    kind: pin.kind,
+    name: toVisible(pin.name),
+    ...(pin.accepted && { accepted: pin.accepted.hash }),
+    live: pin.seen?.hash,
+  }))
+  return {
+    principal: 'gateway',
+    subject: `server:${name}`,
+    body: { change: 'differs', scope, count: pins.length, items },
+  }
+}
+
+/** Names of servers hold no space. */
+function splitKey(key: string): [name: string, scope: string] {
+  const space = key.indexOf(' ')
+  return [key.slice(0, space), key.slice(space + 1)]
+}
+
+/** Short enough for an address, and the same after every restart. */
+export function toPinId({ server, scope, kind, name }: Pick<StoredPin, 'server' | 'scope' | 'kind' | 'name'>): string {
+  const text = JSON.stringify([server, scope, kind, name])
+  return `pin_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`
+}
+
+function toDigest(pins: readonly StoredPin[]): string {
+  const lines = pins.map(({ kind, name, accepted }) => JSON.stringify([kind, name, accepted?.hash])).sort()
+  return createHash('sha256').update(lines.join('\n')).digest('hex')
+}
+
+function toPin(pin: StoredPin, item: LiveItem | undefined, listed: boolean): Pin {
+  const state = stateOf(pin, item ?? (pin.seen && { hash: pin.seen.hash, reason: undefined, kind: pin.kind }))
+  const live = item ?? pin.seen
+  return {
+    id: toPinId(pin),
+    server: pin.server,
+    scope: pin.scope,
+    kind: pin.kind,
+    name: toVisible(pin.name),
+    state,
+    ...(state === 'suspicious' && item?.reason !== undefined && { reason: item.reason }),
+    ...(pin.accepted && {
+      accepted: {
+        hash: pin.accepted.hash,
+        by: pin.baseline ? baselineBy : (pin.decidedBy ?? ''),
+        at: toIso(pin.decidedAt ?? 0),
+      },
+    }),
+    ...(live && {
+      live: { hash: live.hash, listed, ...(pin.seen?.hash === live.hash && { seenAt: toIso(pin.seen.at) }) },
+    }),
+    ...(pin.decidedBy !== undefined && { decidedBy: pin.decidedBy }),
+    ...(pin.decidedAt !== undefined && { decidedAt: toIso(pin.decidedAt) }),
+  }
+}
+
+function toDetail(pin: StoredPin, item: LiveItem | undefined): PinDetail {
+  const accepted = toValue(pin.accepted?.text)
+  const live = toValue(item?.text() ?? pin.seen?.text)
+  return {
+    ...toPin(pin, item, item !== undefined),
+    difference: toDifference(accepted, live ?? accepted),
+    ...(accepted !== undefined && { acceptedDefinition: accepted }),
+    ...(live !== undefined && { liveDefinition: live }),
+  }
+}
+
+function toValue(text: string | undefined): JsonValue | undefined {
+  return text === undefined ? undefined : parseJson(text)
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

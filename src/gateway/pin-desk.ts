@@ -1,0 +1,89 @@
+import { type Pins, toPublicName } from '../catalog/catalog.ts'
+import { type ConfigStore, mayChangeServer, type Place, seesDefinition } from '../config/config.ts'
+import { ScopeText } from '../contract/api/base.ts'
+import { GatewayError } from '../contract/errors.ts'
+import type { Pin, PinDecision, PinDetail, PinState } from '../contract/pin.ts'
+import { type Principal, toPrincipalKey } from '../contract/principal.ts'
+import { toScope } from '../contract/scope.ts'
+import { toVisible } from '../lib/text.ts'
+
+export type PinQuery = { readonly server?: string; readonly scope?: string; readonly state?: readonly PinState[] }
+
+/** What people do with pins. Everybody sees and decides those of the servers that are theirs to change. */
+export type PinDesk = {
+  list(principal: Principal, query: PinQuery): Pin[]
+  get(principal: Principal, id: string): PinDetail
+  accept(principal: Principal, decisions: readonly PinDecision[]): Promise<PinDetail[]>
+  block(principal: Principal, decision: PinDecision): Promise<PinDetail>
+}
+
+export function createPinDesk({ pins, config }: { pins: Pins; config: ConfigStore }): PinDesk {
+  return {
+    list(principal, query) {
+      const toPublic = publicNames()
+      return pins
+        .list()
+        .filter((pin) => matches(pin, query) && maySee(principal, pin))
+        .map(toPublic)
+    },
+    get,
+    async accept(principal, decisions) {
+      const known = new Map(pins.list().map((pin) => [pin.id, pin]))
+      for (const { id } of decisions) check(principal, id, known.get(id))
+      return pins.accept(decisions, toPrincipalKey(principal))
+    },
+    async block(principal, decision) {
+      check(principal, decision.id, pins.get(decision.id))
+      return pins.block(decision, toPrincipalKey(principal))
+    },
+  }
+
+  function get(principal: Principal, id: string): PinDetail {
+    const pin = pins.get(id)
+    if (maySee(principal, pin)) return publicNames()(pin)
+    throw notFound(id)
+  }
+
+  /** As agents know the tools. */
+  function publicNames(): <Some extends Pin>(pin: Some) => Some {
+    const { naming } = config.current()
+    const specs = new Map(config.connections().map((spec) => [`${spec.name} ${spec.scope}`, spec.definition.tools]))
+    return (pin) => {
+      if (pin.kind !== 'tool') return pin
+      const override = specs.get(`${pin.server} ${pin.scope}`)?.override ?? {}
+      const name = Object.hasOwn(override, pin.name) ? (override[pin.name]?.name ?? pin.name) : pin.name
+      return { ...pin, tool: toPublicName(naming, pin.server, name) }
+    }
+  }
+
+  /** What is not somebody's business does not exist for him. */
+  function check(principal: Principal, id: string, pin: Pin | undefined): void {
+    if (!pin || !maySee(principal, pin)) throw notFound(id)
+    if (mayDecide(principal, pin)) return
+    throw new GatewayError('forbidden', `${principal.kind} ${principal.name} may not decide on ${pin.server}`)
+  }
+
+  function maySee(principal: Principal, pin: Pin): boolean {
+    return seesDefinition(principal, toPlace(pin), config.current())
+  }
+
+  /** Whoever may have a server connected anew may say what of it is offered. */
+  function mayDecide(principal: Principal, pin: Pin): boolean {
+    return mayChangeServer(principal, { action: 'reconnect', ...toPlace(pin) }, config.current()).may
+  }
+
+  function toPlace(pin: Pin): Place {
+    const scope = toScope(ScopeText.parse(pin.scope))
+    return { scope, owner: config.ownerOf(scope) }
+  }
+}
+
+function notFound(id: string): GatewayError {
+  return new GatewayError('pin-not-found', `No pin has the id ${toVisible(id.slice(0, 64))}`)
+}
+
+function matches(pin: Pin, { server, scope, state }: PinQuery): boolean {
+  if (server !== undefined && pin.server !== server) return false
+  if (scope !== undefined && pin.scope !== scope) return false
+  return state === undefined || state.includes(pin.state)
+}

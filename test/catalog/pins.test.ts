@@ -1,0 +1,195 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { toDifference } from '../../src/catalog/difference.ts'
+import { judgeTools } from '../../src/catalog/judge.ts'
+import { stateOf, toPinId } from '../../src/catalog/pins.ts'
+import type { JsonObject, JsonValue } from '../../src/contract/json.ts'
+import { judge, judgeOne, toItem, toolLike } from './support.ts'
+
+const definition = {
+  name: 'read_file',
+  title: 'Read a file',
+  description: 'Reads a file\nand returns it',
+  inputSchema: {
+    type: 'object',
+    properties: { path: { type: 'string', description: 'Where it is', enum: ['a', 'b'], default: 'a' } },
+    required: ['path'],
+  },
+  outputSchema: { type: 'object', properties: { text: { type: 'string' } } },
+  annotations: { readOnlyHint: true, title: 'Reading' },
+  icons: [{ src: 'https://example.com/i.png' }],
+  _meta: { version: 1 },
+  more: { from: 'a newer protocol' },
+} satisfies JsonObject
+
+/** Every place in a value, as a function that puts something else there. */
+function changesOf(value: JsonValue, put: (changed: JsonValue) => JsonValue): JsonValue[] {
+  if (typeof value === 'string') return [put(`${value}.`), put(value.slice(1))]
+  if (typeof value === 'number') return [put(value + 1)]
+  if (typeof value === 'boolean') return [put(!value)]
+  if (Array.isArray(value)) {
+    const inner = value.flatMap((item, index) => changesOf(item, (changed) => put(value.with(index, changed))))
+    return [...inner, put([...value, 'x']), put(value.slice(1))]
+  }
+  if (value === null) return []
+  const inner = Object.entries(value).flatMap(([key, item]) => [
+    ...changesOf(item, (changed) => put({ ...value, [key]: changed })),
+    put(Object.fromEntries(Object.entries(value).filter(([other]) => other !== key))),
+  ])
+  return [...inner, put({ ...value, added: 'x' })]
+}
+
+const changes = changesOf(definition, (changed) => changed).filter(
+  (changed) => judge(changed).tools.length === 1 && judgeOne(changed).name === definition.name,
+)
+
+/** Changes that a way of comparing definitions does not see. */
+function unseen(same: (a: JsonValue, b: JsonValue) => boolean): JsonValue[] {
+  return changes.filter((changed) => same(definition, changed))
+}
+
+describe('a pin', () => {
+  it('sees any change of anything that is shown', () => {
+    expect(changes.length).toBeGreaterThan(40)
+    expect(unseen((a, b) => judgeOne(a).hash === judgeOne(b).hash)).toEqual([])
+  })
+
+  it('would miss most of them if it compared descriptions only', () => {
+    expect(unseen((a, b) => judgeOne(a).description === judgeOne(b).description).length).toBeGreaterThan(30)
+  })
+
+  it('does not see the order of keys, spaces, or how a letter is written', () => {
+    const { hash } = judgeOne(definition)
+    expect(judgeOne(JSON.stringify(reversed(definition), null, 3)).hash).toBe(hash)
+    expect(judgeOne(JSON.stringify(definition).replace('Read a file', '\\u0052ead a file')).hash).toBe(hash)
+  })
+
+  it('stays the same for the same definition, in whatever order its keys come', () => {
+    fc.assert(
+      fc.property(toolLike, (tool) => {
+        const value: JsonValue = JSON.parse(JSON.stringify(tool) ?? 'null')
+        const hashes = [value, reversed(value)].map((each) => judge(each).tools[0]?.hash)
+        expect(hashes[1]).toBe(hashes[0])
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  it('belongs to one thing of one server in one scope', () => {
+    const part = fc.constantFrom('a', 'b', 'a b', '["a"', 'global', 'user:a', 'tool', '')
+    const kind = fc.constantFrom('tool' as const, 'prompt' as const)
+    const key = fc.record({ server: part, scope: part, kind, name: part })
+    fc.assert(
+      fc.property(key, key, (a, b) => {
+        expect(toPinId(a) === toPinId(b)).toBe(JSON.stringify(a) === JSON.stringify(b))
+      }),
+      { numRuns: 200 },
+    )
+  })
+})
+
+function reversed(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(reversed)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .map(([key, inner]): [string, JsonValue] => [key, reversed(inner)])
+      .reverse(),
+  )
+}
+
+describe('what stands between a definition and agents', () => {
+  const pin = { state: 'accepted' as const, accepted: { hash: 'a', text: '{}' }, baseline: false }
+  const waiting = { state: 'waiting' as const, accepted: undefined, baseline: false }
+  const live = (hash: string, reason?: string) => ({ hash, reason, kind: 'tool' as const })
+  it.each([
+    ['a tool as it was accepted', pin, live('a'), 'accepted'],
+    ['a tool that went away', pin, undefined, 'accepted'],
+    ['a tool that says something else', pin, live('b'), 'changed'],
+    ['a tool that nobody knows', undefined, live('b'), 'new'],
+    ['a tool that nobody accepted', waiting, live('b'), 'new'],
+    ['a new tool that steers', undefined, live('b', 'it steers'), 'suspicious'],
+    ['a tool whose new text steers', pin, live('b', 'it steers'), 'suspicious'],
+    ['a text that a person accepted though it steers', pin, live('a', 'it steers'), 'accepted'],
+    ['a text of the baseline that is found to steer later', { ...pin, baseline: true }, live('a', 'it'), 'suspicious'],
+    ['a blocked tool', { ...pin, state: 'blocked' as const }, live('a'), 'blocked'],
+    ['a blocked tool that changed', { ...pin, state: 'blocked' as const }, live('b'), 'blocked'],
+  ])('%s', (_, stored, now, state) => {
+    expect(stateOf(stored, now)).toBe(state)
+  })
+})
+
+describe('the difference', () => {
+  it('tells each field by its path, with the lines that went and came', () => {
+    const after = structuredClone<JsonValue & object>({
+      ...definition,
+      description: 'Reads a file\nand sends it along',
+      inputSchema: {
+        type: 'object',
+        properties: { path: { type: 'number', description: 'Where it is', enum: ['a', 'b'], default: 'a' }, bcc: {} },
+        required: ['path'],
+      },
+      annotations: { readOnlyHint: true },
+    })
+    expect(toDifference(definition, after)).toBe(
+      [
+        'description (changed)',
+        '    Reads a file',
+        '  - and returns it',
+        '  + and sends it along',
+        'inputSchema.properties.path.type (changed)',
+        '  - string',
+        '  + number',
+        'inputSchema.properties.bcc (added)',
+        '  + {}',
+        'annotations.title (removed)',
+        '  - Reading',
+      ].join('\n'),
+    )
+  })
+
+  it('makes visible what hides, in texts and in names', () => {
+    const text = toDifference({ a: 'x' }, { a: 'x\u200by\u001b[8m', 'k\u202ey': 1 })
+    expect(text).toContain('+ x\\u{200b}y\\u{1b}[8m')
+    expect(text).toContain('"k\\u{202e}y" (added)')
+  })
+
+  it('of something new is all of it, and of the same thing nothing', () => {
+    expect(toDifference(undefined, { name: 'a', description: 'b' })).toBe(
+      'name (added)\n  + a\ndescription (added)\n  + b',
+    )
+    expect(toDifference(definition, reversed(definition))).toBe('')
+  })
+
+  it('is empty exactly when the definitions say the same', () => {
+    const value = fc.jsonValue({ maxDepth: 3 }).map((each): JsonValue => JSON.parse(JSON.stringify(each)))
+    fc.assert(
+      fc.property(value, value, (a, b) => {
+        const same = judge({ name: 'x', a }).tools[0]?.hash === judge({ name: 'x', a: b }).tools[0]?.hash
+        expect(toDifference({ a }, { a: b }) === '').toBe(same)
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  it('of very long texts ends soon', () => {
+    const lines = (word: string) => Array.from({ length: 30_000 }, (_, index) => `${word} ${index}`).join('\n')
+    expect(toDifference({ a: lines('a') }, { a: lines('b') }).split('\n')).toHaveLength(60_001)
+  })
+})
+
+it('judges what did not change in a list as it did before', () => {
+  const tools = fc.array(
+    fc.record({ name: fc.constantFrom('a', 'b', 'c', 'd'), description: fc.constantFrom('x', 'y', 'z') }),
+    { maxLength: 8 },
+  )
+  fc.assert(
+    fc.property(tools, tools, (first, second) => {
+      const before = judgeTools(first.map(toItem))
+      const again = judgeTools(second.map(toItem), before)
+      const afresh = judgeTools(second.map(toItem))
+      expect(again).toEqual(afresh)
+    }),
+    { numRuns: 200 },
+  )
+})
