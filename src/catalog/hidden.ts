@@ -37,8 +37,10 @@ const longNothing = 100
 export function findHidden(text: string): string | undefined {
   let joiners = 0
   let nothing = 0
+  let isPlain = true
   for (let at = 0; at < text.length; at++) {
-    const code = text.codePointAt(at) ?? 0
+    const unit = text.charCodeAt(at)
+    const code = unit >= 0xd800 && unit <= 0xdbff ? (text.codePointAt(at) ?? unit) : unit
     if (code > 0xffff) at++
     // What stands far to the right or far below is out of sight.
     if (isBlank(code)) nothing++
@@ -48,10 +50,12 @@ export function findHidden(text: string): string | undefined {
       joiners = 0
       continue
     }
+    isPlain = false
     if (isIn(invisible, code)) return `it holds the invisible character ${toCode(code)}`
     joiners = isIn(joining, code) ? joiners + 1 : 0
     if (joiners > 1) return 'it holds a row of invisible characters'
   }
+  if (isPlain) return undefined
   if (joinedLetters.test(text)) return 'it holds an invisible character within a word'
   return mixedAlphabets.test(text) ? 'it mixes alphabets within one word' : undefined
 }

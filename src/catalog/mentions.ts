@@ -3,6 +3,8 @@ import { isObject } from '../lib/json.ts'
 
 /** Two words or more in one, as tools are called and as ordinary text rarely has them. */
 const compound = /[A-Za-z0-9]+(?:[_.-][A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+/g
+/** Cheaper, and false for most texts. */
+const maybeCompound = /\w[_.-]\w|[a-z][A-Z]/
 const shortest = 8
 const most = 500
 
@@ -15,6 +17,7 @@ export function isTelling(name: string): boolean {
 export function findMentions(value: JsonValue): readonly string[] {
   const found = new Set<string>()
   for (const text of everyProse(value)) {
+    if (!maybeCompound.test(text)) continue
     for (const [word] of text.matchAll(compound)) {
       if (word.length >= shortest) found.add(word)
       if (found.size >= most) return [...found]

@@ -7,23 +7,33 @@ import { findHidden } from './hidden.ts'
  * what has been seen, in English, and a person looks at what it finds. Every step is linear in the length of the text.
  */
 export function findSteering(value: JsonValue): string | undefined {
-  for (const text of everyText(value)) {
+  try {
+    return search(value)
+  } catch {
+    return 'its text could not be searched' // what nobody has looked at is not shown
+  }
+}
+
+function search(value: JsonValue): string | undefined {
+  const texts: string[] = []
+  collectTexts(value, texts, true)
+  for (const text of texts) {
     const found = findHidden(text) ?? findPseudoTag(text) ?? findPhrase(text)
     if (found !== undefined) return found
   }
-  for (const text of everyText(value, 'without pictures')) if (hasBlob(text)) return 'it holds a long encoded text'
-  return undefined
+  return hasBlob(value) ? 'it holds a long encoded text' : undefined
 }
 
 /** Every text that a model may be shown, the names of parameters included. */
-function* everyText(value: JsonValue, pictures?: 'without pictures'): Generator<string> {
-  if (typeof value === 'string') yield value
-  if (Array.isArray(value)) for (const item of value) yield* everyText(item, pictures)
-  if (!isObject(value)) return
-  for (const [key, inner] of Object.entries(value)) {
-    if (pictures && key === 'icons') continue
-    yield key
-    yield* everyText(inner, pictures)
+function collectTexts(value: JsonValue, into: string[], pictures: boolean): void {
+  if (typeof value === 'string') into.push(value)
+  else if (Array.isArray(value)) for (const item of value) collectTexts(item, into, pictures)
+  else if (isObject(value)) {
+    for (const key of Object.keys(value)) {
+      if (key === 'icons' && !pictures) continue
+      into.push(key)
+      collectTexts(value[key] ?? null, into, pictures)
+    }
   }
 }
 
@@ -32,6 +42,7 @@ const pseudoTag =
   /<\/?\s?(?:important|system|system[-_]prompt|system[-_]reminder|sys|inst|secret|hidden|critical|override|assistant)\s?\/?>|<<\/?sys>>|<\|[a-z_]{1,20}\|>|\[\/?inst\]|<!--/i
 
 function findPseudoTag(text: string): string | undefined {
+  if (!text.includes('<') && !text.includes('[')) return undefined
   const found = pseudoTag.exec(text)?.[0]
   return found === undefined
     ? undefined
@@ -40,9 +51,14 @@ function findPseudoTag(text: string): string | undefined {
 
 const blobLength = 200
 
-/** A stretch of letters and digits that nobody reads, and that a model might decode. */
-function hasBlob(text: string): boolean {
-  if (text.length < blobLength) return false
+/** A stretch of letters and digits that nobody reads, and that a model might decode. A picture is one, and is none. */
+function hasBlob(value: JsonValue): boolean {
+  const texts: string[] = []
+  collectTexts(value, texts, false)
+  return texts.some((text) => text.length >= blobLength && hasRun(text))
+}
+
+function hasRun(text: string): boolean {
   let from = 0
   for (let at = 0; at <= text.length; at++) {
     if (at < text.length && isEncoded(text.charCodeAt(at))) continue
@@ -169,79 +185,103 @@ function phrase(reason: string, parts: readonly (string | number)[]): Phrase {
   return { reason, steps }
 }
 
-type Place = { readonly phrase: number; readonly step: number }
+/** One step of one phrase, numbered through, so that where each was seen last is one list of numbers. */
+type Place = { readonly step: number; readonly isFirst: boolean; readonly within: number; readonly reason?: string }
 
 /** Where each word counts, so that any other word costs one look. Later steps first: a word moves a phrase one step. */
 const places = new Map<string, Place[]>()
-for (const [index, { steps }] of phrases.entries()) {
-  for (const [step, { words }] of [...steps.entries()].reverse()) {
-    for (const word of words) places.set(word, [...(places.get(word) ?? []), { phrase: index, step }])
+let countSteps = 0
+for (const { reason, steps } of phrases) {
+  for (const [index, { words, within }] of [...steps.entries()].reverse()) {
+    const isLast = index === steps.length - 1
+    const place = { step: countSteps + index, isFirst: index === 0, within, ...(isLast && { reason }) }
+    for (const word of words) places.set(word, [...(places.get(word) ?? []), place])
   }
+  countSteps += steps.length
 }
 
-/** Goes through the words once; for each phrase it remembers where its beginnings were seen last. */
+const longAgo = -1000
+const shortestPhrase = 8
+
+/** Goes through the words once and remembers where the beginnings of phrases were seen last. */
 function findPhrase(text: string): string | undefined {
-  const seen = phrases.map(({ steps }) => steps.map(() => Number.NEGATIVE_INFINITY))
+  if (text.length < shortestPhrase) return undefined
+  let seen: number[] | undefined
   let at = 0
-  return eachWord(text.normalize('NFKC').toLowerCase().replaceAll('’', "'"), (word) => {
+  return eachWord(toPlainLetters(text), (word) => {
     at++
-    for (const place of places.get(word) ?? nowhere) {
-      const { steps, reason } = phrases[place.phrase] ?? nothing
-      const last = seen[place.phrase] ?? []
-      const before = place.step === 0 ? at : (last[place.step - 1] ?? Number.NEGATIVE_INFINITY)
-      if (at - before > (steps[place.step]?.within ?? 0) + 1) continue
-      last[place.step] = at
-      if (place.step === steps.length - 1) return reason
+    const here = places.get(word)
+    if (!here) return undefined
+    seen ??= new Array<number>(countSteps).fill(longAgo)
+    for (const { step, isFirst, within, reason } of here) {
+      if (!isFirst && at - (seen[step - 1] ?? longAgo) > within + 1) continue
+      seen[step] = at
+      if (reason !== undefined) return reason
     }
     return undefined
   })
 }
 
-const nowhere: readonly Place[] = []
-const nothing: Phrase = { reason: '', steps: [] }
+/** Wide and other dressed-up letters count as what they look like. */
+function toPlainLetters(text: string): string {
+  const plain = isAscii(text) ? text : text.normalize('NFKC').replaceAll('\u2019', "'")
+  return plain.toLowerCase()
+}
+
+function isAscii(text: string): boolean {
+  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) > 127) return false
+  return true
+}
+
+type Visit = (word: string) => string | undefined
 
 /** By hand instead of by expressions, which cost ten times as much: every tool of every server passes here. */
-function eachWord(text: string, visit: (word: string) => string | undefined): string | undefined {
-  for (let from = 0, at = 0; at <= text.length; at++) {
-    if (at < text.length && !isGap(text.charCodeAt(at))) continue
-    const found = at > from ? eachPart(text, { from, to: at }, visit) : undefined
+function eachWord(text: string, visit: Visit): string | undefined {
+  let from = 0
+  let isSpecial = false
+  for (let at = 0; at <= text.length; at++) {
+    const kind = at < text.length ? kindOf(text.charCodeAt(at)) : gap
+    if (kind === special) isSpecial = true
+    if (kind !== gap) continue
+    const found = at > from ? eachPart(text, { from, to: at, isSpecial }, visit) : undefined
     if (found !== undefined) return found
     from = at + 1
+    isSpecial = false
   }
   return undefined
 }
 
+type Piece = { readonly from: number; readonly to: number; readonly isSpecial: boolean }
+
 /** An address and the name of a file with secrets count as one word each. */
-function eachPart(
-  text: string,
-  { from, to }: { from: number; to: number },
-  visit: (word: string) => string | undefined,
-): string | undefined {
-  const special = toSpecial(text.slice(from, Math.min(to, from + 300)))
-  if (special) return visit(special)
+function eachPart(text: string, { from, to, isSpecial }: Piece, visit: Visit): string | undefined {
+  const found = isSpecial ? toSpecial(text.slice(from, Math.min(to, from + 300))) : undefined
+  if (found) return visit(found)
   for (let start = from, at = from; at <= to; at++) {
-    if (at < to && isWord(text.charCodeAt(at))) continue
-    const found = at > start ? visit(text.slice(start, at)) : undefined
-    if (found !== undefined) return found
+    if (at < to && kindOf(text.charCodeAt(at)) === letter) continue
+    const reason = at > start ? visit(text.slice(start, at)) : undefined
+    if (reason !== undefined) return reason
     start = at + 1
   }
   return undefined
 }
 
-const gaps = new Set([...'"`()[]{}<>,;'].map((character) => character.charCodeAt(0)))
+/** Letters make words; gaps end pieces; `special` is what addresses and files have; the rest stands between words. */
+const [between, letter, gap, special] = [0, 1, 2, 3]
 
-function isGap(code: number): boolean {
-  return code <= 32 || gaps.has(code) || code === 0xa0
-}
+const kinds = Uint8Array.from({ length: 128 }, (_, code) => {
+  const character = String.fromCharCode(code)
+  if (/[a-z0-9']/.test(character)) return letter
+  if (code <= 32 || '"`()[]{}<>,;'.includes(character)) return gap
+  return '/@._'.includes(character) ? special : between
+})
 
 /** Letters of whatever script; signs of writing beyond ASCII stand between words like those within it. */
-function isWord(code: number): boolean {
-  if (code < 128) return (code >= 97 && code <= 122) || (code >= 48 && code <= 57) || code === 39
-  return !(
-    (code >= 0x2000 && code <= 0x206f) ||
-    (code >= 0x3000 && code <= 0x303f) ||
-    (code >= 0xfe00 && code <= 0xfe0f)
-  )
+function kindOf(code: number): number {
+  if (code < 128) return kinds[code] ?? between
+  if (code === 0xa0) return gap
+  const isSign = (code >= 0x2000 && code <= 0x206f) || (code >= 0x3000 && code <= 0x303f)
+  return isSign || (code >= 0xfe00 && code <= 0xfe0f) ? between : letter
 }
 
 const secretFiles =
