@@ -1,7 +1,7 @@
 import { createAudit } from '../audit/audit.ts'
 import { createCalls } from '../calls/calls.ts'
 import { createCatalog, createPins } from '../catalog/catalog.ts'
-import { createConfig, isTrusted } from '../config/config.ts'
+import { createConfig } from '../config/config.ts'
 import { toGatewayError } from '../contract/errors.ts'
 import type { EventTable } from '../contract/events.ts'
 import { createIdentity } from '../identity/identity.ts'
@@ -92,7 +92,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     owners: {
       ownsProject: (project, user) => config.current().projects[project]?.owners.includes(user) ?? false,
       ownerOf: (session) => config.ownerOf({ kind: 'session', name: session }),
-      trusts: (scope) => isTrusted(config.current(), scope),
+      trusts: config.trusts,
     },
     clock,
     ids,
