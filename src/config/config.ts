@@ -14,6 +14,7 @@ import { type Origins, originOf } from './merge.ts'
 import { type ConfigProblem, formatProblem, toConfigError } from './problems.ts'
 import { parseConfig, readText } from './read.ts'
 import {
+  beneathSession,
   type ConnectionSpec,
   chainOf,
   connections,
@@ -25,11 +26,13 @@ import {
   onlyTightens,
   ownerOf,
   type Roster,
+  type SessionOrigin,
   type Settings,
   type Statements,
   scopesOf,
   statementsOf,
   toChainKey,
+  toRosterPrint,
   toSettings,
   usedBy,
 } from './scopes.ts'
@@ -65,6 +68,7 @@ export {
   isTrusted,
   projectOf,
   type Roster,
+  type SessionOrigin,
   type SessionSettings,
   scopesOf,
   toSettings,
@@ -83,6 +87,8 @@ export type ConfigStore = {
   statedIn(scope: Scope): Statements
   /** What the scope inherits: everything that holds there but what it states itself. */
   inheritedIn(scope: Scope): EffectiveConfig
+  /** What a session would inherit that stands on these. */
+  beneath(session: SessionOrigin): EffectiveConfig
   /** The scopes that state anything. */
   scopes(): readonly Scope[]
   /** The scopes that somebody works under. */
@@ -219,6 +225,7 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     effective: (principal) => inForce.views.effective(principal),
     effectiveIn: (scope) => inForce.views.along(chainOf(inForce.views.settings, scope)),
     inheritedIn: (scope) => inForce.views.along(chainOf(inForce.views.settings, scope).slice(0, -1)),
+    beneath: (session) => inForce.views.along(beneathSession(inForce.views.settings, session)),
     statedIn: (scope) => statementsOf(inForce.views.settings, scope),
     scopes: () => listScopes(inForce.views.settings),
     usedBy: (principal) => usedBy(inForce.views.settings, principal),
@@ -229,8 +236,10 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     resolve: (definition, origins, beside) =>
       resolveWith(environment, inForce.views.settings, { definition, origins, beside }),
     restate() {
-      inForce = { ...inForce, views: createViews(toSettings(inForce.config, roster())) }
-      emit('config-changed', { changed: [] })
+      const before = toRosterPrint(inForce.views.settings)
+      const settings = toSettings(inForce.config, roster())
+      inForce = { ...inForce, views: createViews(settings) }
+      if (toRosterPrint(settings) !== before) emit('config-changed', { changed: [] })
     },
     change: (edit, judge) => inTurn(() => change(edit, judge)),
     reload: () => inTurn(load),

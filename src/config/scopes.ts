@@ -5,17 +5,19 @@ import type { Rule } from '../contract/rule.ts'
 import { globalScope, type Scope, type ScopeKey, toScope, toScopeKey } from '../contract/scope.ts'
 import type { ServerDefinition } from '../contract/server.ts'
 import { type EffectiveServer, hash, type Merge, mergeServer, type Origins, originOf } from './merge.ts'
-import { own } from './values.ts'
+import { own, toCanonical } from './values.ts'
 
 export type Statements = { readonly servers: Readonly<Record<string, ScopedServer>>; readonly rules: readonly Rule[] }
 
-/** What a session states for itself, and what it stands on. */
-export type SessionSettings = Statements & {
-  readonly name: string
+/** What a session stands on. */
+export type SessionOrigin = {
   readonly owner?: string | undefined
   readonly agent?: string | undefined
   readonly project?: string | undefined
 }
+
+/** What a session states for itself, and what it stands on. */
+export type SessionSettings = Statements & SessionOrigin & { readonly name: string }
 
 /** Who there is that the file does not know: the agents with their owners, the sessions, and which users are administrators. */
 export type Roster = {
@@ -70,29 +72,43 @@ export function toSettings(config: Config, { agents, sessions, administrators = 
   }
 }
 
+/** Changes when others than before state something, or count as somebody else. Sessions that state nothing come and go. */
+export function toRosterPrint({ owners, administrators = new Set(), sessions = {} }: Settings): string {
+  const stating = Object.values(sessions).filter(({ servers, rules }) => rules.length + Object.keys(servers).length > 0)
+  return toCanonical({ owners, administrators: [...administrators].sort(), stating })
+}
+
 /** The chain of scopes of a principal, the later refining the earlier. */
 export function scopesOf(settings: Settings, principal: Principal): readonly Scope[] {
-  const { kind, name } = principal
+  const { kind, name, owner } = principal
   if (kind === 'user') return [globalScope, { kind, name }]
-  const session = kind === 'session' ? own(settings.sessions ?? {}, name) : undefined
-  const agent = kind === 'agent' ? name : session?.agent
-  const project = session?.project ?? projectOf(settings, principal) ?? own(settings.agents, agent ?? '')?.project
-  return [
-    globalScope,
-    ...toScopes('project', project),
-    ...toScopes('agent', agent),
-    ...toScopes('user', kind === 'run' ? undefined : (session?.owner ?? principal.owner)),
-    ...toScopes('session', kind === 'session' ? name : undefined),
+  const project = projectOf(settings, principal)
+  if (kind === 'agent') return [globalScope, ...listNamed({ project, agent: name, user: owner })]
+  if (kind === 'run') return [globalScope, ...listNamed({ project })]
+  const session = own(settings.sessions ?? {}, name) ?? { owner, project }
+  return [...beneathSession(settings, session), { kind, name }]
+}
+
+/** An agent's sessions belong to the agent's project if they name none. */
+export function beneathSession(settings: Settings, { owner, agent, project }: SessionOrigin): readonly Scope[] {
+  const inherited = agent === undefined ? undefined : own(settings.agents, agent)?.project
+  return [globalScope, ...listNamed({ project: project ?? inherited, agent, user: owner })]
+}
+
+type Named = Readonly<Partial<Record<'project' | 'agent' | 'user', string | undefined>>>
+
+function listNamed({ project, agent, user }: Named): Scope[] {
+  const scopes: [Exclude<Scope['kind'], 'global'>, string | undefined][] = [
+    ['project', project],
+    ['agent', agent],
+    ['user', user],
   ]
+  return scopes.flatMap(([kind, name]) => (name === undefined ? [] : [{ kind, name }]))
 }
 
 /** The project that a principal works for: an agent's stands in the file. */
 export function projectOf(config: Config, { kind, name, project }: Principal): string | undefined {
   return kind === 'agent' ? own(config.agents, name)?.project : project
-}
-
-function toScopes(kind: Exclude<Scope['kind'], 'global'>, name: string | undefined): Scope[] {
-  return name === undefined ? [] : [{ kind, name }]
 }
 
 /** What somebody inherits to whom a scope belongs, and the scope itself. */

@@ -9,6 +9,7 @@ import {
   originOf,
   originsOf,
   type ServerAct,
+  type SessionOrigin,
   withTrust,
 } from '../config/config.ts'
 import type { ScopedServer } from '../contract/config.ts'
@@ -30,13 +31,19 @@ export type ServerDeskParts = {
   readonly pins: Pick<Pins, 'forget'>
   readonly storage: Pick<Storage, 'audit'>
   readonly clock: Clock
+  /** Replaces what a session states; whose it is and what may stand there has been judged. */
+  stateSession?(by: Principal, session: string, servers: SessionServers): Promise<void>
 }
+
+type SessionServers = Readonly<Record<string, ScopedServer>>
 
 export type ServerDesk = {
   /** Whether a change of the configuration under way was asked for here, and is recorded here. */
   changing(): boolean
   list(): Server[]
   listTools(principal: Principal, selector: ViewSelector): Tool[]
+  /** Throws unless somebody may have a session state these servers. */
+  judgeSession(by: Principal, session: SessionOrigin & { name: string }, servers: SessionServers): void
   readonly surface: Pick<
     Gateway,
     | 'listServers'
@@ -65,6 +72,7 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
     list: () => views.list(),
     listTools: (principal, selector) =>
       [...catalog.view(principal, selector).tools.values()].filter(({ server }) => server !== ownServer).map(toTool),
+    judgeSession,
     surface: {
       listServers: views.list,
       getServer: (name, scope, by) => views.toDetail(by, views.get(by, name, views.scopeOf(by, name, scope))),
@@ -97,11 +105,25 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
     return { current, inherited: config.inheritedIn(scope).servers.get(name)?.definition }
   }
 
-  async function change(edit: ConfigEdit & { scope: Scope }, judge: () => void): Promise<void> {
+  function judgeSession(by: Principal, session: SessionOrigin & { name: string }, servers: SessionServers): void {
+    const { servers: inherited } = config.beneath(session)
+    const scope: Scope = { kind: 'session', name: session.name }
+    for (const [name, wanted] of Object.entries(servers)) {
+      const before = inherited.get(name)?.definition
+      const act = { action: 'change', scope, owner: session.owner, wanted, inherited: before } as const
+      const judgement = mayChangeServer(by, act, config.current())
+      if (!judgement.may) throw new GatewayError('forbidden', `${name}: ${judgement.because}`, { name })
+      if (!isComplete(wanted, before)) throw notComplete(name, scope)
+    }
+  }
+
+  /** What a session states lives with the session, everything else in the configuration. */
+  async function change(edit: ServerEdit, by: Principal, judge: () => void): Promise<void> {
     judge()
     if (edit.scope.kind === 'session') {
-      const message = `What ${toScopeKey(edit.scope)} states is changed with the session itself`
-      throw new GatewayError('request-invalid', message)
+      const { servers: stated } = config.statedIn(edit.scope)
+      if (parts.stateSession) return parts.stateSession(by, edit.scope.name, toSessionServers(stated, edit))
+      throw new GatewayError('request-invalid', `No session is named ${edit.scope.name}`)
     }
     changing++
     try {
@@ -114,12 +136,13 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
   async function save(principal: Principal, wanted: ServerChange, action: 'add' | 'change'): Promise<ServerDetail> {
     const { name, definition } = wanted
     const scope = views.scopeOf(principal, name, action === 'add' ? (wanted.scope ?? 'global') : wanted.scope)
-    await change({ kind: action === 'add' ? 'add-server' : 'set-server', name, definition, scope }, () => {
+    await change({ kind: action === 'add' ? 'add-server' : 'set-server', name, definition, scope }, principal, () => {
       const { current, inherited } = lookUp(scope, name)
       demand(principal, { action, scope, current, wanted: definition, inherited })
       if (action === 'change' && current === undefined && inherited === undefined) views.get(principal, name, scope)
-      // A user's entry that does not fit would count for nothing, and say nothing.
-      if (scope.kind === 'user' && !isComplete(definition, inherited)) throw notComplete(name, scope)
+      // An entry of a user or a session that does not fit would count for nothing, and say nothing.
+      const isLenient = scope.kind === 'user' || scope.kind === 'session'
+      if (isLenient && !isComplete(definition, inherited)) throw notComplete(name, scope)
     })
     const { transport } = config.effectiveIn(scope).servers.get(name)?.definition ?? definition
     await record(principal, name, {
@@ -132,7 +155,7 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
 
   async function removeServer(principal: Principal, name: string, wanted?: ScopeKey): Promise<void> {
     const scope = views.scopeOf(principal, name, wanted)
-    await change({ kind: 'remove-server', name, scope }, () => {
+    await change({ kind: 'remove-server', name, scope }, principal, () => {
       const found = lookUp(scope, name)
       demand(principal, { action: 'remove', scope, ...found })
       if (found.current === undefined) views.get(principal, name, scope)
@@ -148,7 +171,7 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
     wanted?: ScopeKey,
   ): Promise<ServerDetail> {
     const scope = views.scopeOf(principal, name, wanted)
-    await change({ kind: 'enable-server', name, enabled, scope }, () => {
+    await change({ kind: 'enable-server', name, enabled, scope }, principal, () => {
       const { current, inherited } = lookUp(scope, name)
       const action = enabled ? 'enable' : 'disable'
       demand(principal, { action, scope, current, inherited, wanted: { ...current, enabled } })
@@ -238,6 +261,20 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
   function record(principal: Principal, server: string, body: Record<string, unknown>): Promise<void> {
     return storage.audit.append({ principal: toPrincipalKey(principal), subject: `server:${server}`, body })
   }
+}
+
+type ServerEdit = Extract<ConfigEdit, { name: string }> & { readonly scope: Scope }
+
+function toSessionServers(stated: SessionServers, edit: ServerEdit): SessionServers {
+  const { name, kind } = edit
+  const current = Object.hasOwn(stated, name) ? stated[name] : undefined
+  if (kind === 'add-server' && current !== undefined) {
+    throw new GatewayError('server-exists', `A server named ${name} exists in ${toScopeKey(edit.scope)}`, { name })
+  }
+  if (kind === 'enable-server') return { ...stated, [name]: { ...current, enabled: edit.enabled } }
+  if (kind !== 'remove-server') return { ...stated, [name]: edit.definition }
+  if (current !== undefined) return Object.fromEntries(Object.entries(stated).filter(([other]) => other !== name))
+  throw new GatewayError('server-not-found', `No server is named ${name} in ${toScopeKey(edit.scope)}`, { name })
 }
 
 function notComplete(name: string, scope: Scope): GatewayError {
