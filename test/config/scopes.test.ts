@@ -264,9 +264,10 @@ agents: { reviewer: { servers: { a: { ${agentSays} } } } }`
       Array.from({ length: 1000 }, (_, at) => [`a${at}`, { servers: { [`s${at % 100}`]: { args: [String(at)] } } }]),
     )
     const config = Config.parse({ servers, agents })
-    const before = performance.now()
+    const before = process.cpuUsage()
     expect(connections(config)).toHaveLength(1100)
-    expect(performance.now() - before).toBeLessThan(2000)
+    // Of this process alone: how busy the machine is says nothing about us.
+    expect(process.cpuUsage(before).user / 1000).toBeLessThan(2000)
   })
 })
 
