@@ -137,7 +137,8 @@ export function createCatalog(parts: CatalogParts): Catalog {
     invalidate()
     if (parts.servers.lists(id)) return parts.pins.observe(toLiveServer(id, asItCame(id)))
     judged.delete(id)
-    parts.pins.leave(id)
+    const isGone = !parts.config.connections().some((spec) => spec.id === id)
+    parts.pins.leave(id, isGone)
   }
 
   function invalidate(): void {

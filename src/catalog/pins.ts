@@ -40,8 +40,8 @@ export type Pins = {
   find(server: PinnedServer, kind: PinKind, name: string): StoredPin | undefined
   /** A server has listed anew: what it offers at first is its baseline, what differs later is noted and told. */
   observe(live: LiveServer): void
-  /** A connection has nothing to offer any more. */
-  leave(connection: string): void
+  /** A connection has nothing to offer, because it failed or because nobody wants it any more. */
+  leave(connection: string, isGone: boolean): void
   list(): Pin[]
   get(id: string): PinDetail
   /** Takes over what the servers say now, all of it or nothing; throws `pin-changed` where that was not looked at. */
@@ -124,8 +124,13 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
     noteDifferences(live)
   }
 
-  function leave(connection: string): void {
-    for (const [key, live] of lives) if (live.connection === connection) lives.delete(key)
+  function leave(connection: string, isGone: boolean): void {
+    for (const [key, live] of lives) {
+      if (live.connection !== connection) continue
+      lives.delete(key)
+      // A session never comes back, so nothing of it is kept.
+      if (isGone && live.scope.startsWith('session:')) store(() => forget(live, 'gateway'))
+    }
   }
 
   /** Trust on first use: a text that tries to steer has to wait for a person all the same. */

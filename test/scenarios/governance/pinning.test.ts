@@ -6,6 +6,7 @@ import { ServerDefinition } from '../../../src/contract/server.ts'
 import { stdioFixture } from '../../fixtures/fixtures.ts'
 import { temporaryFolder } from '../../storage/support.ts'
 import { acceptTools, administrator, poll, startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { freshDatabase } from '../../support/postgres.ts'
 import { call, namesOf, recordingServer, textOf, toolsOf } from './support.ts'
 
 /** A server that says of its tools what a test wants it to, from its next listing on. */
@@ -355,6 +356,24 @@ it('forgets the pins of a server that somebody removes, and keeps those of one w
   await test.gateway.addServer(administrator, { name: 'files', definition })
   expect(pinOf(test, 'read_thing')).toMatchObject({ state: 'accepted', accepted: { by: 'baseline' } })
   expect((await entriesOf(test, 'definitions-forgotten')).length).toBe(1)
+})
+
+it('is decided for all gateways on one database, and the first list that was stored counts for all', async () => {
+  const url = await freshDatabase()
+  const [fickle, other] = [fickleServer(), fickleServer()]
+  const config = { servers: { files: fickle.server }, rules: allowed }
+  await using first = await startTestGateway(config, { databaseUrl: url })
+  await poll(async () => ((await entriesOf(first, 'baseline')).length > 0 ? true : undefined))
+  await other.state({ read_thing: { description: 'Another answer for whoever asks second' } })
+  await using second = await startTestGateway({ ...config, servers: { files: other.server } }, { databaseUrl: url })
+  await fickle.restate(first, { read_thing: { description: 'Another answer for whoever asks second' } })
+  const pin = await until(first, 'read_thing', 'changed')
+  await accept(first, pin)
+  expect(textOf(await call(first, 'files_read_thing'))).toBe('{}')
+  expect(pinOf(second, 'read_thing').accepted).toEqual(pinOf(first, 'read_thing').accepted)
+  const blocked = pinOf(second, 'echo')
+  await second.gateway.pins.block(administrator, { id: blocked.id, hash: blocked.live?.hash ?? '' })
+  expect(namesOf(first)).not.toContain('files_echo')
 })
 
 it('says at a trial what it would hide', async () => {
