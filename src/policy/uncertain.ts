@@ -1,10 +1,8 @@
 import type { JsonObject, JsonValue } from '../contract/json.ts'
+import { hiddenMark } from '../lib/secret.ts'
 import { findValue } from './conditions.ts'
 import { findMismatch, type ScopedRules, type Subject } from './decide.ts'
 import { prepareRules } from './prepare.ts'
-
-/** What stands in the record in the place of a value that must not be shown. */
-const hidden = '[secret]'
 
 /**
  * The first argument on which rules depend and of which the record has only a mask, by its pointer. A rule that fails
@@ -25,10 +23,10 @@ export function findHidden(scopes: readonly ScopedRules[], subject: Subject): st
 
 function isHidden(given: JsonObject, path: readonly string[]): boolean {
   const value = findValue(given, path)
-  return typeof value === 'string' && value.includes(hidden)
+  return typeof value === 'string' && value.includes(hiddenMark)
 }
 
 function holdsHidden(value: JsonValue): boolean {
-  if (typeof value === 'string') return value.includes(hidden)
+  if (typeof value === 'string') return value.includes(hiddenMark)
   return typeof value === 'object' && value !== null && Object.values(value).some(holdsHidden)
 }
