@@ -219,6 +219,12 @@ export const errorTable = {
     hint: 'Nothing was sent, because it could not be recorded. Check disk space and the data folder.',
   },
   'storage-newer': { http: 500, rpc: -32603, exit: 1, hint: 'Start the version of Sallyport that wrote this data.' },
+  'audit-key-wrong': {
+    http: 500,
+    rpc: -32603,
+    exit: 1,
+    hint: 'Give all gateways on this database the same SALLYPORT_KEY, or copy `audit-key` from the data folder of another.',
+  },
   'data-not-empty': {
     http: 500,
     rpc: -32603,

@@ -16,10 +16,10 @@ import { loadAuditKeys } from '../storage/audit-key.ts'
 import { openStorage } from '../storage/storage.ts'
 import { clearUp, keepClearingUp } from './clear-up.ts'
 import { createIntroduction } from './introduction.ts'
+import { joinOthers } from './join.ts'
 import { createPinDesk } from './pin-desk.ts'
 import { createRulesDesk } from './rules-desk.ts'
 import { createServerDesk } from './server-desk.ts'
-import { shareConfig } from './share-config.ts'
 import { createStatus } from './status.ts'
 import type { Gateway } from './types.ts'
 import { version } from './version.ts'
@@ -79,7 +79,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     await Promise.allSettled([storage.close(), config.close()])
     throw error
   }
-  const identity = await shareConfig(config, storage, options.configIsNew ?? false)
+  const identity = await joinOthers({ config, storage, auditKeys, fileIsNew: options.configIsNew ?? false })
     .then(() => clearUp(storage, clock, log))
     .then(() => createIdentity({ storage, folder: options.dataFolder, clock, ids }))
     .catch(giveUp)

@@ -1,9 +1,10 @@
-import { hkdfSync, randomBytes } from 'node:crypto'
+import { createHmac, hkdfSync, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { GatewayError } from '../contract/errors.ts'
 import { appendLine, createFile } from '../lib/durable-file.ts'
+import type { DocumentStore } from './documents.ts'
 
 /** The key that new entries are chained with comes first; behind it those that older ones were chained with. */
 export type AuditKeys = readonly [Buffer, ...Buffer[]]
@@ -32,6 +33,24 @@ export function findAuditKeys({ folder, environment }: KeyPlaces): AuditKeys | u
   const { SALLYPORT_KEY: given } = environment
   const [first, ...others] = [...(given ? [derive(given, 'SALLYPORT_KEY')] : []), ...readKeys(folder)]
   return first && [first, ...others]
+}
+
+/**
+ * Several gateways on one database write one record. With a key of its own each would take the others' entries for
+ * forged; so the first one leaves a proof of its key, and who has neither that one nor knew it before does not start.
+ */
+export async function assertSameAuditKey(documents: DocumentStore, keys: AuditKeys): Promise<void> {
+  const name = 'audit-key'
+  const [proof = '', ...earlier] = keys.map((key) =>
+    createHmac('sha256', key).update('a proof of the key').digest('hex'),
+  )
+  await documents.replace({ name, format: 'proof', text: proof, version: 0 })
+  const found = await documents.find(name)
+  if (found?.text === proof) return
+  if (!found || !earlier.includes(found.text)) {
+    throw new GatewayError('audit-key-wrong', 'The record in this database was written with another key')
+  }
+  await documents.replace({ ...found, text: proof })
 }
 
 export function toKeyFile(folder: string): string {

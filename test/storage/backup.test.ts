@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -65,7 +66,8 @@ const pairs = databases.flatMap((from) => databases.map((to) => ({ from, to })))
 
 it.each(pairs)('restores on $to exactly what was saved from $from', async ({ from, to }) => {
   const [before, after] = [await placeOn(from), await placeOn(to)]
-  const storage = await open(before)
+  const auditKey = randomBytes(32)
+  const storage = await open(before, { auditKey })
   await fill(storage)
   const file = newFile()
   const { id } = await backUp(before, file)
@@ -75,7 +77,7 @@ it.each(pairs)('restores on $to exactly what was saved from $from', async ({ fro
   const [mark] = await restored.all("select value from memory where key = 'restored'")
   expect(JSON.parse(String(mark?.value))).toMatchObject({ backup: id, restoredAt: expect.any(String) })
 
-  const next = await open(after)
+  const next = await open(after, { auditKey })
   await next.recover()
   await next.claim(callOf('write'))
   expect(await sequencesIn(restored, next.instance)).toEqual([1])

@@ -5,7 +5,17 @@ import type { Storage } from '../../src/storage/storage.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { runOn } from '../support/postgres.ts'
 import { startPostgresServer } from '../support/postgres-server.ts'
-import { callOf, endOf, numbersUpTo, observe, open, type Place, placeOn, sequencesIn } from './support.ts'
+import {
+  callOf,
+  endOf,
+  numbersUpTo,
+  observe,
+  open,
+  type Place,
+  placeOn,
+  sequencesIn,
+  temporaryFolder,
+} from './support.ts'
 
 const patiently = { timeout: 20_000, interval: 20 }
 
@@ -100,7 +110,7 @@ function work(storage: Storage) {
 async function ownServer() {
   const server = await startPostgresServer()
   onTestFinished(() => server.close())
-  const place: Place = { folder: '/nowhere', databaseUrl: server.url() }
+  const place: Place = { folder: temporaryFolder(), databaseUrl: server.url() }
   return { server, place }
 }
 

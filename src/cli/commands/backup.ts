@@ -7,8 +7,8 @@ import { exit } from '../exit.ts'
 const FileInput = z.object({ file: z.string().min(1) })
 
 const where =
-  'The data is that of SALLYPORT_DATABASE_URL if it is set, else that of the data folder. The key of the secrets, the\n' +
-  "administrator's token and the configuration file are not part of a backup: keep copies of them yourself."
+  'The data is that of SALLYPORT_DATABASE_URL if it is set, else that of the data folder. The keys of the secrets\n' +
+  "and of the record (audit-key), the administrator's token and the configuration file are not part of a backup."
 
 export function addBackup(program: Command, run: Run): void {
   addCommand(program, run, {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
 import { ServerDefinition } from '../../../src/contract/server.ts'
@@ -11,8 +12,11 @@ const withServers = (...names: string[]): ConfigInput => ({
 const serversOf = ({ gateway }: TestGateway) => Object.keys(gateway.config.current().servers).toSorted()
 const principal = { kind: 'user', name: 'admin-token', role: 'administrator' } as const
 
+/** What gateways on one database must have in common. */
+const environment = { ...process.env, SALLYPORT_KEY: randomBytes(32).toString('base64') }
+
 async function startOn(databaseUrl: string, config: ConfigInput, folder?: string): Promise<TestGateway> {
-  return startTestGateway(config, { databaseUrl, wait: false, ...(folder && { folder }) })
+  return startTestGateway(config, { databaseUrl, environment, wait: false, ...(folder && { folder }) })
 }
 
 it('takes over the file at the first start, and gives the same configuration to whoever comes later', async () => {
@@ -84,4 +88,22 @@ it('does not go back and forth between the files of two gateways that differ', a
   await first.stop()
   await using again = await startOn(url, withServers('files'), first.folder)
   expect([serversOf(again), serversOf(second)]).toEqual([['wiki'], ['wiki']])
+})
+
+it('has one record, which every gateway can prove', async () => {
+  const url = await freshDatabase()
+  await using first = await startOn(url, withServers())
+  await using second = await startOn(url, withServers())
+  await first.gateway.addServer(principal, { name: 'mail', definition: server('mail') })
+  await second.gateway.addServer(principal, { name: 'wiki', definition: server('wiki') })
+  for (const { gateway } of [first, second]) {
+    expect(await gateway.audit.verify(AbortSignal.timeout(20_000))).toMatchObject({ clean: true, chains: 2 })
+  }
+})
+
+it('does not start with another key for the record than the others have', async () => {
+  const url = await freshDatabase()
+  await using _first = await startOn(url, withServers())
+  const started = startTestGateway(withServers(), { databaseUrl: url, wait: false })
+  await expect(started).rejects.toMatchObject({ code: 'audit-key-wrong' })
 })
