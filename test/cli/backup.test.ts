@@ -1,18 +1,20 @@
+import { randomBytes } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { freshDatabase } from '../support/postgres.ts'
-import { runCli, serve, serveWith } from './support.ts'
+import { runCli, serveWith } from './support.ts'
 
 it('moves a gateway from its file to a PostgreSQL, with its tokens and its record', async () => {
-  await using old = await serve({ servers: {} })
+  const keys = { SALLYPORT_KEY: randomBytes(32).toString('base64') }
+  await using old = await serveWith(keys, { servers: {} })
   const file = join(old.folder, 'sallyport.backup')
   const { token } = (await old.run('tokens', 'create', '--agent', 'reviewer', '--json')).json()
   const saved = await old.run('backup', file, '--json')
   expect([saved.code, saved.json()]).toMatchObject([0, { file, database: 'sqlite', place: old.data }])
   expect((statSync(file).mode & 0o777).toString(8)).toBe('600')
 
-  const env = { SALLYPORT_DATABASE_URL: await freshDatabase() }
+  const env = { ...keys, SALLYPORT_DATABASE_URL: await freshDatabase() }
   const restored = await runCli(['restore', file], { env })
   expect([restored.code, restored.stdout]).toEqual([0, expect.stringMatching(/^Restored \d+ rows of backup_/)])
   const again = await runCli(['restore', file], { env })
@@ -23,6 +25,8 @@ it('moves a gateway from its file to a PostgreSQL, with its tokens and its recor
   expect([tools.code, tools.json()]).toMatchObject([0, { items: [] }])
   expect((await moved.run('status', '--json')).json()).toMatchObject({ storage: { kind: 'postgresql', healthy: true } })
   expect((await moved.run('audit', 'list', '--json')).stdout).toContain('token-created')
+  const proof = await moved.run('audit', 'verify', '--json')
+  expect(proof.json()).toMatchObject({ chains: 2, notices: [expect.stringContaining('restored from a backup')] })
   const said = [restored, again].flatMap(({ stdout, stderr }) => [stdout, stderr])
   expect([...said, moved.stdout(), moved.stderr()].join()).not.toContain('a-password-for-tests')
 })
