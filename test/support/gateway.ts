@@ -23,6 +23,8 @@ export const quickSupervision: Partial<SupervisionSettings> = {
   refreshMs: 20,
 }
 
+const sharedKey = Buffer.alloc(32, 7).toString('base64')
+
 export type TestGateway = AsyncDisposable & {
   readonly url: string
   readonly mcpUrl: string
@@ -64,6 +66,8 @@ export async function startTestGateway(config: ConfigInput, options: TestOptions
   await write(config)
   const running = await startGateway({
     supervision: quickSupervision,
+    // Gateways on one database have one key.
+    ...(rest.databaseUrl !== undefined && { environment: { ...process.env, SALLYPORT_KEY: sharedKey } }),
     ...rest,
     configFile,
     dataFolder: join(folder, 'data'),

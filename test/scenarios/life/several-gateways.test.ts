@@ -12,11 +12,8 @@ const withServers = (...names: string[]): ConfigInput => ({
 const serversOf = ({ gateway }: TestGateway) => Object.keys(gateway.config.current().servers).toSorted()
 const principal = { kind: 'user', name: 'admin-token', role: 'administrator' } as const
 
-/** What gateways on one database must have in common. */
-const environment = { ...process.env, SALLYPORT_KEY: randomBytes(32).toString('base64') }
-
 async function startOn(databaseUrl: string, config: ConfigInput, folder?: string): Promise<TestGateway> {
-  return startTestGateway(config, { databaseUrl, environment, wait: false, ...(folder && { folder }) })
+  return startTestGateway(config, { databaseUrl, wait: false, ...(folder && { folder }) })
 }
 
 it('takes over the file at the first start, and gives the same configuration to whoever comes later', async () => {
@@ -104,6 +101,7 @@ it('has one record, which every gateway can prove', async () => {
 it('does not start with another key for the record than the others have', async () => {
   const url = await freshDatabase()
   await using _first = await startOn(url, withServers())
-  const started = startTestGateway(withServers(), { databaseUrl: url, wait: false })
+  const environment = { ...process.env, SALLYPORT_KEY: randomBytes(32).toString('base64') }
+  const started = startTestGateway(withServers(), { databaseUrl: url, environment, wait: false })
   await expect(started).rejects.toMatchObject({ code: 'audit-key-wrong' })
 })
