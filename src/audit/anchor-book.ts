@@ -66,7 +66,7 @@ export function createAnchorBook(span: { oldest: number; newest: number } | unde
   }
 }
 
-export function keepFarthest<Mark extends ChainMark>(marks: Map<string, Mark>, instance: string, mark: Mark): void {
+function keepFarthest<Mark extends ChainMark>(marks: Map<string, Mark>, instance: string, mark: Mark): void {
   const known = marks.get(instance)
   if (known === undefined || mark.sequence > known.sequence) marks.set(instance, mark)
 }

@@ -16,6 +16,7 @@ import { verifyRecord } from './verify.ts'
 export type { DeliveryStatus } from './delivery.ts'
 export type { ExportQuery } from './export.ts'
 export { type StoppedRecord, verifyFile, verifyStopped } from './offline.ts'
+export { toAuditSettings } from './settings.ts'
 
 /** The record that can be proven: anchors it, checks it, copies it, and lets go of what is old. */
 export type Audit = {
@@ -53,10 +54,11 @@ export function createAudit({ storage, keys, folder, settings, post, clock, log 
 
   return {
     verify(signal) {
-      verifying ??= verify(AbortSignal.any([signal, ending.signal])).finally(() => {
+      // Whoever came first may go: the others still wait for it.
+      verifying ??= verify(ending.signal).finally(() => {
         verifying = undefined
       })
-      return verifying
+      return unless(signal, verifying)
     },
     async *export(query, signal) {
       await storage.flush()
@@ -102,5 +104,18 @@ export function createAudit({ storage, keys, folder, settings, post, clock, log 
       .finally(() => {
         retaining = undefined
       })
+  }
+}
+
+/** The result, or the signal's reason if that comes first. */
+async function unless<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
+  signal.throwIfAborted()
+  const { promise, reject } = Promise.withResolvers<never>()
+  const onAbort = () => reject(signal.reason)
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
   }
 }

@@ -31,6 +31,7 @@ export function createCallCheck(findings: Findings, floor: string): CallCheck {
     end(open) {
       let running = 0
       for (const [call, { instance, sequence }] of begun) {
+        if (call < floor) continue
         if (open.has(instance)) running++
         else findings.add({ kind: 'no-outcome', message: `The call ${call} has no end`, call, instance, sequence })
       }

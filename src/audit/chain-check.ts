@@ -12,8 +12,8 @@ export type ChainCheckParts = {
   readonly instance: string
   /** One of them chained it. Without any only places and links are compared, and no content is proven. */
   readonly keys: readonly KeyObject[]
-  /** Up to where retention has removed this chain, as a checkpoint says. */
-  readonly removed: ChainMark | undefined
+  /** Up to where retention has removed this chain, as checkpoints say. */
+  readonly removed: readonly ChainMark[]
   /** Heads that anchors say this chain had; the farthest inside and outside. */
   readonly anchored: readonly AnchoredHead[]
   readonly findings: Findings
@@ -33,8 +33,6 @@ export type ChainEnd = {
   readonly begins: number
   readonly unchained: number
   readonly proven: number
-  /** Its first entry stands where retention was interrupted, and builds on one that is gone. */
-  readonly unproven: boolean
 }
 
 /** Follows one chain entry by entry. */
@@ -46,9 +44,8 @@ export function createChainCheck({ instance, keys, removed, anchored, findings }
   let unchained = 0
   let fits: KeyObject | undefined
   let proven = 0
-  let unproven = false
 
-  return { feed, end: () => ({ last, begins, unchained, proven, unproven }) }
+  return { feed, end: () => ({ last, begins, unchained, proven }) }
 
   function feed(row: CheckedRow): void {
     const { sequence, hash } = row
@@ -66,7 +63,7 @@ export function createChainCheck({ instance, keys, removed, anchored, findings }
     if (hash === '') unchained++
     else prove(row)
     for (const head of anchored) if (head.sequence === sequence) compare(head, hash)
-    if (removed?.sequence === sequence && removed.hash !== hash) {
+    if (removed.some((mark) => mark.sequence === sequence && mark.hash !== hash)) {
       const message = `Entry ${name(sequence)} is not the one that a checkpoint names`
       findings.add({ kind: 'anchor-differs', message, instance, sequence })
     }
@@ -77,25 +74,21 @@ export function createChainCheck({ instance, keys, removed, anchored, findings }
   function begin(row: CheckedRow): void {
     begins = row.sequence
     if (begins === 1) return
-    if (row.previous !== undefined) {
-      previous = row.previous ?? undefined
+    if (typeof row.previous === 'string') {
+      previous = row.previous
       return
     }
-    if (removed?.sequence === begins - 1) {
-      previous = removed.hash
-      return
-    }
-    // Retention was interrupted: up to its mark the chain proves itself by the hash there.
-    if (removed && removed.sequence >= begins) {
-      previous = undefined
-      unproven = true
-      return
-    }
-    gap(row, (removed?.sequence ?? 0) + 1)
+    gap(row, 1)
   }
 
+  /** What a checkpoint names ends exactly here, and the hash there is known: then nothing is missed. */
   function gap(row: CheckedRow, from: number): void {
     const to = row.sequence - 1
+    const mark = removed.find(({ sequence }) => sequence === to)
+    if (mark) {
+      previous = mark.hash
+      return
+    }
     const which = from === to ? `Entry ${name(from)} is` : `Entries ${from} to ${to} of ${instance} are`
     findings.add({ kind: 'missing', message: `${which} missing`, instance, sequence: from })
     previous = row.previous ?? undefined

@@ -1,11 +1,14 @@
+import type { ChainMark } from '../contract/audit.ts'
 import { toIso } from '../lib/clock.ts'
 import { matchesGlob } from '../lib/glob.ts'
 import { toVisible } from '../lib/text.ts'
 import type { AuditFilter } from '../storage/audit.ts'
 import type { AuditTable } from '../storage/database.ts'
 import type { RecordStore } from '../storage/record.ts'
-import { pagesOf } from './database-source.ts'
+import { createDatabaseSource, pagesOf } from './database-source.ts'
+import { createFindings } from './findings.ts'
 import { toLine } from './lines.ts'
+import { readCheckpoints } from './verify.ts'
 
 export type ExportQuery = Pick<AuditFilter, 'since' | 'until' | 'principal' | 'subject' | 'kind' | 'call'> & {
   readonly format: 'jsonl' | 'csv'
@@ -17,27 +20,36 @@ export async function* exportRecord(
   query: ExportQuery,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
+  const source = createDatabaseSource(record, async () => undefined)
+  const { removed } = await readCheckpoints(source, createFindings())
   if (query.format === 'csv') yield toCsvRow(columns)
   for (let chain = await record.nextChain(''); chain !== undefined; chain = await record.nextChain(chain)) {
     const after = query.since === undefined ? 0 : (await record.firstSince(chain, query.since)) - 1
     const before = query.until === undefined ? Number.POSITIVE_INFINITY : await record.firstSince(chain, query.until)
-    let previous = await findHash(record, chain, after)
+    const marks = removed.get(chain) ?? []
+    let last: ChainMark | undefined = await findMark(record, chain, after)
     for await (const page of pagesOf(record, { instance: chain, after, before })) {
       signal.throwIfAborted()
       let text = ''
       for (const row of page) {
-        if (fits(row, query)) text += query.format === 'csv' ? toCsvLine(row) : toLine(row, previous)
-        previous = row.hash
+        if (fits(row, query))
+          text += query.format === 'csv' ? toCsvLine(row) : toLine(row, findPrevious(row, last, marks))
+        last = row
       }
       if (text !== '') yield text
     }
   }
 }
 
-async function findHash(record: RecordStore, instance: string, sequence: number): Promise<string | null> {
-  if (sequence <= 0) return ''
-  const [row] = await record.entries(instance, sequence - 1, 1)
-  return row?.sequence === sequence ? row.hash : null
+async function findMark(record: RecordStore, instance: string, sequence: number): Promise<ChainMark | undefined> {
+  const [row] = sequence > 0 ? await record.entries(instance, sequence - 1, 1) : []
+  return row
+}
+
+/** The hash that an entry builds on: of the one before it, or of the one that a checkpoint names in its place. */
+function findPrevious(row: ChainMark, last: ChainMark | undefined, marks: readonly ChainMark[]): string | null {
+  if (row.sequence === 1) return ''
+  return [...(last ? [last] : []), ...marks].find(({ sequence }) => sequence === row.sequence - 1)?.hash ?? null
 }
 
 function fits(row: AuditTable, { principal, subject, kind, call }: ExportQuery): boolean {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type AuditReport, type ChainMark, CheckpointBody } from '../contract/audit.ts'
 import { toIdFloor } from '../lib/ids.ts'
 import type { AuditTable } from '../storage/database.ts'
-import { createAnchorBook, keepFarthest, type OutsideAnchor, parseBody, parseOrNothing } from './anchor-book.ts'
+import { createAnchorBook, type OutsideAnchor, parseBody, parseOrNothing } from './anchor-book.ts'
 import { createCallCheck } from './call-check.ts'
 import { type AnchoredHead, type ChainCheck, type CheckedRow, createChainCheck, toTime } from './chain-check.ts'
 import { createFindings, type Findings } from './findings.ts'
@@ -53,7 +53,7 @@ export async function verifyRecord({ source, keys, outside, apart, signal }: Ver
   }
 
   notices.push(...anchors.unreadable())
-  const floor = checkpoint.before > 0 ? toIdFloor('call', checkpoint.before) : ''
+  const floor = checkpoint.before > 0 ? toIdFloor('call', checkpoint.before + edgeMs) : ''
   const calls = createCallCheck(findings, floor)
   const chains = new Map<string, ChainCheck>()
   let entries = 0
@@ -92,16 +92,15 @@ export async function verifyRecord({ source, keys, outside, apart, signal }: Ver
   return toReport()
 
   function begin(instance: string): ChainCheck {
-    const removed = checkpoint.removed.get(instance)
+    const removed = checkpoint.removed.get(instance) ?? []
     const chain = createChainCheck({ instance, keys, removed, anchored: anchors.of(instance), findings })
     chains.set(instance, chain)
     return chain
   }
 
   function endChain(instance: string, chain: ChainCheck): void {
-    const { last, unchained, begins, unproven } = chain.end()
+    const { last, unchained, begins } = chain.end()
     if (begins > 1 && source.span) notices.push(`The export begins at entry ${begins} of ${instance}.`)
-    if (unproven) notices.push(`Retention was interrupted: entry ${begins} of ${instance} goes with the next one.`)
     if (unchained > 0) judgeUnchained(instance, last, unchained)
     for (const head of anchors.of(instance)) if (head.sequence > last.sequence) missTail(instance, last, head)
     afterAnchor += Math.max(0, last.sequence - (anchors.outsideOf(instance)?.sequence ?? 0))
@@ -118,8 +117,7 @@ export async function verifyRecord({ source, keys, outside, apart, signal }: Ver
   }
 
   function missTail(instance: string, last: ChainMark, head: AnchoredHead): void {
-    const removed = checkpoint.removed.get(instance)
-    if (removed && removed.sequence >= head.sequence) return
+    if (findRemoved(instance, head.sequence)) return
     const where = head.outside ? 'an anchor outside' : 'an anchor in the record'
     const message = `Entries ${last.sequence + 1} to ${head.sequence} of ${instance} are missing: ${where} of ${toTime(head.at)} names them`
     if (head.outside) gone.push(instance)
@@ -127,8 +125,8 @@ export async function verifyRecord({ source, keys, outside, apart, signal }: Ver
   }
 
   function missChain(instance: string, head: AnchoredHead): void {
-    const removed = checkpoint.removed.get(instance)
-    if (removed && removed.sequence >= head.sequence) {
+    const removed = findRemoved(instance, head.sequence)
+    if (removed) {
       if (removed.sequence === head.sequence && removed.hash !== head.hash) {
         const message = `The end of ${instance}, which retention removed, is not the one that an anchor names`
         findings.add({ kind: 'anchor-differs', message, instance, sequence: head.sequence })
@@ -141,6 +139,10 @@ export async function verifyRecord({ source, keys, outside, apart, signal }: Ver
     const message = `All ${head.sequence} entries of ${instance} are missing: ${where} of ${toTime(head.at)} names them`
     if (head.outside) gone.push(instance)
     findings.add({ kind: 'chain-missing', message, instance })
+  }
+
+  function findRemoved(instance: string, sequence: number): ChainMark | undefined {
+    return checkpoint.removed.get(instance)?.find((mark) => mark.sequence >= sequence)
   }
 
   async function nameRestore(): Promise<void> {
@@ -221,18 +223,26 @@ export async function verifyRecord({ source, keys, outside, apart, signal }: Ver
 }
 
 const mostNotices = 50
+/** Times and places do not fit to the millisecond. */
+const edgeMs = 1000
 
-type Checkpoints = { readonly before: number; readonly removed: ReadonlyMap<string, ChainMark> }
+export type Checkpoints = { readonly before: number; readonly removed: ReadonlyMap<string, readonly ChainMark[]> }
 
-/** Up to where retention has removed each chain, and everything before which time. */
+/** Up to where retention has removed each chain, and everything before which time. Whoever uses it proves them as well. */
 export async function readCheckpoints(source: RecordSource, findings: Findings): Promise<Checkpoints> {
-  const removed = new Map<string, ChainMark>()
+  const removed = new Map<string, ChainMark[]>()
   let before = 0
   for await (const row of source.marks('checkpoint')) {
     const body = parseBody(row, CheckpointBody, findings)
     if (!body) continue
     before = Math.max(before, body.before)
-    for (const [instance, mark] of Object.entries(body.removed)) keepFarthest(removed, instance, mark)
+    for (const [instance, { after, ...mark }] of Object.entries(body.removed)) {
+      const marks = removed.get(instance) ?? []
+      removed.set(instance, marks)
+      for (const found of after ? [after, mark] : [mark]) {
+        if (!marks.some(({ sequence, hash }) => sequence === found.sequence && hash === found.hash)) marks.push(found)
+      }
+    }
   }
   return { before, removed }
 }

@@ -40,8 +40,11 @@ export type ChainMark = z.infer<typeof ChainMark>
 export const AnchorBody = z.object({ heads: z.record(z.string(), ChainMark) })
 export type AnchorBody = z.infer<typeof AnchorBody>
 
-/** Body of a checkpoint: entries before a time were removed, up to these marks. */
-export const CheckpointBody = z.object({ before: z.int(), removed: z.record(z.string(), ChainMark) })
+/** Body of a checkpoint: entries before a time go, up to these marks; `after` is where a chain that was cut before began. */
+export const CheckpointBody = z.object({
+  before: z.int(),
+  removed: z.record(z.string(), ChainMark.extend({ after: ChainMark.optional() })),
+})
 export type CheckpointBody = z.infer<typeof CheckpointBody>
 
 export const findingKinds = [

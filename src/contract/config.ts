@@ -98,7 +98,9 @@ export const AuditSettings = z.strictObject({
         .string()
         .min(1)
         .optional()
-        .describe('A further file that anchors are appended to, best where a thief of the data folder cannot write'),
+        .describe(
+          'A further file that anchors are appended to, seen from the configuration; best where a thief of the data cannot write',
+        ),
       webhook: z.url().optional().describe('Address that every anchor is posted to, as JSON'),
       every: z.int().min(1000).default(60_000).describe('Milliseconds after which new entries are anchored'),
       entries: z

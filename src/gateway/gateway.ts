@@ -1,4 +1,4 @@
-import { createAudit } from '../audit/audit.ts'
+import { createAudit, toAuditSettings } from '../audit/audit.ts'
 import { createCalls } from '../calls/calls.ts'
 import { createCatalog, createPins } from '../catalog/catalog.ts'
 import { createConfig } from '../config/config.ts'
@@ -105,7 +105,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     storage,
     keys: auditKeys,
     folder,
-    settings: () => config.current().audit,
+    settings: () => toAuditSettings(config.current().audit, config.file),
     // The administrator wrote the address, as for a server of his own.
     post: (url, body, signal) =>
       postJson({ url, body, signal, clock, egress: { privateAllowed: true, allow: config.current().egress.allow } }),

@@ -26,8 +26,8 @@ export type RecordStore = {
    * after their time: so near to it some may stand on the other side.
    */
   firstSince(instance: string, time: number): Promise<number>
-  /** A piece of what retention removes: entries of a chain from its beginning through a place. */
-  removal(instance: string, through: number): Unit
+  /** A piece of what retention removes: entries of a chain between two places, both of them included. */
+  removal(instance: string, from: number, through: number): Unit
   /** A piece of the calls that ended before a time, of those whose ids sort before `floor`. */
   callRemoval(floor: string, before: number, limit: number): Unit
 }
@@ -112,9 +112,10 @@ export function createRecordStore(database: Database): RecordStore {
       }
       return low
     },
-    removal: (instance, through) => [
-      toStatement(database.deleteFrom('audit').where('instance', '=', instance).where('sequence', '<=', through)),
-    ],
+    removal(instance, from, through) {
+      const piece = database.deleteFrom('audit').where('instance', '=', instance)
+      return [toStatement(piece.where('sequence', '>=', from).where('sequence', '<=', through))]
+    },
     callRemoval(floor, before, limit) {
       const old = database
         .selectFrom('calls')

@@ -1,4 +1,8 @@
+import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { type Audit, verifyFile } from '../../src/audit/audit.ts'
+import type { AuditReport } from '../../src/contract/audit.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { changeFile, databases, observe, type Place, placeOn } from '../storage/support.ts'
 import { poll } from '../support/gateway.ts'
@@ -40,6 +44,12 @@ async function openAfterRetention(place: Place, today: number, retention: number
     return items.length === 0 || undefined
   })
   return recording
+}
+
+async function exportAndVerify(audit: Audit, { folder }: Place): Promise<AuditReport> {
+  const file = join(folder, 'export.jsonl')
+  for await (const piece of audit.export({ format: 'jsonl' }, never)) appendFileSync(file, piece)
+  return verifyFile(file, { folder, anchors: [], signal: never })
 }
 
 describe.each(databases)('on %s', (kind) => {
@@ -102,12 +112,36 @@ describe.each(databases)('on %s', (kind) => {
       return old.length === 0 || undefined
     })
     expect((await observer.all('select id from calls')).length).toBe(6)
+    expect(await exportAndVerify(audit, place)).toMatchObject({ findings: [], keyed: true, chains: 2 })
     await close()
 
     // Once more, when the first checkpoint itself is too old to be kept.
     const later = await openAfterRetention(place, 30, 5)
     expect((await later.audit.verify(never)).findings).toEqual([])
     await later.close()
+  })
+
+  it('stays provable in the middle of letting go, and believes no checkpoint that somebody puts there', async () => {
+    const place = await placeOn(kind)
+    await fillOverDays(place, 0)
+    const { storage, audit, close } = await openRecord(place, { clock: clockAfter(10) })
+    const instance = (await storage.record.nextChain('')) ?? ''
+    const [last] = await storage.record.entries(instance, 6, 1)
+    const before = clockAfter(5).now()
+    const removed = { [instance]: { sequence: 7, hash: last?.hash } }
+    await storage.audit.mark('checkpoint', { before, removed })
+    await storage.remove(storage.record.removal(instance, 4, 7))
+    expect((await audit.verify(never)).findings).toEqual([])
+    await storage.remove(storage.record.removal(instance, 1, 3))
+    expect((await audit.verify(never)).findings).toEqual([])
+    expect(await exportAndVerify(audit, place)).toMatchObject({ findings: [], keyed: true, chains: 2 })
+
+    const forged = JSON.stringify({ before, removed: { [storage.instance]: { sequence: 1, hash: 'made up' } } })
+    const columns = 'instance, sequence, at, kind, principal, subject, body, hash'
+    const values = `'${instance}', 7, ${last?.at}, 'checkpoint', 'gateway', 'record', '${forged}', '${last?.hash}'`
+    await change(place, `insert into audit (${columns}) values (${values})`)
+    expect(kindsOf(await audit.verify(never))).toContain('missing')
+    await close()
   })
 
   it('does not take anything else for the work of retention', async () => {
