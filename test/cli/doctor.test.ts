@@ -56,6 +56,31 @@ describe('doctor names the cause and what mends it', () => {
     ])
   })
 
+  it('when a member’s server wants a variable of the gateway, and does not try where members’ servers lead', async () => {
+    const [port, elsewhere] = [await findFreePort(), await findFreePort()]
+    const own = { transport: 'http', url: `http://127.0.0.1:${elsewhere}/` }
+    const servers = { own, wants: { ...own, headers: { a: '${DOCTOR_TOKEN}' } } }
+    const { problems, findings } = await examine(
+      {
+        listen: { port },
+        environment: ['DOCTOR_TOKEN'],
+        users: { anna: { servers } },
+        servers: { tool: { transport: 'stdio', command: 'npx', args: ['-y', 'some-server'] } },
+      },
+      { DOCTOR_TOKEN: 'x' },
+    )
+    expect(problems).toEqual([
+      {
+        check: 'server wants@user:anna',
+        status: 'problem',
+        message: "wants needs ${DOCTOR_TOKEN}: the gateway's variables are for entries of administrators only",
+        fix: 'sallyport secrets set DOCTOR_TOKEN --scope user:anna',
+      },
+    ])
+    expect(findings.find(({ check }) => check === 'server own@user:anna')?.message).toContain('only the gateway')
+    expect(findings.find(({ status }) => status === 'note')?.message).toContain('whatever version of some-server')
+  })
+
   it('when a variable is not set', async () => {
     const port = await findFreePort()
     const headers = { Authorization: 'Bearer ${DOCTOR_TOKEN}' }

@@ -36,19 +36,33 @@ export function toCheck(name: string): string {
 async function checkServer(place: Place, spec: ConnectionSpec): Promise<Finding> {
   const check = toCheck(spec.id)
   const variables = createEnvironmentLookup(place.environment, place.config.environment)
+  const withheld = new Set<string>()
   try {
     const { definition, missing } = resolveDefinition(spec.definition, (name, key) => {
       const origin = originOf(spec.origins, key)
-      return origin !== undefined && isTrusted(place.config, origin) ? variables(name) : undefined
+      if (origin !== undefined && isTrusted(place.config, origin)) return variables(name)
+      withheld.add(name)
+      return undefined
     })
     const nowhere = missing.filter((name) => !place.secrets.has(name))
+    const notTheirs = nowhere.filter((name) => withheld.has(name))
+    if (notTheirs.length > 0) return explainWithheld(spec, notTheirs)
     if (nowhere.length > 0) return explainMissing(place, spec, nowhere)
     if (missing.length > 0) return ok(check, `The gateway has the secrets of ${spec.name}`)
     if (definition.transport === 'stdio') return checkCommand(place, spec, definition)
+    if (!spec.privateAllowed)
+      return ok(check, `${spec.name} is of ${spec.scope}: only the gateway, which guards the way, tries it`)
     return await checkUrl(place, spec, definition.url)
   } catch (error) {
     return problem(check, toGatewayError(error).message, `Correct servers.${spec.name} in ${place.file}`)
   }
+}
+
+function explainWithheld(spec: ConnectionSpec, missing: readonly string[]): Finding {
+  const names = missing.map((name) => `\${${name}}`).join(', ')
+  const message = `${spec.name} needs ${names}: the gateway's variables are for entries of administrators only`
+  const fixes = missing.map((name) => `sallyport secrets set ${name} --scope ${spec.scope}`)
+  return problem(toCheck(spec.id), message, fixes.join(', then '))
 }
 
 function explainMissing(
