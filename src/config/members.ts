@@ -18,6 +18,8 @@ export type ServerAct = Place & {
   readonly wanted?: ScopedServer | undefined
   /** What earlier scopes make of the name. */
   readonly inherited?: ServerDefinition | undefined
+  /** How many entries the scope has already. */
+  readonly entries?: number | undefined
 }
 
 export type Judgement = { readonly may: true } | { readonly may: false; readonly because: string }
@@ -58,10 +60,16 @@ function reserved(scope: Scope, others?: string): string {
   return `Servers of ${toScopeKey(scope)} are changed by ${who}`
 }
 
-function findFault({ action, current, wanted, inherited }: ServerAct, members: Members): string | undefined {
+function findFault(
+  { action, current, wanted, inherited, entries = 0 }: ServerAct,
+  members: Members,
+): string | undefined {
   if (action === 'reconnect') return undefined
   if (action !== 'validate' && current !== undefined && touchesCommand(current)) return commands
-  return wanted && findMemberFault({ wanted, inherited, members })
+  if (wanted === undefined) return undefined
+  const isNew = action !== 'validate' && current === undefined
+  if (isNew && entries >= members.servers) return `There are ${entries} servers here already, and no more are allowed`
+  return findMemberFault({ wanted, inherited, members })
 }
 
 export type MemberEntry = {

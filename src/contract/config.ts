@@ -71,6 +71,11 @@ export const Members = z.strictObject({
     .array(z.string().min(1))
     .default(['*'])
     .describe('Globs on the hosts that they may name; private addresses need `egress.allow` as well'),
+  servers: z
+    .int()
+    .min(0)
+    .default(50)
+    .describe('Entries that one user, one session or one project with owners may have, overrides included'),
 })
 export type Members = z.infer<typeof Members>
 

@@ -102,15 +102,16 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
   function lookUp(scope: Scope, name: string) {
     const stated = config.statedIn(scope).servers
     const current: ScopedServer | undefined = Object.hasOwn(stated, name) ? stated[name] : undefined
-    return { current, inherited: config.inheritedIn(scope).servers.get(name)?.definition }
+    const inherited = config.inheritedIn(scope).servers.get(name)?.definition
+    return { current, inherited, entries: Object.keys(stated).length }
   }
 
   function judgeSession(by: Principal, session: SessionOrigin & { name: string }, servers: SessionServers): void {
     const { servers: inherited } = config.beneath(session)
     const scope: Scope = { kind: 'session', name: session.name }
-    for (const [name, wanted] of Object.entries(servers)) {
+    for (const [index, [name, wanted]] of Object.entries(servers).entries()) {
       const before = inherited.get(name)?.definition
-      const act = { action: 'change', scope, owner: session.owner, wanted, inherited: before } as const
+      const act = { action: 'change', scope, owner: session.owner, wanted, inherited: before, entries: index } as const
       const judgement = mayChangeServer(by, act, config.current())
       if (!judgement.may) throw new GatewayError('forbidden', `${name}: ${judgement.because}`, { name })
       if (!isComplete(wanted, before)) throw notComplete(name, scope)
@@ -137,8 +138,9 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
     const { name, definition } = wanted
     const scope = views.scopeOf(principal, name, action === 'add' ? (wanted.scope ?? 'global') : wanted.scope)
     await change({ kind: action === 'add' ? 'add-server' : 'set-server', name, definition, scope }, principal, () => {
-      const { current, inherited } = lookUp(scope, name)
-      demand(principal, { action, scope, current, wanted: definition, inherited })
+      const found = lookUp(scope, name)
+      const { current, inherited } = found
+      demand(principal, { action, scope, ...found, wanted: definition })
       if (action === 'change' && current === undefined && inherited === undefined) views.get(principal, name, scope)
       // An entry of a user or a session that does not fit would count for nothing, and say nothing.
       const isLenient = scope.kind === 'user' || scope.kind === 'session'
@@ -172,9 +174,9 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
   ): Promise<ServerDetail> {
     const scope = views.scopeOf(principal, name, wanted)
     await change({ kind: 'enable-server', name, enabled, scope }, principal, () => {
-      const { current, inherited } = lookUp(scope, name)
+      const found = lookUp(scope, name)
       const action = enabled ? 'enable' : 'disable'
-      demand(principal, { action, scope, current, inherited, wanted: { ...current, enabled } })
+      demand(principal, { action, scope, ...found, wanted: { ...found.current, enabled } })
       views.get(principal, name, scope)
     })
     await record(principal, name, { change: enabled ? 'enabled' : 'disabled', scope: toScopeKey(scope) })

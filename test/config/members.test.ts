@@ -189,6 +189,18 @@ describe('addresses', () => {
   })
 })
 
+it('has no room for more entries than the operator allows, whatever they are', () => {
+  const few = configOf('members: { servers: 2 }')
+  const member = callers.member ?? { kind: 'user', name: 'anna' }
+  const judge = (more: Partial<ServerAct>) =>
+    mayChangeServer(member, act('user:anna', { wanted: http, ...more }), few).may
+  expect(judge({ entries: 1 })).toBe(true)
+  expect(judge({ entries: 2 })).toBe(false)
+  expect(judge({ entries: 2, current: http, action: 'change' })).toBe(true)
+  expect(judge({ entries: 2, action: 'validate' })).toBe(true)
+  expect(judge({ entries: 2, action: 'disable', wanted: { enabled: false } })).toBe(false)
+})
+
 describe('an inherited server', () => {
   const inherited = ServerDefinition.parse({
     transport: 'http',
