@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -204,7 +204,7 @@ it('fifty canaries, handed to servers that tell everything, are found nowhere bu
   ]
   for (const command of [...commands, ...more]) {
     await cli(command.split(' '))
-    await cli([...command.split(' '), '--json'])
+    if (/show|export|get local/.test(command)) await cli([...command.split(' '), '--json'])
   }
 
   const calls: { masked?: number; tool: string }[] = JSON.parse(await ask('/api/calls?limit=1000')).items
@@ -236,7 +236,6 @@ it('fifty canaries, handed to servers that tell everything, are found nowhere bu
     const path = join(entry.parentPath, entry.name)
     sinks.push({ name: path.slice(data.length), text: await readFile(path, 'latin1') })
   }
-  await mkdir(data, { recursive: true })
   expect(sweep(sinks, canaries)).toEqual([])
   // The sweep itself sees what it should: a sink that holds one is found.
   expect(sweep([{ name: 'x', text: `a ${Buffer.from(`zz${pasted}`).toString('base64')}` }], canaries)).toHaveLength(1)

@@ -43,7 +43,7 @@ function handle(message: Message, values: readonly string[], push: Push): void {
   const told = inEveryForm(values)
   const answer = (result: object) => push({ jsonrpc: '2.0', id: message.id, result })
   if (message.method === 'initialize') {
-    const server = { name: `telling ${told}`.slice(0, 4000), version: '1.0.0' }
+    const server = { name: `telling ${told}`, version: '1.0.0' }
     const capabilities = { tools: {}, logging: {} }
     return answer({ protocolVersion: '2025-06-18', capabilities, serverInfo: server, instructions: told })
   }
