@@ -162,7 +162,7 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
       ...(waiting.length > 0 && { suspicious: waiting.slice(0, mostNamed) }),
     }
     store(async () => {
-      await storage.pins.addBaseline(pins, { principal: 'gateway', subject: `server:${live.name}`, body })
+      await storage.pins.addBaseline(pins, { principal: 'gateway', subject: `pins:${live.name}`, body })
       unstored.delete(toServerKey(live))
       await storage.changes.announce('pins')
     })
@@ -290,7 +290,7 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
   async function decide(taken: readonly Taken[], change: 'accepted' | 'blocked', by: string): Promise<void> {
     const changes = [...Map.groupBy(taken, ({ next }) => `${next.server} ${next.scope}`).values()].map((group) => ({
       principal: by,
-      subject: `server:${group[0]?.next.server}`,
+      subject: `pins:${group[0]?.next.server}`,
       body: {
         change: `definitions-${change}`,
         scope: group[0]?.next.scope,
@@ -321,7 +321,7 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
     if (!own || own.size === 0) return
     await storage.pins.forget(server.name, server.scope, {
       principal: by,
-      subject: `server:${server.name}`,
+      subject: `pins:${server.name}`,
       body: { change: 'definitions-forgotten', scope: server.scope, count: own.size },
     })
     kept.delete(key)
@@ -381,7 +381,7 @@ function toNoteEntry(key: string, pins: readonly StoredPin[]): Change {
   }))
   return {
     principal: 'gateway',
-    subject: `server:${name}`,
+    subject: `pins:${name}`,
     body: { change: 'differs', scope, count: pins.length, items },
   }
 }

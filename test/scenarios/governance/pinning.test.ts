@@ -56,7 +56,7 @@ it('takes what a server offers at first as its baseline, and writes that down on
   })
   expect(others).toEqual([])
   expect(entry).toMatchObject({
-    subject: 'server:files',
+    subject: 'pins:files',
     body: { tools: pins.length, digest: expect.stringMatching(/^[0-9a-f]{64}$/), scope: 'global' },
   })
 })
@@ -362,10 +362,14 @@ it('is decided for all gateways on one database, and the first list that was sto
   const url = await freshDatabase()
   const [fickle, other] = [fickleServer(), fickleServer()]
   const config = { servers: { files: fickle.server }, rules: allowed }
-  await using first = await startTestGateway(config, { databaseUrl: url })
+  const environment = { ...process.env, SALLYPORT_KEY: Buffer.alloc(32, 7).toString('base64') }
+  await using first = await startTestGateway(config, { databaseUrl: url, environment })
   await poll(async () => ((await entriesOf(first, 'baseline')).length > 0 ? true : undefined))
   await other.state({ read_thing: { description: 'Another answer for whoever asks second' } })
-  await using second = await startTestGateway({ ...config, servers: { files: other.server } }, { databaseUrl: url })
+  await using second = await startTestGateway(
+    { ...config, servers: { files: other.server } },
+    { databaseUrl: url, environment },
+  )
   await fickle.restate(first, { read_thing: { description: 'Another answer for whoever asks second' } })
   const pin = await until(first, 'read_thing', 'changed')
   await accept(first, pin)
