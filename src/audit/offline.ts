@@ -20,7 +20,7 @@ export type StoppedRecord = {
 export async function verifyStopped({ folder, anchors, signal }: StoppedRecord): Promise<AuditReport> {
   const offline = openOfflineRecord(folder)
   try {
-    const keys = findAuditKeys({ folder, environment: process.env }) ?? []
+    const keys = (await findAuditKeys({ folder, environment: process.env })) ?? []
     return await verifyRecord({
       source: createDatabaseSource(offline.record, () => offline.remembered('restored')),
       keys: keys.map(toChainKey),
@@ -38,7 +38,7 @@ export async function verifyFile(
   file: string,
   { folder, anchors, signal }: Omit<StoppedRecord, 'folder'> & { readonly folder: string | undefined },
 ): Promise<AuditReport> {
-  const keys = findAuditKeys({ folder: folder ?? '', environment: process.env }) ?? []
+  const keys = (await findAuditKeys({ folder: folder ?? '', environment: process.env })) ?? []
   return verifyRecord({
     source: createFileSource(file),
     keys: keys.map(toChainKey),

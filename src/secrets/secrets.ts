@@ -9,6 +9,7 @@ import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { SecretValue } from '../lib/secret.ts'
 import type { Masking } from '../masking/masking.ts'
+import { rememberAuditKeys } from '../storage/audit-key.ts'
 import { type KeyRing, loadKeys } from '../storage/key.ts'
 import type { StoredSecret } from '../storage/secrets.ts'
 import type { Storage } from '../storage/storage.ts'
@@ -181,6 +182,7 @@ export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
 
   async function finishRotation(): Promise<number> {
     const done = await recryptAll({ store, keys })
+    await rememberAuditKeys(parts, ring.keys.slice(1))
     ring = await endRotation(ring, store, keys)
     return done
   }

@@ -1,37 +1,38 @@
-import { createHmac, hkdfSync, randomBytes } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { GatewayError } from '../contract/errors.ts'
 import { appendLine, createFile } from '../lib/durable-file.ts'
 import type { DocumentStore } from './documents.ts'
+import { deriveKey, type KeyEnvironment, loadKeys } from './key.ts'
 
 /** The key that new entries are chained with comes first; behind it those that older ones were chained with. */
 export type AuditKeys = readonly [Buffer, ...Buffer[]]
 
-type KeyPlaces = {
-  readonly folder: string
-  /** With `SALLYPORT_KEY` all gateways on one database have the same; without it the data folder has its own. */
-  readonly environment: Readonly<Record<string, string | undefined>>
-}
+type KeyPlaces = { readonly folder: string; readonly environment: KeyEnvironment }
 
 const keyBytes = 32
 
-/** Makes a key at the first start, and remembers the one before when the environment brings another. */
-export async function loadAuditKeys({ folder, environment }: KeyPlaces): Promise<AuditKeys> {
-  const { SALLYPORT_KEY_PREVIOUS: previous } = environment
+/**
+ * From the main key if the operator gave one, so that all gateways on one database have the same; else the data folder
+ * has one of its own, which no rotation touches.
+ */
+export async function loadAuditKeys(places: KeyPlaces): Promise<AuditKeys> {
+  const { folder } = places
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  if (environment.SALLYPORT_KEY && previous) await remember(folder, derive(previous, 'SALLYPORT_KEY_PREVIOUS'))
-  const known = findAuditKeys({ folder, environment })
+  const [, ...older] = await mainKeys(places)
+  await rememberAuditKeys(places, older)
+  const known = await findAuditKeys(places)
   if (known) return known
   await createFile(toKeyFile(folder), `${randomBytes(keyBytes).toString('base64url')}\n`)
-  return findAuditKeys({ folder, environment }) ?? damaged(folder)
+  return (await findAuditKeys(places)) ?? damaged(folder)
 }
 
 /** For whoever only looks: makes none. */
-export function findAuditKeys({ folder, environment }: KeyPlaces): AuditKeys | undefined {
-  const { SALLYPORT_KEY: given } = environment
-  const [first, ...others] = [...(given ? [derive(given, 'SALLYPORT_KEY')] : []), ...readKeys(folder)]
+export async function findAuditKeys(places: KeyPlaces): Promise<AuditKeys | undefined> {
+  const derived = (await mainKeys(places)).map(toAuditKey)
+  const [first, ...others] = [...derived, ...readKeys(places.folder)]
   return first && [first, ...others]
 }
 
@@ -53,14 +54,30 @@ export async function assertSameAuditKey(documents: DocumentStore, keys: AuditKe
   await documents.replace({ ...found, text: proof })
 }
 
+/** Main keys that are about to be forgotten: what was chained under them must still be provable. */
+export async function rememberAuditKeys({ folder, environment }: KeyPlaces, mains: readonly Buffer[]): Promise<void> {
+  if (!isGiven(environment)) return
+  for (const key of mains.map(toAuditKey)) {
+    // It may be read there: anchors of later chains hold what it chained.
+    if (readKeys(folder).some((known) => known.equals(key))) continue
+    await appendLine(toKeyFile(folder), `${key.toString('base64url')}\n`)
+  }
+}
+
 export function toKeyFile(folder: string): string {
   return join(folder, 'audit-key')
 }
 
-/** What it chained is linked by anchors of later chains, so that it may be read, but must not be lost. */
-async function remember(folder: string, key: Buffer): Promise<void> {
-  if (readKeys(folder).some((known) => known.equals(key))) return
-  await appendLine(toKeyFile(folder), `${key.toString('base64url')}\n`)
+async function mainKeys({ folder, environment }: KeyPlaces): Promise<readonly Buffer[]> {
+  return isGiven(environment) ? (await loadKeys({ folder, environment })).keys : []
+}
+
+function isGiven({ SALLYPORT_KEY: given, SALLYPORT_KEY_FILE: named }: KeyEnvironment): boolean {
+  return Boolean(given || named)
+}
+
+function toAuditKey(main: Buffer): Buffer {
+  return deriveKey(main, 'audit')
 }
 
 function readKeys(folder: string): Buffer[] {
@@ -69,16 +86,6 @@ function readKeys(folder: string): Buffer[] {
     const key = Buffer.from(line.trim(), 'base64url')
     return key.length === keyBytes ? key : damaged(folder)
   })
-}
-
-/** A key of its own, so that what leaks of it says nothing of the main one. */
-function derive(main: string, name: string): Buffer {
-  const text = main.trim()
-  const key = /^[0-9a-fA-F]{64}$/.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64')
-  if (key.length !== keyBytes) {
-    throw new GatewayError('request-invalid', `${name} is not a key: it must hold 32 bytes as base64 or hexadecimal`)
-  }
-  return Buffer.from(hkdfSync('sha256', key, 'sallyport', 'audit', keyBytes))
 }
 
 function damaged(folder: string): never {

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { statSync } from 'node:fs'
+import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { loadAuditKeys } from '../../src/storage/audit-key.ts'
+import { loadAuditKeys, rememberAuditKeys } from '../../src/storage/audit-key.ts'
+import { loadKeys } from '../../src/storage/key.ts'
 import { temporaryFolder } from '../storage/support.ts'
 import { fill, kindsOf, openRecord, verify } from './support.ts'
 
@@ -44,4 +45,19 @@ it('proves what was written under an earlier key as well', async () => {
     await close()
   }
   expect(kindsOf(await verify(folder))).toContain('altered') // without the key in use
+})
+
+it('proves what was written before the main key in a file was rotated', async () => {
+  const folder = temporaryFolder()
+  const file = join(folder, 'main-key')
+  const environment = { SALLYPORT_KEY_FILE: file }
+  writeFileSync(file, randomBytes(32).toString('base64'))
+  const before = await openRecord(folder, { environment })
+  await fill(before.storage, 1)
+  await before.close()
+  await rememberAuditKeys({ folder, environment }, (await loadKeys({ folder, environment })).keys)
+  writeFileSync(file, randomBytes(32).toString('base64'))
+  const after = await openRecord(folder, { environment })
+  expect(await after.audit.verify(never)).toMatchObject({ findings: [], keyed: true })
+  await after.close()
 })
