@@ -164,6 +164,23 @@ describe.each(databases)('secrets on %s', (kind) => {
   })
 })
 
+it('gateways on one PostgreSQL share secrets: what one is given, changes or forgets, the others know at once', async () => {
+  const environment = { SALLYPORT_KEY: key.toString('base64') }
+  const place = await placeOn('PostgreSQL')
+  const one = await openSecrets(place, { environment })
+  const two = await openSecrets({ ...place, folder: temporaryFolder() }, { environment })
+  const seen = async () => two.secrets.resolve('github', written('global', bearer))
+  expect(await failure(seen)).toMatchObject({ code: 'variable-missing' })
+  await one.secrets.set(administrator, { scope: 'global', name: 'TOKEN', value })
+  expect(await seen()).toMatchObject({ headers: { Authorization: `Bearer ${value}` } })
+  expect(two.reconnected).toEqual(['github'])
+  await one.secrets.remove(administrator, 'global', 'TOKEN')
+  expect(await failure(seen)).toMatchObject({ code: 'variable-missing' })
+  const stranger = { SALLYPORT_KEY: Buffer.alloc(32, 8).toString('base64') }
+  const third = { ...place, folder: temporaryFolder() }
+  expect(await failure(() => openSecrets(third, { environment: stranger }))).toMatchObject({ code: 'key-wrong' })
+})
+
 it('a ciphertext that was moved to another row, scope or name does not open', async () => {
   const folder = temporaryFolder()
   const first = await openSecrets({ folder })

@@ -121,6 +121,36 @@ describe('a secret', () => {
   })
 })
 
+describe('a member', () => {
+  it('who names a global secret, or leads an inherited header elsewhere, gets nothing', async () => {
+    await using listener = await startHttpFixture('recording', ['--http'])
+    const docs = {
+      transport: 'http' as const,
+      url: 'https://docs.example/mcp',
+      headers: { Authorization: 'Bearer ${DOCS}' },
+    }
+    const mine = { transport: 'http' as const, url: listener.url, headers: { Authorization: 'Bearer ${DOCS}' } }
+    const config = {
+      egress: { allow: ['127.0.0.1'] },
+      servers: { docs: { ...docs, enabled: false } },
+      users: { alice: { servers: { mine, docs: { url: listener.url, transport: 'http' as const, enabled: true } } } },
+    }
+    await using gateway = await startTestGateway(config)
+    await set(gateway, 'DOCS', { value })
+    const servers = () => gateway.gateway.listServers().filter(({ scope }) => scope === 'user:alice')
+    await poll(() => (servers().length === 2 && servers().every(({ state }) => state !== 'connecting')) || undefined)
+    const found = new Map(servers().map((server) => [server.name, server]))
+    expect(found.get('mine')?.error).toMatchObject({ code: 'variable-missing' })
+    expect(found.get('docs')?.state).toBe('connected')
+    const alice = { kind: 'user', name: 'alice', role: 'member' } as const
+    const detail = gateway.gateway.getServer('docs', 'user:alice', alice)
+    expect(JSON.stringify(detail.definition)).not.toContain('DOCS')
+    // Her own secret of that name is hers to use.
+    await gateway.gateway.secrets.set(alice, { scope: 'user:alice', name: 'DOCS', value: other })
+    await poll(() => servers().find(({ name, state }) => name === 'mine' && state === 'connected'))
+  })
+})
+
 describe('a gateway', () => {
   it('refuses to start with another key, and says what to do', async () => {
     await using folder = await createFolder()
