@@ -150,6 +150,19 @@ describe('doctor names the cause and what mends it', () => {
     })
   })
 
+  it('when the key of the secrets can be read by others', async () => {
+    await using folder = await createFolder()
+    await writeConfig(folder.path, { listen: { port: await findFreePort() } })
+    const key = join(folder.path, '.sallyport', 'key')
+    await mkdir(join(folder.path, '.sallyport'), { mode: 0o700 })
+    await writeFile(key, '')
+    await chmod(key, 0o644)
+    const ended = await runCli(['doctor', '--json'], { cwd: folder.path })
+    expect(toFindings(ended.json())).toContainEqual(
+      expect.objectContaining({ status: 'warning', fix: `chmod 600 ${key}` }),
+    )
+  })
+
   it('when Node is too old', () => {
     expect(checkNode('22.18.1')).toMatchObject({ status: 'problem', fix: expect.stringContaining('nodejs.org') })
     expect(checkNode('22.19.0')).toMatchObject({ status: 'ok' })

@@ -49,6 +49,11 @@ function checkModes(folder: string, bits: number): Finding[] {
     const message = `${token} can be read by others, who could then configure the gateway`
     findings.push(warning('data folder', message, `chmod 600 ${quote(token)}`))
   }
+  const key = join(folder, 'key')
+  if (((modeOf(key)?.bits ?? 0) & 0o077) !== 0) {
+    const message = `${key} can be read by others, who could then read every secret in a copy of the database`
+    findings.push(warning('data folder', message, `chmod 600 ${quote(key)}`))
+  }
   return findings
 }
 
