@@ -207,6 +207,7 @@ it('fifty canaries, handed to servers that tell everything, are found nowhere bu
     if (/show|export|get local/.test(command)) await cli([...command.split(' '), '--json'])
   }
 
+  await cli(['backup', join(data, 'copy')])
   const calls: { masked?: number; tool: string }[] = JSON.parse(await ask('/api/calls?limit=1000')).items
   expect(calls.find(({ tool }) => tool === 'local_tell')?.masked).toBeGreaterThan(0)
 
