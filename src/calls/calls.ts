@@ -256,6 +256,7 @@ export function createCalls(parts: CallsParts): Calls {
   async function endOnce(call: Permit, ended: CallEnd, toOutcome: (call: Call) => CallOutcome): Promise<CallOutcome> {
     const outcome = toOutcome(toRecord(call, ended))
     await storage.finishOnce(call, ended, toKeyEnd(call, outcome))
+    crashPoint('the key has its answer')
     emit('call-ended', { call: outcome.call })
     return outcome
   }
