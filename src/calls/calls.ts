@@ -1,5 +1,6 @@
 import {
   type Catalog,
+  driftWords,
   inFormOf,
   ownServer,
   readResultName,
@@ -406,9 +407,6 @@ export function createCalls(parts: CallsParts): Calls {
     kept.close()
   }
 }
-
-/** What nobody has accepted, for the decision in words. */
-const driftWords = { changed: 'its server says something else of it now', new: 'the tool is new' } as const
 
 type HowItEnded = {
   state: CallEndState

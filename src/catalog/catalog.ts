@@ -16,6 +16,7 @@ import { findOwnTarget, findTarget, type Target } from './target.ts'
 import { buildView, findToolset, offeredTools, type ToolRef, toTool, type View, type ViewSelector } from './view.ts'
 
 export { inFormOf } from './addresses.ts'
+export { driftWords } from './judge.ts'
 export { toPublicName } from './naming.ts'
 export { ownServer, readResultName } from './own-tools.ts'
 export { createPins, type Pins } from './pins.ts'

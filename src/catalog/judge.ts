@@ -40,6 +40,12 @@ export type Drift = {
   readonly live: JudgedTool
 }
 
+/** What nobody has accepted, for a decision in words. */
+export const driftWords: Readonly<Record<Drift['kind'], string>> = {
+  changed: 'its server says something else of it now',
+  new: 'the tool is new',
+}
+
 export type JudgedList = { readonly tools: readonly JudgedTool[]; readonly setAside: readonly SetAside[] }
 
 /** A list with what became of each item, in order: what did not change need not be judged again. */

@@ -1,4 +1,4 @@
-import type { Catalog } from '../catalog/catalog.ts'
+import { type Catalog, driftWords } from '../catalog/catalog.ts'
 import { type ConfigStore, projectOf, scopesOf } from '../config/config.ts'
 import type { RuleScope, RuleSet, RuleTest } from '../contract/api/rules.ts'
 import { GatewayError } from '../contract/errors.ts'
@@ -149,7 +149,8 @@ export function createRulesDesk(parts: RulesDeskParts): RulesDesk {
     const known = catalog.view(of, { kind: 'all' }).tools.get(tool)
     if (known) {
       const told = risk ? { risk, riskFrom: 'given' } : { risk: known.risk, riskFrom: known.riskFrom }
-      return { tool: known.publicName, server: server ?? known.server, known: true, ...told }
+      const drifted = known.drifted && driftWords[known.drifted]
+      return { tool: known.publicName, server: server ?? known.server, known: true, drifted, ...told }
     }
     const { servers } = config.effective(of)
     const named = server ?? longest([...servers.keys()].filter((name) => tool.startsWith(`${name}_`))) ?? ''

@@ -25,7 +25,13 @@ const patterns = { naming: '{server}_{tool}', describe: '{description}' }
 
 /** What a server offers under the operator's choice. */
 export function offer(judged: readonly JudgedTool[], choice: object = {}, more: object = {}) {
-  const definition = ServerDefinition.parse({ transport: 'stdio', command: 'x', trust: 'annotations', tools: choice, ...more })
+  const definition = ServerDefinition.parse({
+    transport: 'stdio',
+    command: 'x',
+    trust: 'annotations',
+    tools: choice,
+    ...more,
+  })
   const server = { name: 'files', scope: 'global', connection: 'files', definition } as const
   return offeredTools(server, judged, patterns)
 }

@@ -7,7 +7,7 @@ import { stdioFixture } from '../../fixtures/fixtures.ts'
 import { temporaryFolder } from '../../storage/support.ts'
 import { acceptTools, administrator, poll, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { freshDatabase } from '../../support/postgres.ts'
-import { call, namesOf, recordingServer, textOf, toolsOf } from './support.ts'
+import { agent, call, namesOf, recordingServer, textOf, toolsOf } from './support.ts'
 
 /** A server that says of its tools what a test wants it to, from its next listing on. */
 function fickleServer(...args: string[]) {
@@ -88,6 +88,9 @@ it('shows agents the accepted text of a tool that changed by one letter, asks be
   expect(test.gateway.pins.get(administrator, pin.id).difference).toBe(
     'description (changed)\n  - The tool read_thing of a fixture\n  + The tool read_thing of a fixture.',
   )
+
+  const tested = test.gateway.testRules(agent('tester'), { tool: 'files_read_thing', arguments: {} })
+  expect(tested).toMatchObject({ action: 'ask', because: expect.stringContaining('nobody has accepted it') })
 
   await expect(accept(test, pin, pin.accepted?.hash)).rejects.toMatchObject({ code: 'pin-changed' })
   await accept(test, pin)
