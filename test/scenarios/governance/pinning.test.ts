@@ -83,6 +83,11 @@ it('shows agents the accepted text of a tool that changed by one letter, asks be
     expect(JSON.stringify(answer.content)).toContain('nobody has accepted it: its server says something else of it now')
   }
   expect(await fickle.received()).toEqual(['announce_lists'])
+  expect(test.gateway.testRules(agent('tester'), { tool: 'files_read_thing', arguments: {} })).toMatchObject({
+    action: 'ask',
+    because: expect.stringContaining('nobody has accepted it'),
+    scopes: [{ scope: 'global', action: 'allow' }],
+  })
   expect(toolsOf(test).find(({ original }) => original === 'read_thing')).toMatchObject({ drifted: 'changed' })
   expect(drifted.map(({ id, live, accepted }) => [id, live?.hash === accepted?.hash])).toEqual([[pin.id, false]])
   expect(test.gateway.pins.get(administrator, pin.id).difference).toBe(
