@@ -39,12 +39,15 @@ export async function serve({ terminal, settings }: Context, input: ServeInput):
   }).catch((error: unknown) => ({ failed: toGatewayError(error) }))
   if ('failed' in started) return explainStart(terminal, started.failed)
 
-  const { url, mcpUrl, gateway, firstStart, unused, close } = started
+  const { url, mcpUrl, gateway, firstStart, setupUrl, unused, close } = started
   terminal.answer({ url, mcpUrl, instance: gateway.instance }, () => `sallyport ready ${url}`)
   terminal.talk(`MCP address: ${mcpUrl}`)
   terminal.talk(
     await toConnecting({ gateway, mcpUrl, dataFolder: settings.folderHere, greet: firstStart && input.demo }),
   )
+  // One that nobody started by hand has nobody at its terminal, and its words end up in a file.
+  const link = input.linger === undefined ? setupUrl() : undefined
+  if (link) terminal.talk(`Make the first administrator with this link, within the hour:\n  ${link}`)
   tellStates(terminal, gateway)
   tellRejections(terminal, gateway)
 

@@ -1,14 +1,39 @@
+import { agents } from './api/agents.ts'
 import { audit } from './api/audit.ts'
 import { calls } from './api/calls.ts'
 import { config } from './api/config.ts'
+import { people } from './api/people.ts'
 import { pins } from './api/pins.ts'
+import { projects, toolsets } from './api/projects.ts'
 import { results } from './api/results.ts'
 import { rules } from './api/rules.ts'
 import { secrets } from './api/secrets.ts'
 import { servers } from './api/servers.ts'
+import { sessions } from './api/sessions.ts'
 import { status } from './api/status.ts'
 import { tokens } from './api/tokens.ts'
 import { tools } from './api/tools.ts'
+import { users } from './api/users.ts'
+
+export { door } from './api/people.ts'
 
 /** One endpoint is described once: server, CLI, dashboard and API reference share it. Paths stand below `/api`. */
-export const api = { status, servers, tools, pins, calls, results, tokens, rules, secrets, audit, config }
+export const api = {
+  status,
+  people,
+  users,
+  agents,
+  sessions,
+  tokens,
+  servers,
+  projects,
+  toolsets,
+  tools,
+  pins,
+  calls,
+  results,
+  rules,
+  secrets,
+  audit,
+  config,
+}

@@ -51,6 +51,21 @@ export const errorTable = {
     exit: 3,
     hint: 'Make a new token with `sallyport tokens create --agent NAME`.',
   },
+  'sign-in-failed': {
+    http: 401,
+    rpc: -32001,
+    exit: 3,
+    hint: 'Check the name and the password; an administrator can set a new one with `sallyport users password`.',
+  },
+  'sign-in-needed': { http: 401, rpc: -32001, exit: 3, hint: 'Sign in again.' },
+  'person-needed': {
+    http: 403,
+    rpc: -32003,
+    exit: 3,
+    hint: 'Sign in as a person: in the browser, or with `--as NAME` at the terminal.',
+  },
+  'name-taken': { http: 409, rpc: -32602, exit: 1, hint: 'Choose another name.' },
+  'last-administrator': { http: 409, rpc: -32602, exit: 1, hint: 'Make somebody else an administrator first.' },
   forbidden: { http: 403, rpc: -32003, exit: 3, hint: 'Ask an administrator, or use a token that may do this.' },
   'host-not-allowed': {
     http: 403,

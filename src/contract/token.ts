@@ -6,9 +6,12 @@ export const AgentName = ServerName
 
 export const Token = z.object({
   id: z.string(),
-  agent: z.string(),
+  agent: z.string().optional().describe('The agent that speaks with it'),
+  session: z.string().optional().describe('Or the session'),
+  owner: z.string().optional().describe('The user behind it'),
   prefix: z.string().describe('The first characters of the token, to recognise it by'),
   createdAt: z.string(),
+  createdBy: z.string().optional(),
   lastUsedAt: z.string().optional(),
   expiresAt: z.string().optional(),
   revokedAt: z.string().optional(),

@@ -1,10 +1,12 @@
 import { createAudit, toAuditSettings } from '../audit/audit.ts'
 import { createCalls } from '../calls/calls.ts'
 import { createCatalog, createPins } from '../catalog/catalog.ts'
-import { createConfig } from '../config/config.ts'
+import { type ConfigStore, createConfig, mayChangeServer } from '../config/config.ts'
 import { toGatewayError } from '../contract/errors.ts'
 import type { EventTable } from '../contract/events.ts'
-import { createIdentity } from '../identity/identity.ts'
+import type { Principal } from '../contract/principal.ts'
+import type { SessionServers } from '../contract/session.ts'
+import { createIdentity, type Identity, type PasswordCost } from '../identity/identity.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { createEmitter } from '../lib/emitter.ts'
 import { createIds, type Ids } from '../lib/ids.ts'
@@ -44,6 +46,8 @@ export type GatewayOptions = {
   /** What hides secrets; whoever writes the log gives the one that the log goes through. */
   readonly masking?: Masking
   readonly supervision?: Partial<SupervisionSettings>
+  /** How slow a password is to compare; what is stored knows its own. */
+  readonly passwordCost?: PasswordCost
   /** Milliseconds that calls under way may still take when the gateway closes. */
   readonly graceMs?: number
 }
@@ -57,12 +61,14 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const events = createEmitter<EventTable>((error) =>
     log.error({ error: toGatewayError(error).message }, 'a listener broke'),
   )
+  let knownIdentity: Identity | undefined
   const config = await createConfig({
     file: options.configFile,
     clock,
     log,
     environment,
     emit: events.emit,
+    roster: () => knownIdentity?.roster() ?? { agents: [], sessions: [] },
   })
   const { dataFolder: folder, databaseUrl } = options
   const opened = async () => {
@@ -81,8 +87,24 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   }
   const identity = await joinOthers({ config, storage, auditKeys, fileIsNew: options.configIsNew ?? false })
     .then(() => clearUp(storage, clock, log))
-    .then(() => createIdentity({ storage, folder: options.dataFolder, clock, ids }))
+    .then(() =>
+      createIdentity({
+        storage,
+        folder: options.dataFolder,
+        clock,
+        ids,
+        ...(options.passwordCost && { passwordCost: options.passwordCost }),
+        firstPassword: environment.SALLYPORT_ADMIN_PASSWORD,
+        configured: {
+          hasAgent: (name) => Object.hasOwn(config.current().agents, name),
+          findProjectOwners: (name) => findOwn(config.current().projects, name)?.owners,
+          findServerFault: (servers, by) => findServerFault(config, servers, by),
+        },
+      }),
+    )
     .catch(giveUp)
+  knownIdentity = identity
+  config.restate()
   const secrets = await createSecrets({
     storage,
     config,
@@ -155,6 +177,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     if (server) events.emit('server-changed', { server })
   }
 
+  identity.onRoster(() => config.restate())
   const stopWatching = events.on('config-changed', ({ changed, elsewhere }) => {
     catalog.invalidate()
     servers.reconcile(config.connections())
@@ -179,6 +202,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   let closing: Promise<void> | undefined
   async function close(): Promise<void> {
     stopWatching()
+    identity.close()
     await stopClearingUp()
     await config.close()
     await calls.close(options.graceMs ?? graceMs)
@@ -222,4 +246,20 @@ function hideOwn(masking: Masking, environment: NodeJS.ProcessEnv, databaseUrl: 
   for (const value of [SALLYPORT_KEY, SALLYPORT_KEY_PREVIOUS, SALLYPORT_ADMIN_PASSWORD, password]) {
     if (value) masking.hide(value)
   }
+}
+
+/** A session has no file: what it states is judged when it is stated, and again wherever it counts. */
+function findServerFault(config: ConfigStore, servers: SessionServers, by: Principal): string | undefined {
+  const inherited = config.effective(by).servers
+  for (const [name, wanted] of Object.entries(servers)) {
+    const place = { scope: { kind: 'session' as const, name: by.name }, owner: by.name }
+    const act = { ...place, action: 'add' as const, wanted, inherited: inherited.get(name)?.definition }
+    const judgement = mayChangeServer(by, act, config.current())
+    if (!judgement.may) return `${name}: ${judgement.because}`
+  }
+  return undefined
+}
+
+function findOwn<Value>(record: Readonly<Record<string, Value>>, name: string): Value | undefined {
+  return Object.hasOwn(record, name) ? record[name] : undefined
 }

@@ -2,17 +2,22 @@ import { implement } from '@orpc/server'
 import { api } from '../contract/api.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { seesAll } from './api-access.ts'
+import { createAgentsRoutes } from './routes/agents.ts'
 import { createAuditRoutes } from './routes/audit.ts'
 import { createCallsRoutes } from './routes/calls.ts'
 import { createConfigRoutes } from './routes/config.ts'
 import type { ApiContext } from './routes/context.ts'
+import { createPeopleRoutes } from './routes/people.ts'
 import { createPinsRoutes } from './routes/pins.ts'
+import { createProjectsRoutes, createToolsetsRoutes } from './routes/projects.ts'
 import { createResultsRoutes } from './routes/results.ts'
 import { createRulesRoutes } from './routes/rules.ts'
 import { createSecretsRoutes } from './routes/secrets.ts'
 import { createServersRoutes } from './routes/servers.ts'
+import { createSessionsRoutes } from './routes/sessions.ts'
 import { createTokensRoutes } from './routes/tokens.ts'
 import { createToolsRoutes } from './routes/tools.ts'
+import { createUsersRoutes } from './routes/users.ts'
 
 export type { ApiContext } from './routes/context.ts'
 
@@ -24,7 +29,13 @@ export function createRouter(gateway: Gateway) {
       const status = gateway.status(context.url)
       return seesAll(context.principal) ? status : { healthy: status.healthy, version: status.version }
     }),
+    people: createPeopleRoutes(gateway),
+    users: createUsersRoutes(gateway),
+    agents: createAgentsRoutes(gateway),
+    sessions: createSessionsRoutes(gateway),
     servers: createServersRoutes(gateway),
+    projects: createProjectsRoutes(gateway),
+    toolsets: createToolsetsRoutes(gateway),
     tools: createToolsRoutes(gateway),
     calls: createCallsRoutes(gateway),
     results: createResultsRoutes(gateway),

@@ -9,17 +9,33 @@ import { liftDefinition, readBody } from './api-body.ts'
 import { toFailure, toRetryAfter, toWireBody, toWireError } from './api-errors.ts'
 import { toOpenApi } from './api-openapi.ts'
 import { type ApiContext, createRouter } from './api-router.ts'
+import type { SignInCookie } from './cookie.ts'
 import { sendExport } from './routes/audit.ts'
+import type { DoorContext } from './routes/context.ts'
+import { createDoorRoutes } from './routes/people.ts'
 
 export type Api = {
   /** True when the request was below `/api` and has its answer. Whoever calls has authenticated it already. */
   handle(request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<boolean>
+  /** The one thing for whoever is not known yet: signing in. */
+  admit(request: IncomingMessage, response: ServerResponse, address: string): Promise<void>
+}
+
+export type ApiParts = {
+  readonly gateway: Gateway
+  readonly url: () => string
+  readonly cookie: SignInCookie
+  readonly log?: Log
 }
 
 const prefix = '/api'
 
+export function isDoor(request: IncomingMessage, path: string): boolean {
+  return request.method === 'POST' && path === `${prefix}/sign-in`
+}
+
 /** REST: the contract on one side, the gateway on the other, and nothing decided in between but who may. */
-export function createApi(gateway: Gateway, url: () => string, log: Log = silentLog): Api {
+export function createApi({ gateway, url, cookie, log = silentLog }: ApiParts): Api {
   let description: Promise<object> | undefined
   const handler = new OpenAPIHandler<ApiContext>(createRouter(gateway), {
     clientInterceptors: [
@@ -28,20 +44,28 @@ export function createApi(gateway: Gateway, url: () => string, log: Log = silent
         return next()
       },
     ],
-    interceptors: [
-      async ({ context, next }) => {
-        try {
-          return await next()
-        } catch (error) {
-          report(log, error)
-          const retryAfter = toRetryAfter(toFailure(error))
-          if (retryAfter !== undefined) context.response.setHeader('retry-after', retryAfter)
-          throw toWireError(error)
-        }
-      },
-    ],
-    customErrorResponseBodyEncoder: (error) => gateway.masking.value(toWireBody(error)),
+    interceptors: [({ context, next }) => translating(context.response, next)],
+    customErrorResponseBodyEncoder: toBody,
   })
+  const doorHandler = new OpenAPIHandler<DoorContext>(createDoorRoutes(gateway), {
+    interceptors: [({ context, next }) => translating(context.response, next)],
+    customErrorResponseBodyEncoder: toBody,
+  })
+
+  function toBody(error: Parameters<typeof toWireBody>[0]): unknown {
+    return gateway.masking.value(toWireBody(error))
+  }
+
+  async function translating<Result>(response: ServerResponse, next: () => Promise<Result>): Promise<Result> {
+    try {
+      return await next()
+    } catch (error) {
+      report(log, error)
+      const retryAfter = toRetryAfter(toFailure(error))
+      if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter)
+      throw toWireError(error)
+    }
+  }
 
   async function answer(request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<void> {
     if (pathOf(request) === `${prefix}/openapi.json` && request.method === 'GET') {
@@ -58,6 +82,7 @@ export function createApi(gateway: Gateway, url: () => string, log: Log = silent
       principal,
       surface,
       response,
+      cookie,
       url: gateway.config.current().listen.publicUrl ?? url(),
     }
     const { matched } = await handler.handle(Object.assign(request, { body }), response, { prefix, context })
@@ -65,6 +90,17 @@ export function createApi(gateway: Gateway, url: () => string, log: Log = silent
   }
 
   return {
+    async admit(request, response, address) {
+      response.setHeader('cache-control', 'no-store')
+      try {
+        const body = await readBody(request)
+        const context: DoorContext = { response, cookie, address }
+        await doorHandler.handle(Object.assign(request, { body }), response, { prefix, context })
+      } catch (error) {
+        report(log, error)
+        sendError(response, toGatewayError(error), gateway.masking)
+      }
+    },
     async handle(request, response, principal) {
       const path = pathOf(request)
       if (path !== prefix && !path.startsWith(`${prefix}/`)) return false

@@ -4,7 +4,8 @@ import type { Listen } from '../contract/config.ts'
 import { GatewayError } from '../contract/errors.ts'
 import { valuesOf } from './raw-headers.ts'
 
-export type HostCheck = (request: IncomingMessage) => void
+/** Throws unless the request is for us; gives the host by which we were asked. */
+export type HostCheck = (request: IncomingMessage) => string
 
 const plainHost = /^(?:[a-z0-9](?:[a-z0-9.-]{0,253})|\[[0-9a-f:.]+\])(?::\d{1,5})?$/
 
@@ -34,7 +35,7 @@ export function createHostCheck(listen: Listen, port: () => number): HostCheck {
     if (!isKnown(host, listen.tls ? 443 : 80))
       throw new GatewayError('host-not-allowed', `This gateway does not answer to the host ${shown(host)}`)
     const { origin } = request.headers
-    if (origin === undefined || isTrustedOrigin(origin)) return
+    if (origin === undefined || isTrustedOrigin(origin)) return host
     throw new GatewayError('origin-not-allowed', `Pages of ${shown(origin)} may not call this gateway`)
   }
 }
@@ -53,6 +54,28 @@ function hostOf(request: IncomingMessage, trustedProxies: readonly string[]): st
   const forwarded = request.headers['x-forwarded-host']
   if (typeof forwarded !== 'string' || !isTrusted(request.socket.remoteAddress, trustedProxies)) return host
   return forwarded.split(',')[0]?.trim() ?? host
+}
+
+/** Where a request comes from: behind trusted proxies the last address that they did not add themselves. */
+export function toClientAddress(request: IncomingMessage, trustedProxies: readonly string[]): string {
+  const own = request.socket.remoteAddress ?? ''
+  if (!isTrusted(own, trustedProxies)) return toNetwork(own)
+  const forwarded = String(request.headers['x-forwarded-for'] ?? '').split(',')
+  const from = forwarded
+    .map((entry) => entry.trim())
+    .findLast((entry) => entry !== '' && !isTrusted(entry, trustedProxies))
+  return toNetwork(from ?? own)
+}
+
+/** One house has one network of the newer addresses, and billions of them in it. */
+function toNetwork(address: string): string {
+  if (!ipaddr.isValid(address)) return 'unknown'
+  const parsed = ipaddr.process(address)
+  if (!(parsed instanceof ipaddr.IPv6)) return parsed.toString()
+  return `${parsed.parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(':')}::/64`
 }
 
 function isTrusted(address: string | undefined, trustedProxies: readonly string[]): boolean {

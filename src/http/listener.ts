@@ -3,15 +3,19 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { ViewSelector } from '../catalog/catalog.ts'
 import type { Listen } from '../contract/config.ts'
 import { GatewayError, toErrorBody, toGatewayError } from '../contract/errors.ts'
+import type { Principal } from '../contract/principal.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { toBearer } from '../identity/identity.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import { createMcp } from '../mcp/mcp.ts'
-import { createApi } from './api.ts'
-import { createHostCheck } from './hosts.ts'
+import { createApi, isDoor } from './api.ts'
+import { createSignInCookie, isSecure } from './cookie.ts'
+import { createHostCheck, toClientAddress } from './hosts.ts'
 import { valuesOf } from './raw-headers.ts'
+import { demandOwnPage, demandSameOrigin } from './same-origin.ts'
+import { createSetupPage, setupPath } from './setup-page.ts'
 
 export type Listener = {
   readonly url: string
@@ -45,7 +49,10 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
   const closed = Promise.withResolvers<void>()
   const checkHost = createHostCheck(listen, () => port)
   const mcp = createMcp(parts)
-  const api = createApi(gateway, () => url, log)
+  const secure = isSecure(listen)
+  const cookie = createSignInCookie(listen, () => port)
+  const api = createApi({ gateway, url: () => url, cookie, log })
+  const setup = createSetupPage(gateway.identity.setup)
 
   const server = await createServer(listen, (request, response) => {
     underWay += 1
@@ -64,16 +71,39 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.setHeader('x-content-type-options', 'nosniff')
-    checkHost(request)
+    const host = checkHost(request)
     const path = toPath(request.url)
     if (path === '/livez') return sendJson(response, 200, { status: 'ok' })
     if (path === '/readyz') return ready(response)
-    const principal = gateway.identity.authenticate(toBearer(valuesOf(request, 'authorization')))
-    if (closing) throw new GatewayError('shutting-down', 'The gateway is stopping')
     const selector = toSelector(path)
-    if (selector) return mcp.handle(request, response, principal, selector)
+    if (selector) return mcp.handle(request, response, whileOpen(fromToken(request)), selector)
+    if (isDoor(request, path)) return admit(request, response, host)
+    if (path === setupPath) return setup.handle(request, response, () => demandOwnPage(request, host, secure))
+    const principal = whileOpen(await fromTokenOrCookie(request, host))
     if (await api.handle(request, response, principal)) return
     throw new GatewayError('not-found', 'There is nothing at this address')
+  }
+
+  function whileOpen(principal: Principal): Principal {
+    if (closing) throw new GatewayError('shutting-down', 'The gateway is stopping')
+    return principal
+  }
+
+  async function admit(request: IncomingMessage, response: ServerResponse, host: string): Promise<void> {
+    demandSameOrigin(request, host, secure)
+    return api.admit(request, response, toClientAddress(request, listen.trustedProxies))
+  }
+
+  function fromToken(request: IncomingMessage): Principal {
+    return gateway.identity.authenticate(toBearer(valuesOf(request, 'authorization')))
+  }
+
+  /** Whoever shows a token is judged by it alone: a wrong one never falls back to somebody's browser. */
+  async function fromTokenOrCookie(request: IncomingMessage, host: string): Promise<Principal> {
+    const value = request.headers.authorization === undefined ? cookie.find(request) : undefined
+    if (value === undefined) return fromToken(request)
+    demandSameOrigin(request, host, secure)
+    return gateway.identity.signIns.authenticate(value)
   }
 
   function ready(response: ServerResponse): void {

@@ -10,6 +10,7 @@ import { createFile, replaceFile } from '../lib/durable-file.ts'
 import { createIds } from '../lib/ids.ts'
 import { silentLog } from '../lib/log.ts'
 import { type Listener, startListener } from './listener.ts'
+import { setupPath } from './setup-page.ts'
 
 export type ServeOptions = Omit<GatewayOptions, 'configFile'> & {
   readonly configFile?: string | undefined
@@ -26,6 +27,8 @@ export type RunningGateway = {
   readonly mcpUrl: string
   readonly gateway: Gateway
   readonly firstStart: boolean
+  /** A new link that makes the first administrator, once; none when there is one. It voids the link before. */
+  setupUrl(): string | undefined
   /**
    * Resolves when nobody has asked for anything for so long; `first` is for those who have yet to come. From that
    * moment on nothing is taken any more, so that nobody is served halfway.
@@ -72,9 +75,14 @@ export async function startGateway(options: ServeOptions): Promise<RunningGatewa
     const lingers = options.lingers === true
     const facts = { url: started.url, pid: process.pid, instance: gateway.instance, ...(lingers && { lingers }) }
     await replaceFile(note, JSON.stringify(facts))
+    const address = listen.publicUrl?.replace(/\/$/, '') ?? started.url
     return {
       url: started.url,
-      mcpUrl: `${listen.publicUrl?.replace(/\/$/, '') ?? started.url}/mcp`,
+      mcpUrl: `${address}/mcp`,
+      setupUrl() {
+        const code = gateway.identity.setup.code()
+        return code && `${address}${setupPath}?code=${code}`
+      },
       gateway,
       firstStart: isNew,
       unused: (wait) => whenUnused(started, clock, wait),

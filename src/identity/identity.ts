@@ -1,141 +1,191 @@
-import { timingSafeEqual } from 'node:crypto'
-import { GatewayError } from '../contract/errors.ts'
-import type { Principal, PrincipalKey } from '../contract/principal.ts'
-import { AgentName, type NewToken, type Token } from '../contract/token.ts'
-import { type Clock, toIso } from '../lib/clock.ts'
+import { GatewayError, toGatewayError } from '../contract/errors.ts'
+import type { Principal } from '../contract/principal.ts'
+import type { SessionServers } from '../contract/session.ts'
+import type { NewToken, Token } from '../contract/token.ts'
+import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
+import type { StoredSession } from '../storage/sessions.ts'
 import type { Storage } from '../storage/storage.ts'
-import type { StoredToken } from '../storage/tokens.ts'
 import { loadAdminToken } from './admin-token.ts'
-import { createTokenText, findTokenId, toDigest, toTokenPrefix } from './token-text.ts'
+import { type Agents, createAgents } from './agents.ts'
+import { createDirectory } from './directory.ts'
+import { createPasswords, type PasswordCost } from './passwords.ts'
+import { tokenFile } from './rights.ts'
+import { createSessions, type Sessions } from './sessions.ts'
+import { createSetup, type Setup } from './setup.ts'
+import { createSignIns, type SignIns } from './sign-ins.ts'
+import { createTokens, type WantedToken } from './tokens.ts'
+import { createUsers, type Users } from './users.ts'
 
 export { toBearer } from './bearer.ts'
+export type { PasswordCost } from './passwords.ts'
+export { longestSignIn } from './sign-ins.ts'
 
 export type Identity = {
   /** Whose token this is; throws `token-missing` or `token-invalid`. */
   authenticate(bearer: string | undefined): Principal
-  /** `by` is who asked for it, for the record. */
-  createToken(wanted: { agent: string; expiresAt?: string }, by?: PrincipalKey): Promise<NewToken>
-  listTokens(): Token[]
+  /** `by` is who asked for it, for the record, and to see that it is theirs to ask. */
+  createToken(wanted: WantedToken, by?: Principal): Promise<NewToken>
+  listTokens(by?: Principal): Token[]
   /** Holds at once, before it is written down. */
-  revokeToken(id: string, by?: PrincipalKey): Promise<Token>
-  /** The agents that have a token that is not revoked. */
-  agents(): string[]
+  revokeToken(id: string, by?: Principal): Promise<Token>
+  readonly users: Omit<Users, 'addFirst'>
+  readonly agents: Agents
+  readonly sessions: Sessions
+  /** One that is open, from memory: its settings stand in no file. */
+  findSession(name: string): Pick<StoredSession, 'owner' | 'agent' | 'project' | 'servers'> | undefined
+  /** Who there is that no file knows. */
+  roster(): Roster
+  /** The roster is another one than before. */
+  onRoster(listener: () => void): () => void
+  readonly signIns: Pick<SignIns, 'signIn' | 'authenticate' | 'signOut'>
+  readonly setup: Setup
+  /** What a principal has open must end: its token or sign-in no longer counts. The object is the one it was given. */
+  onRevoked(listener: (principal: Principal) => void): () => void
+  close(): void
 }
 
-type IdentityParts = { storage: Pick<Storage, 'tokens'>; folder: string; clock: Clock; ids: Ids }
+export type IdentityParts = {
+  readonly storage: Pick<Storage, 'tokens' | 'users' | 'signIns' | 'agents' | 'sessions' | 'audit' | 'changes'>
+  readonly folder: string
+  readonly clock: Clock
+  readonly ids: Ids
+  /** `SALLYPORT_ADMIN_PASSWORD`: at the very first start it makes the administrator `admin`. */
+  readonly firstPassword?: string | undefined
+  /** What the configuration says of agents and projects. */
+  readonly configured?: Configured
+  readonly passwordCost?: PasswordCost
+}
 
-/** A stored token and what authenticating needs of it at hand. */
-type KnownToken = { readonly digest: Buffer; readonly principal: Principal; stored: StoredToken }
+export type Configured = {
+  hasAgent(name: string): boolean
+  findProjectOwners(name: string): readonly string[] | undefined
+  /** Why somebody may not state this of servers for a session. */
+  findServerFault(servers: SessionServers, by: Principal): string | undefined
+}
 
-const usedEvery = 60_000
-/** Texts whose digest need not be made again for every request. */
-const mostProven = 1000
-const administrator: Principal = { kind: 'user', name: 'admin-token', role: 'administrator' }
-const administratorKey: PrincipalKey = 'user:admin-token'
+export type Roster = {
+  readonly agents: readonly { readonly name: string; readonly owner?: string }[]
+  readonly sessions: readonly (Pick<StoredSession, 'name' | 'owner' | 'agent' | 'project' | 'servers'> & {
+    readonly rules: []
+  })[]
+}
 
-export async function createIdentity({ storage, folder, clock, ids }: IdentityParts): Promise<Identity> {
+/** Expiry needs nobody who asks: what is open ends within so long. */
+const lookEvery = 5000
+
+export async function createIdentity(parts: IdentityParts): Promise<Identity> {
+  const { storage, folder, clock, ids, configured } = parts
   const admin = await loadAdminToken(folder, ids)
-  const tokens = new Map<string, KnownToken>()
-  const proven = new Map<string, KnownToken>()
-  for (const stored of await storage.tokens.all()) remember(stored, Buffer.from(stored.hash, 'hex'))
-
-  function remember(stored: StoredToken, digest: Buffer): void {
-    tokens.set(stored.id, { digest, stored, principal: { kind: 'agent', name: stored.agent } })
+  const listeners = new Set<(principal: Principal) => void>()
+  const onRevoked = (principal: Principal) => {
+    for (const listener of listeners) listener(principal)
   }
+  const directory = createDirectory(storage)
+  const passwords = createPasswords(parts.passwordCost)
+  const isConfigured = (name: string) => configured?.hasAgent(name) ?? false
+  const tokens = createTokens({ storage, directory, admin, clock, ids, isConfigured, onRevoked })
+  const users = createUsers({ storage, directory, passwords, clock })
+  const signIns = createSignIns({ storage, directory, passwords, clock, ids, onRevoked })
+  const agents = createAgents({ storage, directory, clock, isConfigured, countTokens: tokens.countOf })
+  const sessions = createSessions({
+    storage,
+    directory,
+    clock,
+    ids,
+    endTokens: tokens.endOf,
+    findServerFault: (servers, by) => configured?.findServerFault(servers, by),
+    projectOwners(name) {
+      const owners = configured?.findProjectOwners(name)
+      if (owners) return owners
+      throw new GatewayError('not-found', `No project is named ${name}`)
+    },
+  })
 
-  /** Only that a text is the one of this token is remembered; whether the token still counts is asked every time. */
-  function rememberProof(text: string, known: KnownToken): void {
-    const [oldest] = proven.keys()
-    if (oldest !== undefined && proven.size >= mostProven) proven.delete(oldest)
-    proven.set(text, known)
-  }
-
-  function prove(id: string, digest: Buffer, text: string): KnownToken {
-    const known = tokens.get(id)
-    if (!known || !timingSafeEqual(known.digest, digest)) throw invalid('This token is not known')
-    rememberProof(text, known)
-    return known
-  }
-
-  function admit(known: KnownToken): Principal {
-    const { stored } = known
-    const now = clock.now()
-    if (stored.revokedAt !== undefined) throw invalid('This token was revoked')
-    if (stored.expiresAt !== undefined && stored.expiresAt <= now) throw invalid('This token has expired')
-    if (now - (stored.lastUsedAt ?? 0) >= usedEvery) {
-      known.stored = { ...stored, lastUsedAt: now }
-      storage.tokens.markUsed(stored.id, now)
+  /** One reading after the other: one that began earlier must not overwrite what a later one brought. */
+  let last: Promise<void> = Promise.resolve()
+  function inTurn(read: () => Promise<void>): () => Promise<void> {
+    return () => {
+      const turn = last.then(read).then(judge)
+      last = turn.catch(() => undefined)
+      return turn
     }
-    return known.principal
   }
+  function judge(): void {
+    directory.expire(clock.now())
+    tokens.judge()
+    signIns.judge()
+    tellRoster()
+  }
+  function roster(): Roster {
+    const open = directory.sessions().map(({ name, owner, agent, project, servers }) => {
+      return { name, owner, agent, project, servers, rules: [] as [] }
+    })
+    return { agents: directory.agents().map(({ name, owner }) => ({ name, owner })), sessions: open }
+  }
+  let told = JSON.stringify(roster())
+  const rosterListeners = new Set<() => void>()
+  function tellRoster(): void {
+    const now = JSON.stringify(roster())
+    if (now === told) return
+    told = now
+    for (const listener of rosterListeners) listener()
+  }
+  const readPeople = inTurn(async () => {
+    await directory.readUsers()
+    await signIns.read()
+  })
+  const readSessions = inTurn(() => directory.readSessions())
+  const readTokens = inTurn(async () => {
+    await directory.readAgents()
+    await tokens.read()
+  })
+  await Promise.all([readPeople(), readSessions(), readTokens()])
+  const stops = [
+    storage.changes.on('users', readPeople),
+    storage.changes.on('sessions', readSessions),
+    storage.changes.on('tokens', readTokens),
+  ]
+  let stopLooking = clock.after(lookEvery, look)
+  function look(): void {
+    judge()
+    stopLooking = clock.after(lookEvery, look)
+  }
+  if (parts.firstPassword && users.list().length === 0) await makeFirst(users, parts.firstPassword)
 
   return {
-    authenticate(bearer) {
-      if (bearer === undefined || bearer === '') throw new GatewayError('token-missing', 'The request has no token')
-      const known = proven.get(bearer)
-      if (known) return admit(known)
-      const id = findTokenId(bearer)
-      if (id === undefined) throw invalid('This is not a token of this gateway')
-      const digest = toDigest(bearer)
-      if (id === admin.id && timingSafeEqual(admin.digest, digest)) return administrator
-      return admit(prove(id, digest, bearer))
+    authenticate: tokens.authenticate,
+    createToken: (wanted, by = tokenFile) => tokens.create(wanted, by),
+    listTokens: (by = tokenFile) => tokens.list(by),
+    revokeToken: (id, by = tokenFile) => tokens.revoke(id, by),
+    users,
+    agents,
+    sessions,
+    findSession: directory.findSession,
+    signIns,
+    setup: createSetup({ users, clock, ids }),
+    roster,
+    onRoster(listener) {
+      rosterListeners.add(listener)
+      return () => rosterListeners.delete(listener)
     },
-    async createToken(wanted, by = administratorKey) {
-      const now = clock.now()
-      const agent = parseAgent(wanted.agent)
-      const expiresAt = wanted.expiresAt === undefined ? undefined : parseExpiry(wanted.expiresAt, now)
-      const { id, text, digest } = createTokenText(ids)
-      const stored = { id, agent, prefix: toTokenPrefix(id), hash: digest.toString('hex'), createdAt: now, expiresAt }
-      const token = toToken(stored)
-      const body = { action: 'token-created', agent, expiresAt: token.expiresAt }
-      await storage.tokens.add(stored, { principal: by, subject: `token:${id}`, body })
-      remember(stored, digest)
-      return { ...token, token: text }
+    onRevoked(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
     },
-    listTokens: () => [...tokens.values()].map(({ stored }) => toToken(stored)),
-    async revokeToken(id, by = administratorKey) {
-      const known = tokens.get(id)
-      if (!known) throw new GatewayError('not-found', 'No token has this id')
-      const { agent, revokedAt = clock.now() } = known.stored
-      known.stored = { ...known.stored, revokedAt }
-      for (const [text, other] of proven) if (other === known) proven.delete(text)
-      const body = { action: 'token-revoked', agent }
-      // Asked for again as well: the first time may have failed to be written.
-      await storage.tokens.revoke(id, revokedAt, { principal: by, subject: `token:${id}`, body })
-      return toToken(known.stored)
-    },
-    agents() {
-      const valid = [...tokens.values()].filter(({ stored }) => stored.revokedAt === undefined)
-      return [...new Set(valid.map(({ stored }) => stored.agent))].sort()
+    close() {
+      stopLooking()
+      for (const stop of stops) stop()
+      listeners.clear()
+      rosterListeners.clear()
     },
   }
 }
 
-function parseAgent(name: string): string {
-  const agent = AgentName.safeParse(name)
-  if (agent.success) return agent.data
-  throw new GatewayError('request-invalid', `The name of the agent ${agent.error.issues[0]?.message ?? 'is not valid'}`)
-}
-
-function parseExpiry(text: string, now: number): number {
-  const expiresAt = Date.parse(text)
-  if (expiresAt > now) return expiresAt
-  throw new GatewayError('request-invalid', 'expiresAt must be a time in the future, such as 2030-01-31T12:00:00Z')
-}
-
-function toToken({ id, agent, prefix, createdAt, lastUsedAt, expiresAt, revokedAt }: StoredToken): Token {
-  return {
-    id,
-    agent,
-    prefix,
-    createdAt: toIso(createdAt),
-    lastUsedAt: lastUsedAt === undefined ? undefined : toIso(lastUsedAt),
-    expiresAt: expiresAt === undefined ? undefined : toIso(expiresAt),
-    revokedAt: revokedAt === undefined ? undefined : toIso(revokedAt),
-  }
-}
-
-function invalid(message: string): GatewayError {
-  return new GatewayError('token-invalid', message)
+async function makeFirst(users: Users, password: string): Promise<void> {
+  await users.addFirst({ name: 'admin', password }).catch((error: unknown) => {
+    const { code, message } = toGatewayError(error)
+    if (code !== 'request-invalid') throw error
+    throw new GatewayError('config-invalid', `SALLYPORT_ADMIN_PASSWORD: ${message}`)
+  })
 }

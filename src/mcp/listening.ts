@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { inFormOf } from '../catalog/catalog.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
+import type { Principal } from '../contract/principal.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../lib/clock.ts'
 import { isObject } from '../lib/json.ts'
@@ -23,12 +24,16 @@ const maxFollowed = 100
 /** `subscriptions/listen` of the stateless era: long answers that tell what changes. */
 export function createListening(parts: { gateway: Gateway; changes: ListChanges; clock: Clock }) {
   const { gateway, changes, clock } = parts
-  const subscriptions = new Set<() => void>()
+  const subscriptions = new Map<() => void, Principal>()
 
   return {
     open,
+    /** A token no longer counts: what was opened with it ends. */
+    endOf(principal: Principal) {
+      for (const [end, by] of subscriptions) if (by === principal) end()
+    },
     close() {
-      for (const end of subscriptions) end()
+      for (const end of subscriptions.keys()) end()
     },
   }
 
@@ -47,7 +52,7 @@ export function createListening(parts: { gateway: Gateway; changes: ListChanges;
     const end = () => {
       response.end(toSseEvent(toMessage(id, 'result', Buffer.from(`{"resultType":"complete",${meta}}`))))
     }
-    subscriptions.add(end)
+    subscriptions.set(end, principal)
     response.on('close', () => {
       subscriptions.delete(end)
       closed.abort()

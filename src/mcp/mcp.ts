@@ -40,6 +40,10 @@ export function createMcp(parts: McpParts): Mcp {
   const sessions = createMcpSessions({ instance: gateway.instance, clock, ids })
   const legacy = createLegacyEndpoint({ gateway, sessions, changes })
   const modern = createModernEndpoint({ gateway, changes, clock, ids })
+  const stopHearing = gateway.identity.onRevoked((principal) => {
+    sessions.endOf(principal)
+    modern.endOf(principal)
+  })
 
   async function post(
     http: IncomingMessage,
@@ -83,6 +87,7 @@ export function createMcp(parts: McpParts): Mcp {
     },
     sessions: () => sessions.count(),
     close() {
+      stopHearing()
       modern.close()
       sessions.close()
       changes.close()
@@ -101,7 +106,7 @@ export function createMcp(parts: McpParts): Mcp {
       throw new GatewayError('request-invalid', 'A stream needs a session and `Accept: text/event-stream`')
     }
     checkVersion(http)
-    sessions.get(id, principal, selector).openStream(response)
+    sessions.get(id, principal, selector).openStream(response, principal)
   }
 
   function endSession(

@@ -109,6 +109,7 @@ export function createModernEndpoint(parts: { gateway: Gateway; changes: ListCha
 
   return {
     handle,
+    endOf: listening.endOf,
     close() {
       talks.close()
       listening.close()

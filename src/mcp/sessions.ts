@@ -28,7 +28,8 @@ export type McpSession = {
   readonly followed: Map<string, AbortController>
   /** Sends on the standing stream, or keeps it until there is one. */
   notify(method: string, params?: JsonObject): void
-  openStream(response: ServerResponse): void
+  /** `by` is who asked for it: another token of the same principal than the one that opened the session, perhaps. */
+  openStream(response: ServerResponse, by: Principal): void
   touch(): void
 }
 
@@ -39,6 +40,8 @@ export type McpSessions = {
   /** Throws `session-not-found`, also when it belongs to somebody else: nobody learns that it exists. */
   get(id: string, principal: Principal, selector: ViewSelector): McpSession
   end(session: McpSession): void
+  /** A token no longer counts: what was opened with it ends. Calls under way finish, as they began when it did. */
+  endOf(principal: Principal): void
   count(): number
   close(): void
 }
@@ -55,6 +58,7 @@ type Held = McpSession & {
   lastSeen(): number
   /** Tells its client nothing more; its calls go on. */
   hangUp(): void
+  endStreamOf(principal: Principal): void
 }
 
 export function createMcpSessions(parts: { instance: string; clock: Clock; ids: Ids }): McpSessions {
@@ -102,6 +106,14 @@ export function createMcpSessions(parts: { instance: string; clock: Clock; ids: 
       const held = sessions.get(session.id)
       if (held) drop(held)
     },
+    endOf(principal) {
+      for (const session of [...sessions.values()]) {
+        session.endStreamOf(principal)
+        if (session.principal !== principal) continue
+        sessions.delete(session.id)
+        session.hangUp()
+      }
+    },
     count: () => sessions.size,
     close() {
       cancelSweep()
@@ -128,6 +140,7 @@ function createSession(parts: SessionParts): Held {
   const { ask, answered } = createSessionQuestions(clock)
   let level: LogLevel | 'any' = 'any'
   let stream: ServerResponse | undefined
+  let streamOf: Principal | undefined
   let seen = clock.monotonic()
 
   function keepAlive(on: ServerResponse): void {
@@ -170,9 +183,10 @@ function createSession(parts: SessionParts): Held {
     followed,
     inFlight,
     notify,
-    openStream(response) {
+    openStream(response, by) {
       stream?.end()
       stream = response
+      streamOf = by
       startStream(response)
       response.flushHeaders()
       response.on('close', () => {
@@ -187,6 +201,9 @@ function createSession(parts: SessionParts): Held {
       seen = clock.monotonic()
     },
     lastSeen: () => seen,
+    endStreamOf(principal) {
+      if (streamOf === principal) stream?.end()
+    },
     hangUp() {
       parts.onEnd()
       for (const following of followed.values()) following.abort()

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { z } from 'zod'
 import { Call, type CallState } from '../contract/call.ts'
 import type { CallEnd, ResolvedCall } from '../contract/permit.ts'
@@ -9,8 +10,11 @@ import type { Statement } from './unit.ts'
 
 export type CallQuery = {
   readonly limit: number
+  readonly id?: string
   readonly cursor?: string
   readonly principal?: string
+  /** Only calls of this user, and of the agents and sessions that the user owns. */
+  readonly owner?: string
   readonly tool?: string
   readonly server?: string
   readonly state?: CallState
@@ -58,7 +62,20 @@ export function createCallStore(database: Database, instance: string): CallStore
     async list({ cursor, ...query }) {
       const limit = toPageLimit(query.limit)
       let rows = database.selectFrom('calls').selectAll()
+      if (query.id !== undefined) rows = rows.where('id', '=', query.id)
       if (query.principal !== undefined) rows = rows.where('principal', '=', query.principal)
+      const { owner } = query
+      if (owner !== undefined) {
+        const agents = database.selectFrom('agents').select(sql<string>`'agent:' || name`.as('key'))
+        const sessions = database.selectFrom('sessions').select(sql<string>`'session:' || name`.as('key'))
+        rows = rows.where(({ eb, or }) =>
+          or([
+            eb('principal', '=', `user:${owner}`),
+            eb('principal', 'in', agents.where('owner', '=', owner)),
+            eb('principal', 'in', sessions.where('owner', '=', owner)),
+          ]),
+        )
+      }
       if (query.tool !== undefined) rows = rows.where('tool', '=', query.tool)
       if (query.server !== undefined) rows = rows.where('server', '=', query.server)
       if (query.state !== undefined) rows = rows.where('state', '=', query.state)

@@ -52,15 +52,63 @@ export type AuditTable = {
   hash: string
 }
 
+export type UsersTable = {
+  name: string
+  role: string
+  /** JSON: names of groups. */
+  member_of: string
+  password: string
+  created_at: number
+  created_by: string
+  signed_in_at: number | null
+  disabled_at: number | null
+  removed_at: number | null
+  revision: number
+}
+
+export type SignInsTable = {
+  id: string
+  hash: string
+  user_name: string
+  created_at: number
+  last_used_at: number
+  expires_at: number
+  revoked_at: number | null
+}
+
+export type AgentsTable = {
+  name: string
+  owner: string | null
+  description: string | null
+  created_at: number
+  created_by: string | null
+  removed_at: number | null
+}
+
+export type SessionsTable = {
+  name: string
+  owner: string | null
+  agent: string | null
+  project: string | null
+  /** JSON: what it states of servers. */
+  servers: string
+  created_at: number
+  created_by: string
+  expires_at: number
+  ended_at: number | null
+}
+
 export type TokensTable = {
   id: string
-  agent: string
+  kind: string
+  name: string
   prefix: string
   hash: string
   created_at: number
   last_used_at: number | null
   expires_at: number | null
   revoked_at: number | null
+  created_by: string | null
 }
 
 export type ChildrenTable = {
@@ -143,6 +191,10 @@ export type Tables = {
   calls: CallsTable
   audit: AuditTable
   tokens: TokensTable
+  users: UsersTable
+  sign_ins: SignInsTable
+  agents: AgentsTable
+  sessions: SessionsTable
   children: ChildrenTable
   memory: MemoryTable
   batches: BatchesTable

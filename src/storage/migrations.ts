@@ -1,5 +1,6 @@
 import { GatewayError } from '../contract/errors.ts'
 import { first } from './migrations/0001-first.ts'
+import { identities } from './migrations/0002-identities.ts'
 import { secrets } from './migrations/0003-secrets.ts'
 import { auditChain } from './migrations/0004-audit-chain.ts'
 import { pins } from './migrations/0005-pins.ts'
@@ -10,7 +11,15 @@ import type { Migration } from './migrations/migration.ts'
 export type { Migration } from './migrations/migration.ts'
 
 /** Forward only: a migration that was released is never edited, the next one mends it. Times are milliseconds. */
-export const migrations: readonly Migration[] = [first, secrets, auditChain, pins, results, severalInstances]
+export const migrations: readonly Migration[] = [
+  first,
+  identities,
+  secrets,
+  auditChain,
+  pins,
+  results,
+  severalInstances,
+]
 
 export const migrationsTable =
   'create table if not exists migrations (id integer primary key, name text not null, applied_at bigint not null)'

@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
+import { type AgentStore, createAgentStore } from './agents.ts'
 import { type AuditStore, type Change, createAuditStore, toChangeEntry } from './audit.ts'
 import { loadAuditKeys } from './audit-key.ts'
 import { type DatabaseKind, openBackend } from './backend.ts'
@@ -19,8 +20,11 @@ import { createRecordStore, type RecordStore, writeMark } from './record.ts'
 import { recover } from './recover.ts'
 import { createResultStore, type ResultBounds, type ResultStore } from './results.ts'
 import { createSecretStore, type SecretStore } from './secrets.ts'
+import { createSessionStore, type SessionStore } from './sessions.ts'
+import { createSignInStore, type SignInStore } from './sign-ins.ts'
 import { createTokenStore, type TokenStore } from './tokens.ts'
 import type { Unit } from './unit.ts'
+import { createUserStore, type UserStore } from './users.ts'
 import { createWriter } from './writer.ts'
 
 export type Storage = {
@@ -53,6 +57,10 @@ export type Storage = {
   remove(piece: Unit): Promise<number>
   readonly tokens: TokenStore
   readonly secrets: SecretStore
+  readonly users: UserStore
+  readonly signIns: SignInStore
+  readonly agents: AgentStore
+  readonly sessions: SessionStore
   readonly children: ChildStore
   readonly memory: Memory
   readonly documents: DocumentStore
@@ -159,6 +167,10 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
     },
     tokens: createTokenStore({ database, writer, now }),
     secrets: createSecretStore({ database, writer, now }),
+    users: createUserStore({ database, writer, now }),
+    signIns: createSignInStore({ database, writer, now }),
+    agents: createAgentStore({ database, writer, now }),
+    sessions: createSessionStore({ database, writer, now }),
     children: createChildStore({ database, writer, instances, instance, bootId, now }),
     memory: createMemory({ database, writer, now }),
     documents: createDocumentStore({ database, writer, now }),

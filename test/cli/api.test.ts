@@ -157,7 +157,7 @@ describe('REST', () => {
     expect(answer).toMatchObject({
       openapi: expect.stringMatching(/^3\./),
       info: { title: 'Sallyport' },
-      security: [{ bearer: [] }],
+      security: [{ bearer: [] }, { cookie: [] }],
       components: { securitySchemes: { bearer: { scheme: 'bearer' } }, schemas: { Error: {}, Server: {}, Tool: {} } },
       paths: {
         '/tools/{name}/call': { post: { responses: { 200: {}, default: { $ref: '#/components/responses/Error' } } } },

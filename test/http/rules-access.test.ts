@@ -2,8 +2,10 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, it } from 'vitest'
+import { Listen } from '../../src/contract/config.ts'
 import type { Principal } from '../../src/contract/principal.ts'
 import { createApi } from '../../src/http/api.ts'
+import { createSignInCookie } from '../../src/http/cookie.ts'
 import { startTestGateway } from '../support/gateway.ts'
 
 const callers: Record<string, Principal> = {
@@ -35,7 +37,8 @@ it('answers each caller what is theirs to ask and to set', async () => {
     ...gateway.describePrincipal(key),
     ...(key === 'agent:shopper' && { owner: 'kim' }),
   })
-  const api = createApi({ ...gateway, describePrincipal }, () => test.url)
+  const cookie = createSignInCookie(Listen.parse({}), () => 0)
+  const api = createApi({ gateway: { ...gateway, describePrincipal }, url: () => test.url, cookie })
   const server = createServer((request, response) => {
     const caller = callers[String(request.headers['x-caller'])] ?? { kind: 'agent', name: 'nobody' }
     void api.handle(request, response, caller)

@@ -48,7 +48,7 @@ async function fill(storage: Storage): Promise<void> {
   })
   await Promise.all(calls)
   await storage.tokens.add(
-    { id: 'token-1', agent: 'reviewer', prefix: 'sp', hash: '00', createdAt: 1 },
+    { id: 'token-1', kind: 'agent', name: 'reviewer', prefix: 'sp', hash: '00', createdAt: 1 },
     { principal: 'user:a', subject: 'token:token-1', body: {} },
   )
   storage.memory.set('protocol:files', 'new')
@@ -58,7 +58,7 @@ async function fill(storage: Storage): Promise<void> {
 const everything = [
   'select id, tool, arguments, state, duration_ms, started_at, ended_at, late from calls order by id',
   'select instance, sequence, at, kind, call, principal, subject, body from audit order by instance, sequence',
-  'select id, agent, hash, revoked_at from tokens',
+  'select id, kind, name, hash, revoked_at from tokens',
   "select key, value from memory where key <> 'restored' order by key",
 ]
 

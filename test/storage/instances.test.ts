@@ -75,7 +75,7 @@ async function keepInMemory(storage: Storage, slowly = async () => {}) {
   }
 }
 
-const token = { id: 'token-1', agent: 'reviewer', prefix: 'sp', hash: '00', createdAt: 1 }
+const token = { id: 'token-1', kind: 'agent' as const, name: 'reviewer', prefix: 'sp', hash: '00', createdAt: 1 }
 const change = { principal: 'user:a', subject: 'token:token-1', body: {} }
 const slowly = () => new Promise<void>((resolve) => setTimeout(resolve, 300))
 

@@ -68,6 +68,7 @@ export async function startTestGateway(config: ConfigInput, options: TestOptions
     supervision: quickSupervision,
     // Gateways on one database have one key.
     ...(rest.databaseUrl !== undefined && { environment: { ...process.env, SALLYPORT_KEY: sharedKey } }),
+    passwordCost: { logN: 4, r: 1, p: 1 },
     ...rest,
     configFile,
     dataFolder: join(folder, 'data'),

@@ -9,7 +9,7 @@ import { exit } from '../exit.ts'
 import { renderTable } from '../table.ts'
 import { toMoment, toRelative } from '../time.ts'
 
-const Expiry = z
+export const Expiry = z
   .string()
   .transform((text) => toMoment(text, Date.now()))
   .refine((moment) => moment !== undefined, 'must be a time such as 30d, 12h or 2027-01-31')
@@ -21,7 +21,7 @@ export function addTokens(program: Command, run: Run): void {
 
   addCommand(tokens, run, {
     use: 'list',
-    summary: 'tokens of agents, without the tokens themselves',
+    summary: 'tokens of agents and sessions, without the tokens themselves',
     examples: ['sallyport tokens list', 'sallyport tokens list --json'],
     input: noInput,
     async run({ terminal, request }) {
@@ -33,7 +33,8 @@ export function addTokens(program: Command, run: Run): void {
           page.items,
           [
             { title: 'id', value: (token) => token.id },
-            { title: 'agent', value: (token) => token.agent },
+            { title: 'of', value: toHolder },
+            { title: 'owner', value: (token) => token.owner ?? '' },
             { title: 'token', value: (token) => `${token.prefix}…` },
             { title: 'made', value: (token) => toRelative(token.createdAt, now) },
             { title: 'last used', value: (token) => toRelative(token.lastUsedAt, now) || 'never' },
@@ -49,16 +50,28 @@ export function addTokens(program: Command, run: Run): void {
 
   addCommand(tokens, run, {
     use: 'create',
-    summary: 'make a token for an agent; it is shown this once',
+    summary: 'make a token for an agent or a session; it is shown this once',
     options: [
-      ['--agent <name>', 'the agent that will use it'],
+      ['--agent <name>', 'the agent that will use it; it is added if there is none of this name'],
+      ['--session <name>', 'or the session'],
+      ['--owner <name>', 'the user behind an agent that is added (default: whoever asks)'],
       ['--expires <time>', 'when it stops working: 30d, 12h or a date'],
     ],
     examples: ['sallyport tokens create --agent reviewer', 'sallyport tokens create --agent ci --expires 30d --json'],
-    input: z.object({ agent: z.string({ error: 'give the name of the agent' }), expires: Expiry.optional() }),
-    async run({ terminal, request }, { agent, expires }) {
+    input: z
+      .object({
+        agent: z.string().optional(),
+        session: z.string().optional(),
+        owner: z.string().optional(),
+        expires: Expiry.optional(),
+      })
+      .refine(({ agent, session }) => (agent === undefined) !== (session === undefined), {
+        path: ['agent'],
+        error: 'give the name of the agent, or --session',
+      }),
+    async run({ terminal, request }, { expires, ...holder }) {
       const { token, mcpUrl } = await request('Making a token', async (client) => {
-        const made = await client.tokens.create({ agent, expiresAt: expires })
+        const made = await client.tokens.create({ ...holder, expiresAt: expires })
         const status = await client.status()
         return { token: made, mcpUrl: 'url' in status ? `${status.url.replace(/\/$/, '')}/mcp` : undefined }
       })
@@ -78,11 +91,16 @@ export function addTokens(program: Command, run: Run): void {
     async run({ terminal, request }, { id, yes }) {
       if (!yes && !(await confirm(terminal, `Revoke ${toVisible(id)}?`))) return exit.failed
       const token = await request('Revoking', (client) => client.tokens.revoke({ params: { id } }))
-      terminal.answer(token, () => `Revoked the token ${toVisible(token.prefix)}… of ${toVisible(token.agent)}.`)
+      terminal.answer(token, () => `Revoked the token ${toVisible(token.prefix)}… of ${toVisible(toHolder(token))}.`)
       terminal.next('sallyport tokens list')
       return exit.done
     },
   })
+}
+
+/** `reviewer`, or `session:reviewer-0a1b2c3d4e` */
+function toHolder({ agent, session }: Token): string {
+  return agent ?? `session:${session ?? ''}`
 }
 
 function toState(token: Token, now: number): string {

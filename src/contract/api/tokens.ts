@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { AgentName, NewToken, Token } from '../token.ts'
+import { UserName } from '../user.ts'
 import { base, byId, page } from './base.ts'
 
 export const tokens = {
@@ -8,7 +9,7 @@ export const tokens = {
       method: 'GET',
       path: '/tokens',
       tags: ['tokens'],
-      summary: 'Tokens of agents, without the tokens themselves',
+      summary: 'Tokens of agents and sessions, without the tokens themselves',
     })
     .output(page(Token)),
   create: base
@@ -16,12 +17,14 @@ export const tokens = {
       method: 'POST',
       path: '/tokens',
       tags: ['tokens'],
-      summary: 'Make a token for an agent; the only answer that shows it',
+      summary: 'Make a token for an agent or a session; the only answer that shows it',
       successStatus: 201,
     })
     .input(
       z.strictObject({
-        agent: AgentName,
+        agent: AgentName.optional().describe('The agent that will use it; it is added if there is none of this name'),
+        session: AgentName.optional().describe('Or the session'),
+        owner: UserName.optional().describe('The user behind an agent that is added; whoever asks, if nothing is said'),
         expiresAt: z.iso.datetime({ offset: true }).optional().describe('The token stops working then'),
       }),
     )

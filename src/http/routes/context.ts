@@ -1,15 +1,21 @@
 import type { ServerResponse } from 'node:http'
 import type { Surface } from '../../contract/permit.ts'
 import type { Principal } from '../../contract/principal.ts'
+import type { SignInCookie } from '../cookie.ts'
 
 /** What is known of a request beside its input. */
 export type ApiContext = {
   readonly principal: Principal
   readonly surface: Surface
   readonly response: ServerResponse
+  /** How a sign-in travels. */
+  readonly cookie: SignInCookie
   /** By which address the gateway is known. */
   readonly url: string
 }
+
+/** What is known of a request of somebody who is not known yet. */
+export type DoorContext = Pick<ApiContext, 'response' | 'cookie'> & { readonly address: string }
 
 /** Requests over HTTP always come with a signal of their own; the type only does not know. */
 export const never = new AbortController().signal

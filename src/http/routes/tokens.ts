@@ -1,18 +1,13 @@
 import { implement } from '@orpc/server'
 import { api } from '../../contract/api.ts'
-import { toPrincipalKey } from '../../contract/principal.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import { type ApiContext, whole } from './context.ts'
 
 export function createTokensRoutes(gateway: Gateway) {
   const on = implement(api.tokens).$context<ApiContext>()
   return on.router({
-    list: on.list.handler(() => whole(gateway.identity.listTokens())),
-    create: on.create.handler(({ input, context }) =>
-      gateway.identity.createToken(input, toPrincipalKey(context.principal)),
-    ),
-    revoke: on.revoke.handler(({ input, context }) =>
-      gateway.identity.revokeToken(input.params.id, toPrincipalKey(context.principal)),
-    ),
+    list: on.list.handler(({ context }) => whole(gateway.identity.listTokens(context.principal))),
+    create: on.create.handler(({ input, context }) => gateway.identity.createToken(input, context.principal)),
+    revoke: on.revoke.handler(({ input, context }) => gateway.identity.revokeToken(input.params.id, context.principal)),
   })
 }

@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
+import { Listen } from '../../../src/contract/config.ts'
 import type { Principal } from '../../../src/contract/principal.ts'
 import { createApi } from '../../../src/http/api.ts'
+import { createSignInCookie } from '../../../src/http/cookie.ts'
 import { type Fields, parseJson, toFields } from '../../fixtures/lib/json-rpc.ts'
 import type { TestGateway } from '../../support/gateway.ts'
 
@@ -30,7 +32,7 @@ export type Rest = AsyncDisposable & {
 
 /** REST as it is served, for people whose sign-in is not what the test is about. */
 export async function serveRest({ gateway, url }: TestGateway): Promise<Rest> {
-  const api = createApi(gateway, () => url)
+  const api = createApi({ gateway, url: () => url, cookie: createSignInCookie(Listen.parse({}), () => 0) })
   const server = createServer((request, response) => {
     const who = request.headers['x-who']
     if (!isName(who)) return response.writeHead(500).end()

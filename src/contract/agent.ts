@@ -1,0 +1,10 @@
+import { z } from 'zod'
+
+export const Agent = z.object({
+  name: z.string(),
+  owner: z.string().optional().describe('The user behind it; without one it is the administrators'),
+  description: z.string().optional(),
+  createdAt: z.string(),
+  tokens: z.int().describe('How many of its tokens are valid'),
+})
+export type Agent = z.infer<typeof Agent>

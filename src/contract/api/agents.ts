@@ -1,0 +1,41 @@
+import { z } from 'zod'
+import { Agent } from '../agent.ts'
+import { AgentName } from '../token.ts'
+import { UserName } from '../user.ts'
+import { base, page } from './base.ts'
+
+const named = z.object({ params: z.strictObject({ name: z.string().describe('Name of the agent') }) })
+const settings = {
+  owner: UserName.optional().describe('The user behind it; whoever asks, if nothing is said'),
+  description: z.string().max(1000).optional(),
+}
+
+export const agents = {
+  list: base
+    .route({ method: 'GET', path: '/agents', tags: ['agents'], summary: 'The agents the caller may look at' })
+    .output(page(Agent)),
+  add: base
+    .route({ method: 'POST', path: '/agents', tags: ['agents'], summary: 'Add an agent', successStatus: 201 })
+    .input(z.strictObject({ name: AgentName, ...settings }))
+    .output(Agent),
+  change: base
+    .route({
+      method: 'PATCH',
+      path: '/agents/{name}',
+      tags: ['agents'],
+      summary: "Change an agent's owner or description",
+      inputStructure: 'detailed',
+    })
+    .input(named.extend({ body: z.strictObject(settings) }))
+    .output(Agent),
+  remove: base
+    .route({
+      method: 'DELETE',
+      path: '/agents/{name}',
+      tags: ['agents'],
+      summary: 'Remove an agent; its tokens and sessions end',
+      inputStructure: 'detailed',
+    })
+    .input(named)
+    .output(z.object({ removed: z.string() })),
+}

@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { Role } from '../principal.ts'
+import { GroupName, Password, User, UserName } from '../user.ts'
+import { base, page } from './base.ts'
+
+const named = z.object({ params: z.strictObject({ name: z.string().describe('Name of the user') }) })
+const groups = z.array(GroupName).max(100).optional().describe('Whom a rule may name as approvers')
+
+export const users = {
+  list: base.route({ method: 'GET', path: '/users', tags: ['users'], summary: 'All users' }).output(page(User)),
+  add: base
+    .route({ method: 'POST', path: '/users', tags: ['users'], summary: 'Add a user', successStatus: 201 })
+    .input(z.strictObject({ name: UserName, role: Role, password: Password, groups }))
+    .output(User),
+  change: base
+    .route({
+      method: 'PATCH',
+      path: '/users/{name}',
+      tags: ['users'],
+      summary: "Change a user's role or groups, or disable the user; ends the user's sign-ins",
+      inputStructure: 'detailed',
+    })
+    .input(
+      named.extend({
+        body: z.strictObject({ role: Role.optional(), groups, disabled: z.boolean().optional() }),
+      }),
+    )
+    .output(User),
+  password: base
+    .route({
+      method: 'POST',
+      path: '/users/{name}/password',
+      tags: ['users'],
+      summary: "Set a password; ends the user's sign-ins",
+      description: 'Everybody sets their own and gives the current one with it; administrators set those of others.',
+      inputStructure: 'detailed',
+    })
+    .input(named.extend({ body: z.strictObject({ password: Password, current: z.string().max(4096).optional() }) }))
+    .output(User),
+  remove: base
+    .route({
+      method: 'DELETE',
+      path: '/users/{name}',
+      tags: ['users'],
+      summary: 'Remove a user; tokens of what the user owns stop working',
+      inputStructure: 'detailed',
+    })
+    .input(named)
+    .output(z.object({ removed: z.string() })),
+}

@@ -1,0 +1,39 @@
+import { implement } from '@orpc/server'
+import type { NamedToolset, ProjectSummary } from '../../contract/api/projects.ts'
+import { api } from '../../contract/api.ts'
+import { GatewayError } from '../../contract/errors.ts'
+import type { Gateway } from '../../gateway/gateway.ts'
+import { type ApiContext, whole } from './context.ts'
+
+export function createProjectsRoutes(gateway: Gateway) {
+  const on = implement(api.projects).$context<ApiContext>()
+  const list = (): ProjectSummary[] =>
+    Object.entries(gateway.config.current().projects).map(([name, { owners, servers, rules }]) => ({
+      name,
+      owners,
+      servers: Object.keys(servers),
+      rules: rules.length,
+    }))
+  return on.router({
+    list: on.list.handler(() => whole(list())),
+    get: on.get.handler(({ input: { params } }) => {
+      const found = list().find(({ name }) => name === params.name)
+      if (found) return found
+      throw new GatewayError('not-found', `No project is named ${params.name}`)
+    }),
+  })
+}
+
+export function createToolsetsRoutes(gateway: Gateway) {
+  const on = implement(api.toolsets).$context<ApiContext>()
+  const list = (): NamedToolset[] =>
+    Object.entries(gateway.config.current().toolsets).map(([name, toolset]) => ({ name, ...toolset }))
+  return on.router({
+    list: on.list.handler(() => whole(list())),
+    get: on.get.handler(({ input: { params } }) => {
+      const found = list().find(({ name }) => name === params.name)
+      if (found) return found
+      throw new GatewayError('toolset-not-found', `No toolset is named ${params.name}`)
+    }),
+  })
+}

@@ -1,0 +1,23 @@
+import { implement } from '@orpc/server'
+import { api } from '../../contract/api.ts'
+import type { Gateway } from '../../gateway/gateway.ts'
+import { type ApiContext, whole } from './context.ts'
+
+export function createUsersRoutes(gateway: Gateway) {
+  const { users } = gateway.identity
+  const on = implement(api.users).$context<ApiContext>()
+  return on.router({
+    list: on.list.handler(() => whole(users.list())),
+    add: on.add.handler(({ input, context }) => users.add(input, context.principal)),
+    change: on.change.handler(({ input: { params, body }, context }) =>
+      users.change(params.name, body, context.principal),
+    ),
+    password: on.password.handler(({ input: { params, body }, context }) =>
+      users.setPassword(params.name, body, context.principal),
+    ),
+    remove: on.remove.handler(async ({ input: { params }, context }) => {
+      await users.remove(params.name, context.principal)
+      return { removed: params.name }
+    }),
+  })
+}

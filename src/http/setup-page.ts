@@ -1,0 +1,135 @@
+import { hash } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { GatewayError, toGatewayError } from '../contract/errors.ts'
+import type { Identity } from '../identity/identity.ts'
+
+export const setupPath = '/setup'
+
+export type SetupPage = {
+  handle(request: IncomingMessage, response: ServerResponse, demandOwnPage: () => void): Promise<void>
+}
+
+const mostBytes = 16_384
+
+/** Where the one-time link leads: a page without a program in it, which makes the first administrator. */
+export function createSetupPage(setup: Identity['setup']): SetupPage {
+  return {
+    async handle(request, response, demandOwnPage) {
+      if (request.method === 'GET') {
+        const code = new URLSearchParams(request.url?.split('?', 2)[1]).get('code') ?? ''
+        return setup.accepts(code) ? send(response, 200, form({ code })) : send(response, 403, gone)
+      }
+      if (request.method !== 'POST') {
+        response.setHeader('allow', 'GET, POST')
+        return send(response, 405, gone)
+      }
+      demandOwnPage()
+      const fields = new URLSearchParams(await readForm(request))
+      const [code, name, password] = [fields.get('code') ?? '', fields.get('name') ?? '', fields.get('password') ?? '']
+      try {
+        await setup.finish({ code, name, password })
+      } catch (error) {
+        const { code: kind, message } = toGatewayError(error)
+        if (kind === 'request-invalid') return send(response, 400, form({ code, name, problem: message }))
+        if (kind === 'forbidden') return send(response, 403, gone)
+        throw error
+      }
+      send(response, 200, done(name))
+    },
+  }
+}
+
+async function readForm(request: IncomingMessage): Promise<string> {
+  if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
+    throw new GatewayError('request-invalid', 'This page takes what its form sends')
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request) {
+    const bytes = Buffer.from(chunk)
+    size += bytes.length
+    if (size > mostBytes) throw new GatewayError('request-too-large', `The form is larger than ${mostBytes} bytes`)
+    chunks.push(bytes)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+const style = `
+:root { color-scheme: light dark; --ink: #1c1b22; --soft: #5f5d6b; --card: #fff; --back: #f3f2f6; --line: #d5d3dd; --key: #4a3fb5; --bad: #a3123a }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #eceaf2; --soft: #a9a6b7; --card: #24222c; --back: #16151b; --line: #3b3947; --key: #a9a1ff; --bad: #ff8fa8 }
+}
+* { box-sizing: border-box }
+body { margin: 0; min-height: 100vh; display: grid; place-items: center; padding: 1.5rem; background: var(--back); color: var(--ink); font: 1rem/1.5 system-ui, sans-serif }
+main { width: 100%; max-width: 24rem; padding: 2rem; background: var(--card); border: 1px solid var(--line); border-radius: .75rem }
+h1 { margin: 0 0 .5rem; font-size: 1.375rem; line-height: 1.25 }
+p { margin: 0 0 1rem; color: var(--soft) }
+p.problem { color: var(--bad) }
+label { display: block; margin: 1rem 0 .25rem; font-weight: 600 }
+input { width: 100%; padding: .625rem .75rem; font: inherit; color: inherit; background: transparent; border: 1px solid var(--line); border-radius: .5rem }
+button { width: 100%; margin-top: 1.5rem; padding: .75rem; font: inherit; font-weight: 600; color: var(--card); background: var(--key); border: 0; border-radius: .5rem; cursor: pointer }
+input:focus-visible, button:focus-visible { outline: 3px solid var(--key); outline-offset: 2px }
+code { color: var(--ink) }
+`
+
+const headers = {
+  'content-type': 'text/html; charset=utf-8',
+  'cache-control': 'no-store',
+  'content-security-policy': [
+    "default-src 'none'",
+    `style-src 'sha256-${hash('sha256', style, 'base64')}'`,
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ].join('; '),
+  'x-frame-options': 'DENY',
+  // The address holds the code. Without any referrer a browser would not say either that the form is ours.
+  'referrer-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+}
+
+function send(response: ServerResponse, status: number, body: string): void {
+  const page = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Sallyport: the first administrator</title>
+<style>${style}</style>
+</head>
+<body>
+<main>
+${body}
+</main>
+</body>
+</html>
+`
+  response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(page) }).end(page)
+}
+
+function form({ code, name = '', problem }: { code: string; name?: string; problem?: string }): string {
+  return `<h1>The first administrator</h1>
+<p>Whoever you make here sets rules, answers questions and adds other people.</p>
+${problem === undefined ? '' : `<p class="problem" role="alert">${toHtml(problem)}.</p>`}
+<form method="post" action="${setupPath}">
+<input type="hidden" name="code" value="${toHtml(code)}">
+<label for="name">Name</label>
+<input id="name" name="name" value="${toHtml(name)}" required maxlength="64" autocomplete="username" autofocus>
+<label for="password">Password</label>
+<input id="password" name="password" type="password" required minlength="12" maxlength="1024" autocomplete="new-password" aria-describedby="rule">
+<p id="rule">At least 12 characters.</p>
+<button>Make the administrator</button>
+</form>`
+}
+
+function done(name: string): string {
+  return `<h1>Done</h1>
+<p>${toHtml(name)} is the administrator of this gateway, and this link is used up.</p>
+<p>At a terminal, <code>sallyport users list --as ${toHtml(name)}</code> signs in for one command.</p>`
+}
+
+const gone = `<h1>This link does nothing any more</h1>
+<p>It was used, it has expired, or there is an administrator already. A gateway without an administrator prints a new link when it starts.</p>`
+
+function toHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+}

@@ -1,0 +1,153 @@
+import { GatewayError } from '../contract/errors.ts'
+import { type Principal, toPrincipalKey } from '../contract/principal.ts'
+import type { NewSession, Session, SessionServers } from '../contract/session.ts'
+import { type Clock, toIso } from '../lib/clock.ts'
+import type { Ids } from '../lib/ids.ts'
+import type { Change } from '../storage/audit.ts'
+import type { StoredSession } from '../storage/sessions.ts'
+import type { Storage } from '../storage/storage.ts'
+import type { StoredToken } from '../storage/tokens.ts'
+import type { Directory } from './directory.ts'
+import { administers, manages, oversees, owns, toOwner } from './rights.ts'
+import { createTokenText, toTokenPrefix } from './token-text.ts'
+import { parseExpiry, parseName } from './tokens.ts'
+
+export type WantedSession = {
+  name?: string
+  agent?: string
+  project?: string
+  owner?: string
+  servers?: SessionServers
+  expiresAt?: string
+}
+
+export type Sessions = {
+  list(by: Principal, all?: boolean): Promise<Session[]>
+  get(name: string, by: Principal): Promise<Session>
+  create(wanted: WantedSession, by: Principal): Promise<NewSession>
+  update(name: string, fields: { servers?: SessionServers; expiresAt?: string }, by: Principal): Promise<Session>
+  /** Holds at once, before it is written down. */
+  end(name: string, by: Principal): Promise<Session>
+}
+
+type SessionsParts = {
+  readonly storage: Pick<Storage, 'sessions' | 'changes'>
+  readonly directory: Directory
+  readonly clock: Clock
+  readonly ids: Ids
+  /** Whose settings may be inherited; throws when there is no such project. */
+  projectOwners(project: string): readonly string[]
+  /** Why somebody may not state this of servers. */
+  findServerFault(servers: SessionServers, by: Principal): string | undefined
+  endTokens(session: string): void
+}
+
+const day = 86_400_000
+const longest = 30 * day
+const mostOpen = 10_000
+const mostOfOwner = 1000
+const mostListed = 1000
+
+export function createSessions(parts: SessionsParts): Sessions {
+  const { storage, directory, clock, ids } = parts
+
+  async function announce(): Promise<void> {
+    await storage.changes.announce('sessions')
+    await storage.changes.announce('tokens')
+  }
+
+  async function getStored(name: string, by: Principal, looking: boolean): Promise<StoredSession> {
+    const session = directory.findSession(name) ?? (await storage.sessions.find(name))
+    // Somebody else's is no different from one that never was.
+    if (session && ((looking && oversees(by)) || manages(by, session.owner))) return session
+    throw new GatewayError('not-found', `No session is named ${name}`)
+  }
+
+  function demandRoom(owner: string | undefined): void {
+    const open = directory.sessions()
+    const own = open.filter((session) => session.owner === owner)
+    if (open.length < mostOpen && own.length < mostOfOwner) return
+    throw new GatewayError('limit-exceeded', 'Too many sessions are open; end some first')
+  }
+
+  /** What a session inherits must be its maker's to give. */
+  function demandOrigin({ agent: name, project }: WantedSession, by: Principal): string | undefined {
+    const agent = name === undefined ? undefined : directory.findAgent(name)
+    if (name !== undefined && (!agent || agent.removedAt !== undefined || !manages(by, agent.owner)))
+      throw new GatewayError('not-found', `No agent is named ${name}`)
+    if (project !== undefined && !parts.projectOwners(project).some((owner) => owns(by, owner)) && !administers(by))
+      throw new GatewayError('forbidden', `Only owners of the project ${project} make sessions in it`)
+    return agent?.owner
+  }
+
+  function demandServers(servers: SessionServers, by: Principal): void {
+    const fault = parts.findServerFault(servers, by)
+    if (fault !== undefined) throw new GatewayError('forbidden', fault)
+  }
+
+  function toExpiry(text: string | undefined, now: number): number {
+    return text === undefined ? now + day : Math.min(parseExpiry(text, now), now + longest)
+  }
+
+  function toSession({ createdAt, expiresAt, endedAt, createdBy: _, ...session }: StoredSession): Session {
+    const state = endedAt === undefined ? (expiresAt > clock.now() ? 'open' : 'expired') : 'ended'
+    const times = { createdAt: toIso(createdAt), expiresAt: toIso(expiresAt) }
+    return { ...session, state, ...times, endedAt: endedAt === undefined ? undefined : toIso(endedAt) }
+  }
+
+  return {
+    async list(by, all = false) {
+      const seen = ({ owner }: StoredSession) => oversees(by) || manages(by, owner)
+      if (!all) return directory.sessions().filter(seen).map(toSession)
+      const stored = await storage.sessions.list(mostListed, oversees(by) ? undefined : by.name)
+      return stored.filter(seen).map(toSession)
+    },
+    get: async (name, by) => toSession(await getStored(name, by, true)),
+    async create(wanted, by) {
+      const { agent, project, servers = {} } = wanted
+      const now = clock.now()
+      const inherited = demandOrigin(wanted, by)
+      const owner = toOwner(by, wanted.owner) ?? inherited
+      demandServers(servers, by)
+      if (owner !== undefined) directory.demandUser(owner)
+      demandRoom(owner)
+      const made = `${agent ?? owner ?? 'session'}-${ids.next('session').slice(-10)}`
+      const name = wanted.name === undefined ? made.slice(-64) : parseName('session', wanted.name)
+      const createdBy = toPrincipalKey(by)
+      const expiresAt = toExpiry(wanted.expiresAt, now)
+      const session = { name, owner, agent, project, servers, createdAt: now, createdBy, expiresAt }
+      const { id, text, digest } = createTokenText(ids)
+      const hash = digest.toString('hex')
+      const kept = { id, prefix: toTokenPrefix(id), hash, createdAt: now, createdBy, expiresAt }
+      const token: StoredToken = { ...kept, kind: 'session', name }
+      const body = { action: 'session-created', owner, agent, project, servers: Object.keys(servers), token: id }
+      const added = await storage.sessions.add(session, token, toChange(name, by, body))
+      if (!added) throw new GatewayError('name-taken', `There was a session named ${name}`)
+      await announce()
+      return { ...toSession(session), token: text }
+    },
+    async update(name, fields, by) {
+      const session = await getStored(name, by, false)
+      const { servers } = fields
+      if (servers) demandServers(servers, by)
+      const expiresAt = fields.expiresAt === undefined ? undefined : toExpiry(fields.expiresAt, clock.now())
+      if (servers === undefined && expiresAt === undefined) return toSession(session)
+      const body = { action: 'session-changed', servers: servers && Object.keys(servers), expiresAt: fields.expiresAt }
+      const changed = await storage.sessions.change(name, { servers, expiresAt }, toChange(name, by, body))
+      await announce()
+      if (!changed) throw new GatewayError('not-found', `The session ${name} has ended`)
+      return toSession(await getStored(name, by, false))
+    },
+    async end(name, by) {
+      await getStored(name, by, false)
+      parts.endTokens(name)
+      await storage.sessions.end(name, toChange(name, by, { action: 'session-ended' }))
+      await announce()
+      return toSession(await getStored(name, by, false))
+    },
+  }
+}
+
+function toChange(name: string, by: Principal, body: Record<string, unknown>): Change {
+  return { principal: toPrincipalKey(by), subject: `session:${name}`, body }
+}

@@ -1,0 +1,55 @@
+import { timingSafeEqual } from 'node:crypto'
+import { GatewayError } from '../contract/errors.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Ids } from '../lib/ids.ts'
+import { checkPassword } from './passwords.ts'
+import { toDigest } from './token-text.ts'
+import { parseUserName, type Users } from './users.ts'
+
+/** How the first administrator comes to be: by a code that only who started the gateway has seen. */
+export type Setup = {
+  /** Makes a new code, and with that voids the one before; none once there is an administrator. */
+  code(): string | undefined
+  /** Whether a code would do, without using it. */
+  accepts(code: string): boolean
+  /** Uses the code. Throws `forbidden` for a wrong, used or expired one. */
+  finish(wanted: { code: string; name: string; password: string }): Promise<void>
+}
+
+const validFor = 3_600_000
+
+export function createSetup({ users, clock, ids }: { users: Users; clock: Clock; ids: Ids }): Setup {
+  let open: { digest: Buffer; until: number } | undefined
+
+  function accepts(code: string): boolean {
+    if (!open || open.until <= clock.now() || users.hasAdministrator()) return false
+    return timingSafeEqual(open.digest, toDigest(code))
+  }
+
+  return {
+    code() {
+      if (users.hasAdministrator()) return undefined
+      const code = ids.secret(32)
+      open = { digest: toDigest(code), until: clock.now() + validFor }
+      return code
+    },
+    accepts,
+    async finish({ code, name, password }) {
+      if (!accepts(code)) throw closed()
+      parseUserName(name)
+      checkPassword(password)
+      const used = open
+      // Before anything is waited for: of two who come at once, one has it.
+      open = undefined
+      const added = await users.addFirst({ name, password }).catch((error: unknown) => {
+        open ??= used
+        throw error
+      })
+      if (!added) throw closed()
+    },
+  }
+}
+
+function closed(): GatewayError {
+  return new GatewayError('forbidden', 'This link was used or has expired; `sallyport serve` prints a new one')
+}

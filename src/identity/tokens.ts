@@ -1,0 +1,305 @@
+import { timingSafeEqual } from 'node:crypto'
+import { GatewayError } from '../contract/errors.ts'
+import { type Principal, toPrincipalKey } from '../contract/principal.ts'
+import { AgentName, type NewToken, type Token } from '../contract/token.ts'
+import { type Clock, toIso } from '../lib/clock.ts'
+import type { Ids } from '../lib/ids.ts'
+import type { StoredAgent } from '../storage/agents.ts'
+import type { Storage } from '../storage/storage.ts'
+import type { StoredToken } from '../storage/tokens.ts'
+import type { AdminToken } from './admin-token.ts'
+import type { Directory } from './directory.ts'
+import { administers, manages, oversees, tokenFile, toOwner } from './rights.ts'
+import { createTokenText, findTokenId, toDigest, toTokenPrefix } from './token-text.ts'
+
+export type Tokens = {
+  authenticate(bearer: string | undefined): Principal
+  create(wanted: WantedToken, by: Principal): Promise<NewToken>
+  list(by: Principal): Token[]
+  revoke(id: string, by: Principal): Promise<Token>
+  /** How many of an agent's tokens are valid. */
+  countOf(agent: string): number
+  read(): Promise<void>
+  /** Looks again at whom each token stands for and whether it still counts, and tells of those that no longer do. */
+  judge(): void
+  /** A session has ended: so have its tokens, before that is written. */
+  endOf(session: string): void
+}
+
+export type WantedToken = { agent?: string; session?: string; owner?: string; expiresAt?: string }
+
+export type TokensParts = {
+  readonly storage: Pick<Storage, 'tokens' | 'changes'>
+  readonly directory: Directory
+  readonly admin: AdminToken
+  readonly clock: Clock
+  readonly ids: Ids
+  /** The configuration has settings for an agent of this name: they must not fall to whoever comes first. */
+  isConfigured(agent: string): boolean
+  /** What this principal has open must end. */
+  onRevoked(principal: Principal): void
+}
+
+/** A stored token and what authenticating needs of it at hand. */
+type KnownToken = {
+  readonly digest: Buffer
+  /** Always the same object: what is open with this token is found again by it. */
+  readonly principal: Principal
+  stored: StoredToken
+  /** Why it does not count although it is neither revoked nor expired. */
+  blocked: string | undefined
+  told: boolean
+}
+
+const usedEvery = 60_000
+/** Texts whose digest need not be made again for every request. */
+const mostProven = 1000
+/** So long a session's token that is over can still be told from one that never was. */
+const keepEnded = 3_600_000
+
+export function createTokens(parts: TokensParts): Tokens {
+  const { storage, directory, admin, clock, ids } = parts
+  const tokens = new Map<string, KnownToken>()
+  const proven = new Map<string, KnownToken>()
+
+  function remember(stored: StoredToken): void {
+    const known = tokens.get(stored.id)
+    if (!known) return void tokens.set(stored.id, toKnown(stored))
+    const lastUsedAt = Math.max(stored.lastUsedAt ?? 0, known.stored.lastUsedAt ?? 0) || undefined
+    // What was revoked here stays so, also when it could not be written.
+    known.stored = { ...stored, lastUsedAt, revokedAt: known.stored.revokedAt ?? stored.revokedAt }
+  }
+
+  function toKnown(stored: StoredToken): KnownToken {
+    const { kind, name } = stored
+    return {
+      stored,
+      digest: Buffer.from(stored.hash, 'hex'),
+      principal: { kind, name },
+      blocked: undefined,
+      told: false,
+    }
+  }
+
+  /** Only that a text is the one of this token is remembered; whether the token still counts is asked every time. */
+  function rememberProof(text: string, known: KnownToken): void {
+    const [oldest] = proven.keys()
+    if (oldest !== undefined && proven.size >= mostProven) proven.delete(oldest)
+    proven.set(text, known)
+  }
+
+  function prove(id: string, digest: Buffer, text: string): KnownToken {
+    const known = tokens.get(id)
+    if (!known || !timingSafeEqual(known.digest, digest)) throw invalid('This token is not known')
+    rememberProof(text, known)
+    return known
+  }
+
+  function admit(known: KnownToken): Principal {
+    const { stored } = known
+    const now = clock.now()
+    if (stored.revokedAt !== undefined) throw invalid('This token was revoked')
+    if (stored.expiresAt !== undefined && stored.expiresAt <= now) throw invalid('This token has expired')
+    if (known.blocked !== undefined) throw invalid(known.blocked)
+    if (now - (stored.lastUsedAt ?? 0) >= usedEvery) {
+      known.stored = { ...stored, lastUsedAt: now }
+      storage.tokens.markUsed(stored.id, now)
+    }
+    return known.principal
+  }
+
+  /** Whom it stands for: set on the one object, so that whoever holds it knows at once. */
+  function bind(known: KnownToken): void {
+    const { kind, name } = known.stored
+    const { principal } = known
+    const session = kind === 'session' ? directory.findSession(name) : undefined
+    const { owner } = (kind === 'session' ? session : directory.findAgent(name)) ?? {}
+    if (owner === undefined) delete principal.owner
+    else principal.owner = owner
+    if (session?.project !== undefined) principal.project = session.project
+    known.blocked = findBlock(known.stored, owner)
+  }
+
+  function findBlock({ kind, name }: StoredToken, owner: string | undefined): string | undefined {
+    if (kind === 'session' && !directory.findSession(name)) return 'This session has ended'
+    if (kind === 'agent' && directory.findAgent(name)?.removedAt !== undefined) return 'This agent was removed'
+    if (owner !== undefined && !directory.findActive(owner))
+      return `The user ${owner} may not use this gateway any more`
+    return undefined
+  }
+
+  function judge(): void {
+    const now = clock.now()
+    for (const known of tokens.values()) {
+      bind(known)
+      const { revokedAt, expiresAt, kind, id } = known.stored
+      const over = Math.min(revokedAt ?? Number.POSITIVE_INFINITY, expiresAt ?? Number.POSITIVE_INFINITY)
+      const counts = over > now && known.blocked === undefined
+      if (!counts && !known.told) parts.onRevoked(known.principal)
+      known.told = !counts
+      if (kind === 'session' && over + keepEnded < now) tokens.delete(id)
+    }
+    for (const [text, { stored }] of proven) if (stored.revokedAt !== undefined) proven.delete(text)
+  }
+
+  function endAtOnce(known: KnownToken, revokedAt: number): void {
+    known.stored = { ...known.stored, revokedAt: known.stored.revokedAt ?? revokedAt }
+  }
+
+  async function read(): Promise<void> {
+    for (const stored of await storage.tokens.all()) remember(stored)
+  }
+
+  /** Throws unless `by` may make tokens for this agent; undefined when it is there. */
+  function toNewAgent(name: string, wanted: WantedToken, by: Principal): StoredAgent | undefined {
+    const known = directory.findAgent(name)
+    const present = known?.removedAt === undefined ? known : undefined
+    const taken = present ? !manages(by, present.owner) : known ? !manages(by, known.owner) : parts.isConfigured(name)
+    if (taken && !administers(by)) throw new GatewayError('forbidden', `The agent ${name} is not yours`)
+    if (!present) {
+      const owner = toOwner(by, wanted.owner)
+      if (owner !== undefined) directory.demandUser(owner)
+      return { name, owner, createdAt: clock.now(), createdBy: toPrincipalKey(by) }
+    }
+    if (wanted.owner === undefined || wanted.owner === present.owner) return undefined
+    throw new GatewayError('request-invalid', `The agent ${name} has another owner; \`agents change\` gives it one`)
+  }
+
+  async function store(stored: StoredToken, agent: StoredAgent | undefined, by: Principal): Promise<boolean> {
+    const principal = toPrincipalKey(by)
+    const expiresAt = stored.expiresAt === undefined ? undefined : toIso(stored.expiresAt)
+    const body = { action: 'token-created', [stored.kind]: stored.name, expiresAt }
+    const added = agent && {
+      agent,
+      change: { principal, subject: `agent:${agent.name}`, body: { action: 'agent-added', owner: agent.owner } },
+    }
+    return storage.tokens.add(stored, { principal, subject: `token:${stored.id}`, body }, added)
+  }
+
+  async function create(wanted: WantedToken, by: Principal): Promise<NewToken> {
+    const now = clock.now()
+    const { kind, name } = toHolder(wanted)
+    const asked = wanted.expiresAt === undefined ? undefined : parseExpiry(wanted.expiresAt, now)
+    const expiresAt = kind === 'session' ? toSessionExpiry(name, asked, by) : asked
+    const { id, text, digest } = createTokenText(ids)
+    const prefix = toTokenPrefix(id)
+    const hash = digest.toString('hex')
+    const stored: StoredToken = {
+      id,
+      kind,
+      name,
+      prefix,
+      hash,
+      createdAt: now,
+      createdBy: toPrincipalKey(by),
+      expiresAt,
+    }
+    for (let attempt = 0; ; attempt++) {
+      const agent = kind === 'agent' ? toNewAgent(name, wanted, by) : undefined
+      if (await store(stored, agent, by)) break
+      if (attempt > 0) throw new GatewayError('name-taken', `The agent ${name} was added by somebody else meanwhile`)
+      await storage.changes.announce('tokens')
+    }
+    await storage.changes.announce('tokens')
+    return { ...toToken(stored), token: text }
+  }
+
+  function toSessionExpiry(name: string, asked: number | undefined, by: Principal): number {
+    const session = directory.findSession(name)
+    if (!session || !manages(by, session.owner)) throw new GatewayError('not-found', `No open session is named ${name}`)
+    return Math.min(asked ?? session.expiresAt, session.expiresAt)
+  }
+
+  function toToken({ id, kind, name, prefix, ...stored }: StoredToken): Token {
+    const { createdAt, createdBy, lastUsedAt, expiresAt, revokedAt } = stored
+    return {
+      id,
+      [kind]: name,
+      owner: tokens.get(id)?.principal.owner,
+      prefix,
+      createdAt: toIso(createdAt),
+      createdBy,
+      lastUsedAt: lastUsedAt === undefined ? undefined : toIso(lastUsedAt),
+      expiresAt: expiresAt === undefined ? undefined : toIso(expiresAt),
+      revokedAt: revokedAt === undefined ? undefined : toIso(revokedAt),
+    }
+  }
+
+  return {
+    authenticate(bearer) {
+      if (bearer === undefined || bearer === '') throw new GatewayError('token-missing', 'The request has no token')
+      const known = proven.get(bearer)
+      if (known) return admit(known)
+      const id = findTokenId(bearer)
+      if (id === undefined) throw invalid('This is not a token of this gateway')
+      const digest = toDigest(bearer)
+      if (id === admin.id && timingSafeEqual(admin.digest, digest)) return tokenFile
+      return admit(prove(id, digest, bearer))
+    },
+    create,
+    list(by) {
+      const seen = [...tokens.values()].filter(({ principal }) => oversees(by) || manages(by, principal.owner))
+      return seen.map(({ stored }) => toToken(stored))
+    },
+    async revoke(id, by) {
+      const known = tokens.get(id)
+      // Somebody else's is no different from one that never was.
+      if (!known || !manages(by, known.principal.owner)) throw new GatewayError('not-found', 'No token has this id')
+      endAtOnce(known, clock.now())
+      judge()
+      const { kind, name, revokedAt = clock.now() } = known.stored
+      const body = { action: 'token-revoked', [kind]: name }
+      // Asked for again as well: the first time may have failed to be written.
+      await storage.tokens.revoke(id, revokedAt, { principal: toPrincipalKey(by), subject: `token:${id}`, body })
+      await storage.changes.announce('tokens')
+      return toToken(known.stored)
+    },
+    countOf(agent) {
+      const now = clock.now()
+      return [...tokens.values()].filter(({ stored: { kind, name, revokedAt, expiresAt } }) => {
+        return (
+          kind === 'agent' &&
+          name === agent &&
+          revokedAt === undefined &&
+          !(expiresAt !== undefined && expiresAt <= now)
+        )
+      }).length
+    },
+    read,
+    judge,
+    endOf(session) {
+      const now = clock.now()
+      for (const known of tokens.values()) {
+        if (known.stored.kind === 'session' && known.stored.name === session) endAtOnce(known, now)
+      }
+      judge()
+    },
+  }
+}
+
+function toHolder({ agent, session }: WantedToken): { kind: 'agent' | 'session'; name: string } {
+  if ((agent === undefined) === (session === undefined))
+    throw new GatewayError('request-invalid', 'A token is for an agent or for a session: name one')
+  return session === undefined
+    ? { kind: 'agent', name: parseName('agent', agent ?? '') }
+    : { kind: 'session', name: session }
+}
+
+export function parseName(what: 'agent' | 'session', text: string): string {
+  const name = AgentName.safeParse(text)
+  if (name.success) return name.data
+  throw new GatewayError(
+    'request-invalid',
+    `The name of the ${what} ${name.error.issues[0]?.message ?? 'is not valid'}`,
+  )
+}
+
+export function parseExpiry(text: string, now: number): number {
+  const expiresAt = Date.parse(text)
+  if (expiresAt > now) return expiresAt
+  throw new GatewayError('request-invalid', 'expiresAt must be a time in the future, such as 2030-01-31T12:00:00Z')
+}
+
+function invalid(message: string): GatewayError {
+  return new GatewayError('token-invalid', message)
+}

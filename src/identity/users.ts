@@ -1,0 +1,138 @@
+import { GatewayError } from '../contract/errors.ts'
+import { type Principal, type Role, toPrincipalKey } from '../contract/principal.ts'
+import { type User, UserName } from '../contract/user.ts'
+import { type Clock, toIso } from '../lib/clock.ts'
+import type { Change } from '../storage/audit.ts'
+import type { Storage } from '../storage/storage.ts'
+import type { StoredUser, UserFields } from '../storage/users.ts'
+import type { Directory } from './directory.ts'
+import { checkPassword, type Passwords } from './passwords.ts'
+import { administers, demandPerson, tokenFile } from './rights.ts'
+
+/** Only a person who is an administrator makes and changes users; everybody sets their own password. */
+export type Users = {
+  list(): User[]
+  add(wanted: WantedUser, by: Principal): Promise<User>
+  change(name: string, fields: { role?: Role; groups?: string[]; disabled?: boolean }, by: Principal): Promise<User>
+  setPassword(name: string, wanted: { password: string; current?: string }, by: Principal): Promise<User>
+  remove(name: string, by: Principal): Promise<void>
+  hasAdministrator(): boolean
+  /** The first administrator; `false` when there is one already. */
+  addFirst(wanted: { name: string; password: string }): Promise<boolean>
+}
+
+export type WantedUser = { name: string; role: Role; password: string; groups?: string[] }
+
+type UsersParts = {
+  readonly storage: Pick<Storage, 'users' | 'changes'>
+  readonly directory: Directory
+  readonly passwords: Passwords
+  readonly clock: Clock
+}
+
+export function createUsers({ storage, directory, passwords, clock }: UsersParts): Users {
+  async function toStored(wanted: WantedUser, by: Principal): Promise<StoredUser> {
+    const { role, groups = [] } = wanted
+    const name = parseUserName(wanted.name)
+    const password = await passwords.hash(wanted.password)
+    return { name, role, groups, password, createdAt: clock.now(), createdBy: toPrincipalKey(by), revision: 1 }
+  }
+
+  function getUser(name: string): StoredUser {
+    const user = directory.findUser(name)
+    if (user) return user
+    throw new GatewayError('not-found', `No user is named ${name}`)
+  }
+
+  /** `ada` beside `Ada` could be taken for each other. */
+  function demandFree(name: string): void {
+    const same = directory.users().find((user) => user.name.toLowerCase() === name.toLowerCase())
+    if (same) throw new GatewayError('name-taken', `There is a user named ${same.name}`)
+  }
+
+  async function update(user: StoredUser, fields: UserFields, change: Change): Promise<User> {
+    const outcome = await storage.users.change(user, fields, change)
+    await storage.changes.announce('users')
+    if (outcome === 'last-administrator')
+      throw new GatewayError('last-administrator', `${user.name} is the only administrator`)
+    if (outcome === 'changed-meanwhile')
+      throw new GatewayError('config-conflict', `${user.name} was changed by somebody else meanwhile`)
+    return toUser(directory.findUser(user.name) ?? user)
+  }
+
+  return {
+    list: () => directory.users().map(toUser),
+    async add(wanted, by) {
+      demandAdministrator(by)
+      demandFree(wanted.name)
+      const user = await toStored(wanted, by)
+      const { name, role, groups } = user
+      const change = toChange(name, by, { action: 'user-added', role, groups })
+      const added = await storage.users.add(user, change)
+      await storage.changes.announce('users')
+      if (!added) throw new GatewayError('name-taken', `There is a user named ${name}`)
+      return toUser(getUser(name))
+    },
+    async change(name, { role, groups, disabled }, by) {
+      demandAdministrator(by)
+      const user = getUser(name)
+      const disabledAt = disabled === undefined ? undefined : disabled ? (user.disabledAt ?? clock.now()) : null
+      const change = toChange(name, by, { action: 'user-changed', role, groups, disabled })
+      return update(user, { role, groups, disabledAt }, change)
+    },
+    async setPassword(name, { password, current }, by) {
+      demandPerson(by)
+      if (by.name !== name) demandAdministrator(by)
+      const user = getUser(name)
+      checkPassword(password)
+      // Whoever finds an open browser must not be able to keep what it opens.
+      if (by.name === name && !(await passwords.verify(current ?? '', user.password)))
+        throw new GatewayError('sign-in-failed', 'The current password is wrong')
+      const change = toChange(name, by, { action: 'password-set' })
+      return update(user, { password: await passwords.hash(password) }, change)
+    },
+    async remove(name, by) {
+      demandAdministrator(by)
+      await update(getUser(name), { removedAt: clock.now() }, toChange(name, by, { action: 'user-removed' }))
+    },
+    hasAdministrator: () => directory.users().some(({ role, disabledAt }) => isInCharge(role, disabledAt)),
+    async addFirst({ name, password }) {
+      const user = await toStored({ name, password, role: 'administrator' }, tokenFile)
+      const body = { action: 'user-added', role: user.role, first: true }
+      const added = await storage.users.addFirst(user, { principal: `user:${name}`, subject: `user:${name}`, body })
+      await Promise.all([storage.changes.announce('users'), storage.changes.announce('tokens')])
+      return added
+    },
+  }
+}
+
+function isInCharge(role: Role, disabledAt: number | undefined): boolean {
+  return role === 'administrator' && disabledAt === undefined
+}
+
+function demandAdministrator(by: Principal): void {
+  demandPerson(by)
+  if (administers(by)) return
+  throw new GatewayError('forbidden', 'Only administrators change users')
+}
+
+export function parseUserName(text: string): string {
+  const name = UserName.safeParse(text)
+  if (name.success) return name.data
+  throw new GatewayError('request-invalid', `The name ${name.error.issues[0]?.message ?? 'is not valid'}`)
+}
+
+function toChange(name: string, by: Principal, body: Record<string, unknown>): Change {
+  return { principal: toPrincipalKey(by), subject: `user:${name}`, body }
+}
+
+export function toUser({ name, role, groups, createdAt, signedInAt, disabledAt }: StoredUser): User {
+  return {
+    name,
+    role,
+    groups: [...groups],
+    createdAt: toIso(createdAt),
+    signedInAt: signedInAt === undefined ? undefined : toIso(signedInAt),
+    disabledAt: disabledAt === undefined ? undefined : toIso(disabledAt),
+  }
+}

@@ -1,0 +1,206 @@
+import { describe, expect, it } from 'vitest'
+import type { Principal } from '../../src/contract/principal.ts'
+import { databases, placeOn } from '../storage/support.ts'
+import { changesOf, openIdentity, password, refusalOf, start } from './support.ts'
+
+const hour = 3_600_000
+const configured = {
+  hasAgent: (name: string) => name === 'deployer',
+  findProjectOwners: (name: string) => (name === 'shop' ? ['bob'] : undefined),
+  findServerFault: (servers: object) => ('x' in servers ? 'x may not be stated' : undefined),
+}
+
+describe.each(databases)('on %s', (kind) => {
+  async function stage() {
+    const opened = await openIdentity({ place: await placeOn(kind), configured })
+    const { principal: ada } = await opened.signIn('ada')
+    const bob = await opened.person('bob', 'member')
+    const kim = await opened.person('kim', 'member')
+    return { ...opened, ada, bob, kim }
+  }
+
+  describe('an agent', () => {
+    it('belongs to whoever makes its first token, and nobody else may make another', async () => {
+      const { identity, bob, kim, ada } = await stage()
+      const { token } = await identity.createToken({ agent: 'reviewer' }, bob)
+      expect(identity.authenticate(token)).toEqual({ kind: 'agent', name: 'reviewer', owner: 'bob' })
+      expect((await refusalOf(() => identity.createToken({ agent: 'reviewer' }, kim))).code).toBe('forbidden')
+      expect((await identity.createToken({ agent: 'reviewer' }, ada)).owner).toBe('bob')
+      expect(identity.agents.list(bob)).toMatchObject([{ name: 'reviewer', owner: 'bob', tokens: 2 }])
+      expect(identity.agents.list(kim)).toEqual([])
+      expect(identity.listTokens(kim)).toEqual([])
+      expect(identity.listTokens(bob)).toHaveLength(2)
+    })
+
+    it('that the configuration speaks of is for an administrator to make', async () => {
+      const { identity, bob, ada } = await stage()
+      expect((await refusalOf(() => identity.createToken({ agent: 'deployer' }, bob))).code).toBe('forbidden')
+      expect((await refusalOf(() => identity.agents.add({ name: 'deployer' }, bob))).code).toBe('name-taken')
+      await identity.agents.add({ name: 'deployer', owner: 'bob' }, ada)
+      expect((await identity.createToken({ agent: 'deployer' }, bob)).agent).toBe('deployer')
+    })
+
+    it('is added once, however many make its first token at the same time', async () => {
+      const { identity, bob } = await stage()
+      const made = await Promise.all(Array.from({ length: 5 }, () => identity.createToken({ agent: 'many' }, bob)))
+      expect(new Set(made.map(({ id }) => id)).size).toBe(5)
+      expect(identity.agents.list(bob)).toMatchObject([{ name: 'many', tokens: 5 }])
+    })
+
+    it('is given to somebody else by administrators only, and its open tokens know at once', async () => {
+      const { identity, bob, kim, ada } = await stage()
+      const { token } = await identity.createToken({ agent: 'reviewer' }, bob)
+      const held = identity.authenticate(token)
+      expect((await refusalOf(() => identity.agents.change('reviewer', { owner: 'kim' }, bob))).code).toBe('forbidden')
+      expect((await refusalOf(() => identity.agents.change('reviewer', { owner: 'kim' }, kim))).code).toBe('not-found')
+      expect((await refusalOf(() => identity.agents.change('reviewer', { owner: 'nobody' }, ada))).code).toBe(
+        'request-invalid',
+      )
+      await identity.agents.change('reviewer', { owner: 'kim', description: 'Looks at changes' }, ada)
+      expect(held.owner).toBe('kim')
+      expect(identity.agents.list(kim)).toMatchObject([{ name: 'reviewer', description: 'Looks at changes' }])
+    })
+
+    it("takes its tokens and sessions with it when it is removed, and its name stays its owner's", async () => {
+      const { identity, bob, kim } = await stage()
+      const { token } = await identity.createToken({ agent: 'reviewer' }, bob)
+      const session = await identity.sessions.create({ agent: 'reviewer' }, bob)
+      expect((await refusalOf(() => identity.agents.remove('reviewer', kim))).code).toBe('not-found')
+      await identity.agents.remove('reviewer', bob)
+      for (const text of [token, session.token])
+        expect((await refusalOf(() => identity.authenticate(text))).code).toBe('token-invalid')
+      expect((await refusalOf(() => identity.createToken({ agent: 'reviewer' }, kim))).code).toBe('forbidden')
+      expect((await refusalOf(() => identity.agents.add({ name: 'reviewer' }, kim))).code).toBe('name-taken')
+      await identity.createToken({ agent: 'reviewer' }, bob)
+      expect((await refusalOf(() => identity.authenticate(token))).code).toBe('token-invalid')
+    })
+
+    it('is refused while its owner is disabled or removed, and works again with the owner', async () => {
+      const { identity, bob, ada } = await stage()
+      const { token } = await identity.createToken({ agent: 'reviewer' }, bob)
+      const { token: inSession } = await identity.sessions.create({}, bob)
+      const told: Principal[] = []
+      identity.onRevoked((principal) => void told.push(principal))
+      await identity.users.change('bob', { disabled: true }, ada)
+      for (const text of [token, inSession]) {
+        const refused = await refusalOf(() => identity.authenticate(text))
+        expect(refused).toMatchObject({ code: 'token-invalid', message: expect.stringContaining('bob') })
+      }
+      expect(told.map((principal) => principal.kind).sort()).toEqual(['agent', 'session', 'user'])
+      await identity.users.change('bob', { disabled: false }, ada)
+      expect(identity.authenticate(token)).toMatchObject({ name: 'reviewer' })
+      await identity.users.remove('bob', ada)
+      expect((await refusalOf(() => identity.authenticate(token))).code).toBe('token-invalid')
+    })
+  })
+
+  describe('a session', () => {
+    it('has a token of its own, a project, an owner and a choice of servers', async () => {
+      const { identity, bob, storage } = await stage()
+      await identity.createToken({ agent: 'reviewer' }, bob)
+      const servers = { files: { enabled: false } }
+      const made = await identity.sessions.create({ agent: 'reviewer', project: 'shop', servers }, bob)
+      expect(made).toMatchObject({ owner: 'bob', agent: 'reviewer', project: 'shop', servers, state: 'open' })
+      expect(made.name).toMatch(/^reviewer-[0-9a-z]{10}$/)
+      expect(identity.authenticate(made.token)).toEqual({
+        kind: 'session',
+        name: made.name,
+        owner: 'bob',
+        project: 'shop',
+      })
+      expect(identity.findSession(made.name)).toMatchObject({ owner: 'bob', project: 'shop', servers })
+      expect(await changesOf(storage, `session:${made.name}`)).toMatchObject([
+        { principal: 'user:bob', action: 'session-created', servers: ['files'] },
+      ])
+    })
+
+    it("inherits only what is its maker's to give", async () => {
+      const { identity, bob, kim, ada } = await stage()
+      await identity.createToken({ agent: 'reviewer' }, bob)
+      const make = (wanted: object, by: Principal) => refusalOf(() => identity.sessions.create(wanted, by))
+      expect((await make({ agent: 'reviewer' }, kim)).code).toBe('not-found')
+      expect((await make({ agent: 'unknown' }, kim)).code).toBe('not-found')
+      expect((await make({ project: 'shop' }, kim)).code).toBe('forbidden')
+      expect((await make({ project: 'nowhere' }, kim)).code).toBe('not-found')
+      expect((await make({ owner: 'bob' }, kim)).code).toBe('forbidden')
+      expect((await make({ servers: { x: { transport: 'stdio', command: 'sh' } } }, kim)).code).toBe('forbidden')
+      expect((await identity.sessions.create({ project: 'shop', owner: 'kim' }, ada)).owner).toBe('kim')
+    })
+
+    it('ends at once, before that is written, and with it every token it has', async () => {
+      const { identity, bob, kim } = await stage()
+      const made = await identity.sessions.create({ name: 'night' }, bob)
+      const { token: second } = await identity.createToken({ session: 'night' }, bob)
+      expect((await refusalOf(() => identity.createToken({ session: 'night' }, kim))).code).toBe('not-found')
+      expect((await refusalOf(() => identity.sessions.end('night', kim))).code).toBe('not-found')
+      const told: Principal[] = []
+      identity.onRevoked((principal) => void told.push(principal))
+      const ending = identity.sessions.end('night', bob)
+      await ending
+      for (const text of [made.token, second])
+        expect((await refusalOf(() => identity.authenticate(text))).code).toBe('token-invalid')
+      expect(told).toHaveLength(2)
+      expect(identity.findSession('night')).toBeUndefined()
+      expect(await identity.sessions.get('night', bob)).toMatchObject({ state: 'ended' })
+      expect((await refusalOf(() => identity.sessions.update('night', { servers: {} }, bob))).code).toBe('not-found')
+      expect((await refusalOf(() => identity.createToken({ session: 'night' }, bob))).code).toBe('not-found')
+      expect((await refusalOf(() => identity.sessions.create({ name: 'night' }, bob))).code).toBe('name-taken')
+    })
+
+    it('expires by itself, and its tokens with it', async () => {
+      const { identity, bob, time } = await stage()
+      const made = await identity.sessions.create({ expiresAt: new Date(start + hour).toISOString() }, bob)
+      const late = new Date(start + 9 * hour).toISOString()
+      const { token: second } = await identity.createToken({ session: made.name, expiresAt: late }, bob)
+      await identity.sessions.update(made.name, { expiresAt: new Date(start + 2 * hour).toISOString() }, bob)
+      time.now = start + 2 * hour - 1
+      expect(identity.authenticate(made.token)).toMatchObject({ name: made.name })
+      time.now += 1
+      for (const text of [made.token, second])
+        expect((await refusalOf(() => identity.authenticate(text))).code).toBe('token-invalid')
+      expect(await identity.sessions.get(made.name, bob)).toMatchObject({ state: 'expired' })
+      expect(await identity.sessions.list(bob, true)).toHaveLength(1)
+    })
+
+    it('is seen by its owner and by those who oversee, and changed by its owner', async () => {
+      const { identity, bob, kim, ada, person } = await stage()
+      const auditor = await person('aud', 'auditor')
+      const { name } = await identity.sessions.create({}, bob)
+      expect(await identity.sessions.list(bob)).toHaveLength(1)
+      expect(await identity.sessions.list(kim)).toEqual([])
+      expect(await identity.sessions.list(auditor)).toHaveLength(1)
+      expect((await refusalOf(() => identity.sessions.get(name, kim))).code).toBe('not-found')
+      expect((await refusalOf(() => identity.sessions.end(name, auditor))).code).toBe('not-found')
+      const servers = { files: { enabled: false } }
+      expect(await identity.sessions.update(name, { servers }, ada)).toMatchObject({ servers })
+      expect(identity.findSession(name)?.servers).toEqual(servers)
+    })
+  })
+
+  it('knows everybody again after a restart', async () => {
+    const place = await placeOn(kind)
+    const first = await openIdentity({ place, configured })
+    const bob = await first.person('bob', 'member')
+    const { token } = await first.identity.createToken({ agent: 'reviewer' }, bob)
+    const session = await first.identity.sessions.create({ project: 'shop' }, bob)
+    await first.storage.close()
+    const second = await openIdentity({ place, configured, first: false })
+    expect(second.identity.users.list().map(({ name, role }) => [name, role])).toEqual([
+      ['ada', 'administrator'],
+      ['bob', 'member'],
+    ])
+    expect(second.identity.authenticate(token)).toEqual({ kind: 'agent', name: 'reviewer', owner: 'bob' })
+    expect(second.identity.authenticate(session.token)).toMatchObject({ project: 'shop', owner: 'bob' })
+    expect((await second.signIn('bob', password)).principal).toMatchObject({ role: 'member' })
+  })
+
+  it('always keeps one administrator, also when two take each other out at once', async () => {
+    const { identity, person, ada } = await stage()
+    const eve = await person('eve', 'administrator')
+    const ended = await Promise.allSettled([
+      identity.users.change('eve', { role: 'member' }, ada),
+      identity.users.change('ada', { disabled: true }, eve),
+    ])
+    expect(ended.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+  })
+})
