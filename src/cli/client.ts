@@ -4,22 +4,50 @@ import { createORPCClient, ORPCError } from '@orpc/client'
 import type { ContractRouterClient } from '@orpc/contract'
 import { OpenAPILink } from '@orpc/openapi-client/fetch'
 import { ErrorBody } from '../contract/api/base.ts'
-import { api } from '../contract/api.ts'
+import { api, door } from '../contract/api.ts'
 import { type ErrorCode, GatewayError, isErrorCode } from '../contract/errors.ts'
-import type { Address } from './settings.ts'
+import { type Address, toCredentials } from './settings.ts'
 
 export type Client = ContractRouterClient<typeof api>
+
+const surface = { 'x-sallyport-surface': 'cli' }
 
 /** The typed contract over HTTP. Every request ends by `deadline` milliseconds. */
 export function createClient(address: Address, deadline: number): Client {
   const link = new OpenAPILink(api, {
     url: new URL('/api', address.url),
-    headers: { authorization: `Bearer ${address.token}`, 'x-sallyport-surface': 'cli' },
+    headers: { ...toCredentials(address), ...surface },
     fetch: (request) => send(request, deadline),
-    customErrorResponseBodyDecoder: (body, response) =>
-      new ORPCError('GATEWAY', { status: response.status, data: { status: response.status, body } }),
+    customErrorResponseBodyDecoder: toError,
   })
   return createORPCClient(link)
+}
+
+/** The cookie of a person who signs in; it lives in this process only. */
+export async function signIn(
+  url: string,
+  person: { name: string; password: string },
+  deadline: number,
+): Promise<string> {
+  let cookie: string | undefined
+  const link = new OpenAPILink(door, {
+    url: new URL('/api', url),
+    headers: surface,
+    async fetch(request) {
+      const response = await send(request, deadline)
+      cookie = response.headers.getSetCookie()[0]?.split(';', 1)[0]
+      return response
+    },
+    customErrorResponseBodyDecoder: toError,
+  })
+  const client: ContractRouterClient<typeof door> = createORPCClient(link)
+  await client.signIn(person)
+  if (cookie !== undefined) return cookie
+  throw new GatewayError('unreachable', `${url} did not answer like a gateway: it set no cookie`)
+}
+
+function toError(body: unknown, response: { status: number }): ORPCError<'GATEWAY', { status: number; body: unknown }> {
+  return new ORPCError('GATEWAY', { status: response.status, data: { status: response.status, body } })
 }
 
 /** What a failed request means in the words of the error table. */

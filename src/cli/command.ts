@@ -2,13 +2,16 @@ import { type Command, Option } from 'commander'
 import { z } from 'zod'
 import { GatewayError } from '../contract/errors.ts'
 import type { Client } from './client.ts'
-import { GlobalOptions, type Settings, toAddress, toSettings } from './settings.ts'
+import { type Access, createAccess } from './person.ts'
+import { type Address, GlobalOptions, type Settings, toSettings } from './settings.ts'
 import { createTerminal, type Terminal } from './terminal.ts'
 
 /** What a command may use while it runs. */
 export type Context = {
   readonly terminal: Terminal
   readonly settings: Settings
+  /** Where the gateway is and by which right this command speaks to it. */
+  address(): Promise<Address>
   /** Speaks to the gateway, and shows that it is still at it. */
   request<Result>(doing: string, work: (client: Client) => Promise<Result>, deadline?: number): Promise<Result>
 }
@@ -46,6 +49,8 @@ const globalOptions: readonly OptionSpec[] = [
     '--data <folder>',
     'data folder of the gateway on this machine (SALLYPORT_DATA; default: .sallyport here, else in your home folder)',
   ],
+  ['--as <user>', 'sign in as this person, for this command only; asks for the password'],
+  ['--password-stdin', 'read the password from standard input, one line, instead of asking'],
 ]
 
 export function addCommand<Input extends z.ZodType>(parent: Command, run: Run, spec: CommandSpec<Input>): void {
@@ -59,7 +64,13 @@ export function addCommand<Input extends z.ZodType>(parent: Command, run: Run, s
     const { terminal, settings } = toFrame(command)
     if (run.trailing.length > 0 && !spec.takesCommand) throw new UsageError('Nothing may stand after --', command)
     const input = toInput(command, spec.input, spec.takesCommand ? { command: run.trailing } : {})
-    run.code = await spec.run({ terminal, settings, request: createRequest(terminal, settings) }, input)
+    const access = createAccess(terminal, settings)
+    try {
+      const { address } = access
+      run.code = await spec.run({ terminal, settings, address, request: createRequest(terminal, access) }, input)
+    } finally {
+      await access.close()
+    }
   })
 }
 
@@ -122,9 +133,9 @@ export class UsageError extends GatewayError {
   }
 }
 
-function createRequest(terminal: Terminal, settings: Settings): Context['request'] {
+function createRequest(terminal: Terminal, access: Access): Context['request'] {
   return async (doing, work, deadline = patience.usual) => {
-    const address = toAddress(settings)
+    const address = await access.address()
     // Loaded here, so that help and usage errors come without it.
     const { createClient, toClientError } = await import('./client.ts')
     const spinner = terminal.spin(doing)

@@ -5,26 +5,26 @@ import { pipeline } from 'node:stream/promises'
 import { ErrorBody } from '../contract/api/base.ts'
 import { GatewayError, isErrorCode } from '../contract/errors.ts'
 import { parseJson } from '../lib/json.ts'
-import type { Address } from './settings.ts'
+import { type Address, toCredentials } from './settings.ts'
 
 const mostOfError = 65_536
 
 /** What may be larger than the memory: it goes where it should as it comes. `path` stands below `/api`. */
 export async function download(
-  { url, token }: Address,
+  address: Address,
   path: string,
   to: NodeJS.WritableStream,
   idleMs: number,
 ): Promise<void> {
-  const response = await ask(new URL(`/api${path}`, url), token, idleMs)
-  if (response.statusCode !== 200) throw await toError(response, url)
+  const response = await ask(new URL(`/api${path}`, address.url), toCredentials(address), idleMs)
+  if (response.statusCode !== 200) throw await toError(response, address.url)
   await pipeline(response, to, { end: to !== process.stdout })
 }
 
-function ask(url: URL, token: string, idleMs: number): Promise<IncomingMessage> {
+function ask(url: URL, headers: Record<string, string>, idleMs: number): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   const send = url.protocol === 'https:' ? requestHttps : requestHttp
-  const outgoing = send(url, { headers: { authorization: `Bearer ${token}` }, agent: false, timeout: idleMs })
+  const outgoing = send(url, { headers, agent: false, timeout: idleMs })
   const fail = (reason: string) => reject(new GatewayError('unreachable', `${url.origin} ${reason}`))
   outgoing.on('response', resolve)
   outgoing.on('timeout', () => outgoing.destroy(new Error('went silent')))

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { addExamples, addGlobalOptions, type Run } from './command.ts'
+import { addAgents } from './commands/agents.ts'
 import { addAudit } from './commands/audit.ts'
 import { addBackup } from './commands/backup.ts'
 import { addCalls } from './commands/calls.ts'
@@ -9,10 +10,12 @@ import { addRules } from './commands/rules.ts'
 import { addSecrets } from './commands/secrets.ts'
 import { addServe } from './commands/serve.ts'
 import { addServers } from './commands/servers.ts'
+import { addSessions } from './commands/sessions.ts'
 import { addStatus } from './commands/status.ts'
 import { addStdio } from './commands/stdio.ts'
 import { addTokens } from './commands/tokens.ts'
 import { addTools } from './commands/tools.ts'
+import { addUsers } from './commands/users.ts'
 import { version } from './version.ts'
 
 /** The whole command line, built fresh for each run. */
@@ -39,9 +42,12 @@ export function createProgram(run: Run): Command {
   addConfig(program, run)
   addServers(program, run)
   addTools(program, run)
+  addUsers(program, run)
+  addAgents(program, run)
   addTokens(program, run)
   addRules(program, run)
   addSecrets(program, run)
+  addSessions(program, run)
   addCalls(program, run)
   addAudit(program, run)
   addBackup(program, run)

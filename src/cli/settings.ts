@@ -10,6 +10,8 @@ export const GlobalOptions = z.object({
   url: z.string().optional(),
   token: z.string().optional(),
   data: z.string().optional(),
+  as: z.string().optional(),
+  passwordStdin: z.boolean().default(false),
 })
 export type GlobalOptions = z.infer<typeof GlobalOptions>
 
@@ -30,6 +32,8 @@ export type Settings = {
   readonly databaseUrl: string | undefined
   /** `--data` was written out for this command. */
   readonly dataGiven: boolean
+  /** The person who signs in for this one command; its password comes on standard input where nobody can be asked. */
+  readonly person?: { readonly name: string; readonly passwordOnInput: boolean }
 }
 
 export function toSettings(options: GlobalOptions, env: NodeJS.ProcessEnv): Settings {
@@ -44,6 +48,7 @@ export function toSettings(options: GlobalOptions, env: NodeJS.ProcessEnv): Sett
     token: options.token ?? (env.SALLYPORT_TOKEN || undefined),
     databaseUrl: env.SALLYPORT_DATABASE_URL || undefined,
     dataGiven: options.data !== undefined,
+    ...(options.as !== undefined && { person: { name: options.as, passwordOnInput: options.passwordStdin } }),
   }
 }
 
@@ -67,16 +72,29 @@ export function findGatewayFile(dataFolder: string): GatewayFile | undefined {
   }
 }
 
-export type Address = { readonly url: string; readonly token: string }
+/** By a token, or as a person who has signed in: then by the cookie of that. */
+export type Address = { readonly url: string } & ({ readonly token: string } | { readonly cookie: string })
 
-/** Where the gateway is and by which right we speak to it. */
-export function toAddress(settings: Settings): Address {
-  const local = findGatewayFile(settings.dataFolder)
-  const url = settings.url ?? local?.url
+/** A change by cookie says that it comes from no other site, as a page of the gateway would. */
+export function toCredentials(address: Address): Record<string, string> {
+  if ('token' in address) return { authorization: `Bearer ${address.token}` }
+  return { cookie: address.cookie, 'sec-fetch-site': 'same-origin' }
+}
+
+/** Where the gateway is. */
+export function toUrl(settings: Settings): string {
+  const url = settings.url ?? findGatewayFile(settings.dataFolder)?.url
   if (url === undefined) {
     throw new GatewayError('unreachable', `No gateway runs with the data folder ${settings.dataFolder}`)
   }
   checkUrl(url)
+  return url
+}
+
+/** Where the gateway is and by which right we speak to it. */
+export function toAddress(settings: Settings): Address & { readonly token: string } {
+  const local = findGatewayFile(settings.dataFolder)
+  const url = toUrl(settings)
   const token = settings.token ?? findAdminToken(settings, url, local)
   if (token !== undefined) return { url, token }
   throw new GatewayError('token-missing', `There is no token for ${url}: give --token, SALLYPORT_TOKEN or --data`)

@@ -7,7 +7,6 @@ import { toGatewayError } from '../../contract/errors.ts'
 import { toVisible } from '../../lib/text.ts'
 import { addCommand, type Context, type Run } from '../command.ts'
 import { exit } from '../exit.ts'
-import { toAddress } from '../settings.ts'
 import type { Terminal } from '../terminal.ts'
 
 const minutes = 60_000
@@ -66,12 +65,12 @@ export function addAuditProof(audit: Command, run: Run): void {
       kind: AuditKind.optional(),
       call: z.string().optional(),
     }),
-    async run({ terminal, settings }, { output, tool, ...filter }) {
+    async run({ terminal, address }, { output, tool, ...filter }) {
       const { download } = await import('../download.ts')
       const query = new URLSearchParams()
       for (const [name, value] of Object.entries({ ...filter, subject: tool })) if (value) query.set(name, value)
       const to = output === undefined ? process.stdout : createWriteStream(output, { mode: 0o600 })
-      await download(toAddress(settings), `/audit/export?${query}`, to, 2 * minutes)
+      await download(await address(), `/audit/export?${query}`, to, 2 * minutes)
       if (output !== undefined) terminal.answer({ file: output }, () => `Written to ${toVisible(output)}`)
       return exit.done
     },

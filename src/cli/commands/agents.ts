@@ -1,0 +1,91 @@
+import type { Command } from 'commander'
+import { z } from 'zod'
+import { toVisible } from '../../lib/text.ts'
+import { addCommand, addExamples, addGlobalOptions, noInput, type OptionSpec, type Run } from '../command.ts'
+import { confirm } from '../confirm.ts'
+import { exit } from '../exit.ts'
+import { renderTable } from '../table.ts'
+import { toRelative } from '../time.ts'
+
+const settings: readonly OptionSpec[] = [
+  ['--owner <name>', 'the user behind it'],
+  ['--description <text>', 'what it is for'],
+]
+const Settings = z.object({ name: z.string(), owner: z.string().optional(), description: z.string().optional() })
+
+export function addAgents(program: Command, run: Run): void {
+  const agents = program.command('agents').description('agents and the users behind them')
+  addGlobalOptions(agents)
+  addExamples(agents, ['sallyport agents list', 'sallyport agents change reviewer --owner kim'])
+
+  addCommand(agents, run, {
+    use: 'list',
+    summary: 'agents with their owners',
+    examples: ['sallyport agents list', 'sallyport agents list --json'],
+    input: noInput,
+    async run({ terminal, request }) {
+      const page = await request('Listing agents', (client) => client.agents.list())
+      const now = Date.now()
+      terminal.answer(page, () => {
+        if (page.items.length === 0) return 'No agents.'
+        return renderTable(
+          page.items,
+          [
+            { title: 'name', value: (agent) => agent.name },
+            { title: 'owner', value: (agent) => agent.owner ?? '' },
+            { title: 'tokens', value: (agent) => String(agent.tokens) },
+            { title: 'added', value: (agent) => toRelative(agent.createdAt, now) },
+            { title: 'description', value: (agent) => agent.description ?? '', shrinks: true },
+          ],
+          terminal.width,
+        )
+      })
+      if (page.items.length === 0) terminal.next('sallyport tokens create --agent NAME')
+      return exit.done
+    },
+  })
+
+  addCommand(agents, run, {
+    use: 'add <name>',
+    summary: 'add an agent; `tokens create` adds it as well',
+    options: settings,
+    examples: ['sallyport agents add reviewer --owner kim', 'sallyport agents add reviewer --as kim'],
+    input: Settings,
+    async run({ terminal, request }, wanted) {
+      const agent = await request('Adding the agent', (client) => client.agents.add(wanted))
+      terminal.answer(agent, () => `Added ${toVisible(agent.name)}.`)
+      terminal.next(`sallyport tokens create --agent ${toVisible(agent.name)}`)
+      return exit.done
+    },
+  })
+
+  addCommand(agents, run, {
+    use: 'change <name>',
+    summary: "change an agent's owner or description",
+    options: settings,
+    examples: ['sallyport agents change reviewer --owner kim'],
+    input: Settings,
+    async run({ terminal, request }, { name, ...body }) {
+      const agent = await request('Changing the agent', (client) => client.agents.change({ params: { name }, body }))
+      terminal.answer(
+        agent,
+        () => `${toVisible(agent.name)} belongs to ${toVisible(agent.owner ?? 'the administrators')}.`,
+      )
+      return exit.done
+    },
+  })
+
+  addCommand(agents, run, {
+    use: 'remove <name>',
+    summary: 'remove an agent; its tokens and sessions end',
+    options: [['--yes', 'do not ask']],
+    examples: ['sallyport agents remove reviewer', 'sallyport agents remove reviewer --yes'],
+    input: z.object({ name: z.string(), yes: z.boolean().default(false) }),
+    async run({ terminal, request }, { name, yes }) {
+      if (!yes && !(await confirm(terminal, `Remove ${toVisible(name)}?`))) return exit.failed
+      const removed = await request('Removing the agent', (client) => client.agents.remove({ params: { name } }))
+      terminal.answer(removed, () => `Removed ${toVisible(name)}.`)
+      return exit.done
+    },
+  })
+}

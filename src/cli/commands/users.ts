@@ -1,0 +1,155 @@
+import type { Command } from 'commander'
+import { z } from 'zod'
+import { GatewayError } from '../../contract/errors.ts'
+import { Role } from '../../contract/principal.ts'
+import type { User } from '../../contract/user.ts'
+import { toVisible } from '../../lib/text.ts'
+import type { Client } from '../client.ts'
+import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from '../command.ts'
+import { confirm } from '../confirm.ts'
+import { exit } from '../exit.ts'
+import { readSecret } from '../secret-input.ts'
+import { renderTable } from '../table.ts'
+import { toRelative } from '../time.ts'
+
+const notes = ['Only a person who is an administrator makes and changes users: sign in with --as NAME.']
+
+export function addUsers(program: Command, run: Run): void {
+  const users = program.command('users').description('people who may sign in')
+  addGlobalOptions(users)
+  addExamples(users, ['sallyport users list', 'sallyport users add kim --role member --as ada'])
+
+  addCommand(users, run, {
+    use: 'list',
+    summary: 'all users with their roles',
+    examples: ['sallyport users list', 'sallyport users list --json'],
+    input: noInput,
+    async run({ terminal, request }) {
+      const page = await request('Listing users', (client) => client.users.list())
+      const now = Date.now()
+      terminal.answer(page, () => {
+        if (page.items.length === 0) return 'No users.'
+        return renderTable(
+          page.items,
+          [
+            { title: 'name', value: (user) => user.name },
+            { title: 'role', value: (user) => user.role },
+            { title: 'groups', value: (user) => user.groups.join(', '), shrinks: true },
+            { title: 'signed in', value: (user) => toRelative(user.signedInAt, now) || 'never' },
+            { title: 'state', value: (user) => (user.disabledAt ? 'disabled' : 'active') },
+          ],
+          terminal.width,
+        )
+      })
+      if (page.items.length === 0) terminal.next('open the link that `sallyport serve` prints')
+      return exit.done
+    },
+  })
+
+  addCommand(users, run, {
+    use: 'add <name>',
+    summary: 'add a user; asks for the password, or reads it from standard input',
+    options: [
+      ['--role <role>', 'administrator, member or auditor'],
+      ['--group <name>', 'a group that rules may name as approvers', 'many'],
+    ],
+    notes,
+    examples: [
+      'sallyport users add kim --role member --as ada',
+      'printf "%s\\n" "$OWN" "$NEW" | sallyport users add kim --role auditor --as ada --password-stdin',
+    ],
+    input: z.object({ name: z.string(), role: Role.default('member'), group: z.array(z.string()) }),
+    async run({ terminal, request }, { name, role, group }) {
+      const user = await request('Adding the user', async (client) => {
+        await demandPerson(client)
+        const password = await readSecret(terminal, `Password for ${name}, at least 12 characters`)
+        return client.users.add({ name, role, password, ...(group.length > 0 && { groups: group }) })
+      })
+      terminal.answer(user, () => `Added ${toVisible(user.name)}, ${user.role}.`)
+      return exit.done
+    },
+  })
+
+  addCommand(users, run, {
+    use: 'change <name>',
+    summary: "change a user's role or groups, or disable the user; ends the user's sign-ins",
+    options: [
+      ['--role <role>', 'administrator, member or auditor'],
+      ['--group <name>', 'instead of the groups so far', 'many'],
+      ['--disable', 'nobody signs in as this user any more, and what it owns is refused'],
+      ['--enable', 'take that back'],
+    ],
+    notes,
+    examples: ['sallyport users change kim --role auditor --as ada', 'sallyport users change kim --disable --as ada'],
+    input: z
+      .object({
+        name: z.string(),
+        role: Role.optional(),
+        group: z.array(z.string()),
+        disable: z.boolean().default(false),
+        enable: z.boolean().default(false),
+      })
+      .refine(({ disable, enable }) => !(disable && enable), {
+        path: ['enable'],
+        error: 'not together with --disable',
+      }),
+    async run({ terminal, request }, { name, role, group, disable, enable }) {
+      const body = {
+        ...(role && { role }),
+        ...(group.length > 0 && { groups: group }),
+        ...((disable || enable) && { disabled: disable }),
+      }
+      const user = await request('Changing the user', (client) => client.users.change({ params: { name }, body }))
+      terminal.answer(user, () => toLine(user))
+      return exit.done
+    },
+  })
+
+  addCommand(users, run, {
+    use: 'password <name>',
+    summary: "set a password; ends the user's sign-ins",
+    notes: ['Everybody sets their own and is asked for the current one; administrators set those of others.'],
+    examples: ['sallyport users password kim --as kim', 'sallyport users password kim --as ada'],
+    input: z.object({ name: z.string() }),
+    async run({ terminal, request, settings }, { name }) {
+      const user = await request('Setting the password', async (client) => {
+        await demandPerson(client)
+        const own = settings.person?.name === name
+        const current = own ? await readSecret(terminal, 'The current password') : undefined
+        const password = await readSecret(terminal, `The new password for ${name}, at least 12 characters`)
+        return client.users.password({
+          params: { name },
+          body: { password, ...(current !== undefined && { current }) },
+        })
+      })
+      terminal.answer(user, () => `${toVisible(user.name)} has a new password; sign-ins with the old one have ended.`)
+      return exit.done
+    },
+  })
+
+  addCommand(users, run, {
+    use: 'remove <name>',
+    summary: 'remove a user; tokens of what the user owns stop working',
+    options: [['--yes', 'do not ask']],
+    notes,
+    examples: ['sallyport users remove kim --as ada', 'sallyport users remove kim --yes --as ada'],
+    input: z.object({ name: z.string(), yes: z.boolean().default(false) }),
+    async run({ terminal, request }, { name, yes }) {
+      if (!yes && !(await confirm(terminal, `Remove ${toVisible(name)}?`))) return exit.failed
+      const removed = await request('Removing the user', (client) => client.users.remove({ params: { name } }))
+      terminal.answer(removed, () => `Removed ${toVisible(name)}.`)
+      return exit.done
+    },
+  })
+}
+
+/** Whoever may not is told before anything is asked. */
+async function demandPerson(client: Client): Promise<void> {
+  const { person, name } = await client.people.me()
+  if (!person) throw new GatewayError('person-needed', `Only a person does this, and ${name} is none`)
+}
+
+function toLine({ name, role, groups, disabledAt }: User): string {
+  const member = groups.length > 0 ? `, in ${groups.map(toVisible).join(', ')}` : ''
+  return `${toVisible(name)} is ${disabledAt ? 'disabled, ' : ''}${role}${member}.`
+}

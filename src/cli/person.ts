@@ -1,0 +1,48 @@
+import { GatewayError } from '../contract/errors.ts'
+import { readSecret } from './secret-input.ts'
+import { type Address, type Settings, toAddress, toUrl } from './settings.ts'
+import type { Terminal } from './terminal.ts'
+
+/** By which right one command speaks to the gateway. */
+export type Access = {
+  address(): Promise<Address>
+  /** Whoever signed in for this command signs out. */
+  close(): Promise<void>
+}
+
+const patience = 30_000
+
+/** A token, or a person who signs in when the first request is made. Nothing of it is kept. */
+export function createAccess(terminal: Terminal, settings: Settings): Access {
+  const { person } = settings
+  if (!person) return { address: async () => toAddress(settings), async close() {} }
+  let signedIn: Promise<Address> | undefined
+
+  async function signIn(name: string, onInput: boolean): Promise<Address> {
+    const url = toUrl(settings)
+    if (!onInput && !terminal.interactive)
+      throw new GatewayError('person-needed', `Nobody can be asked for the password of ${name}: use --password-stdin`)
+    const password = await readSecret(terminal, `Password of ${name}`)
+    const { signIn: send, toClientError } = await import('./client.ts')
+    const cookie = await send(url, { name, password }, patience).catch((error: unknown) => {
+      throw toClientError(error, url)
+    })
+    return { url, cookie }
+  }
+
+  return {
+    address() {
+      signedIn ??= signIn(person.name, person.passwordOnInput)
+      return signedIn
+    },
+    async close() {
+      const address = await signedIn?.catch(() => undefined)
+      if (!address) return
+      const { createClient } = await import('./client.ts')
+      // It ends by itself as well; a gateway that is gone has nothing to forget.
+      await createClient(address, patience)
+        .people.signOut()
+        .catch(() => {})
+    },
+  }
+}
