@@ -20,7 +20,9 @@ const keyBytes = 32
  */
 export async function loadAuditKeys(places: KeyPlaces): Promise<AuditKeys> {
   const { folder } = places
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    throw new GatewayError('storage-unavailable', `The data folder ${folder} cannot be used`, {}, { cause: error })
+  })
   const [, ...older] = await mainKeys(places)
   await rememberAuditKeys(places, older)
   const known = await findAuditKeys(places)
