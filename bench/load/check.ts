@@ -29,9 +29,10 @@ export function checkList(message: Buffer, asked: { id: number; count: number })
   if (count !== asked.count) throw wrong(`lists ${count} tools instead of ${asked.count}`, message)
 }
 
+/** Those of servers: a gateway may have tools of its own beside them. */
 export function namesOf(message: Buffer): string[] {
   const { result }: { result?: { tools?: { name: string }[] } } = JSON.parse(message.toString())
-  return result?.tools?.map(({ name }) => name) ?? []
+  return (result?.tools ?? []).map(({ name }) => name).filter((name) => !name.startsWith('sallyport_'))
 }
 
 function wrong(how: string, message: Buffer): Error {
