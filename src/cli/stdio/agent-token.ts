@@ -20,6 +20,15 @@ const patienceMs = 15_000
 
 export function createAgentToken(folder: string, agent: string): AgentToken {
   const file = join(folder, `agent-token.${agent}`)
+  let making: Promise<string> | undefined
+
+  /** Two lines of one program may need it in the same moment. */
+  function makeOnce(url: string): Promise<string> {
+    making ??= make(url).finally(() => {
+      making = undefined
+    })
+    return making
+  }
 
   async function make(url: string): Promise<string> {
     const { client, toClientError } = await asAdministrator(url)
@@ -44,7 +53,7 @@ export function createAgentToken(folder: string, agent: string): AgentToken {
 
   return {
     async get(url) {
-      return readToken(file) ?? (await make(url))
+      return readToken(file) ?? (await makeOnce(url))
     },
     async replace(url, refused) {
       const { client } = await asAdministrator(url)
@@ -60,7 +69,7 @@ export function createAgentToken(folder: string, agent: string): AgentToken {
       const current = readToken(file)
       if (current !== undefined && current !== refused) return current
       await rm(file, { force: true })
-      return make(url)
+      return makeOnce(url)
     },
   }
 }
