@@ -1,11 +1,9 @@
 import { createAudit, toAuditSettings } from '../audit/audit.ts'
 import { createCalls } from '../calls/calls.ts'
 import { createCatalog, createPins } from '../catalog/catalog.ts'
-import { type ConfigStore, createConfig, mayChangeServer } from '../config/config.ts'
+import { createConfig } from '../config/config.ts'
 import { toGatewayError } from '../contract/errors.ts'
 import type { EventTable } from '../contract/events.ts'
-import type { Principal } from '../contract/principal.ts'
-import type { SessionServers } from '../contract/session.ts'
 import { createIdentity, type Identity, type PasswordCost } from '../identity/identity.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { createEmitter } from '../lib/emitter.ts'
@@ -98,7 +96,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
         configured: {
           hasAgent: (name) => Object.hasOwn(config.current().agents, name),
           findProjectOwners: (name) => findOwn(config.current().projects, name)?.owners,
-          findServerFault: (servers, by) => findServerFault(config, servers, by),
+          judgeServers: (by, session, servers) => desk.judgeSession(by, session, servers),
         },
       }),
     )
@@ -155,7 +153,17 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   })
   const catalog = createCatalog({ config, servers, pins })
   const calls = createCalls({ storage, catalog, config, servers, masking, clock, ids, emit: events.emit })
-  const desk = createServerDesk({ config, servers, catalog, pins, storage, clock })
+  const desk = createServerDesk({
+    config,
+    servers,
+    catalog,
+    pins,
+    storage,
+    clock,
+    async stateSession(by, name, stated) {
+      await identity.sessions.update(name, { servers: stated }, by)
+    },
+  })
   const rules = createRulesDesk({ config, catalog, storage, clock })
   const status = createStatus({ config, storage, calls, desk, audit, clock })
 
@@ -246,18 +254,6 @@ function hideOwn(masking: Masking, environment: NodeJS.ProcessEnv, databaseUrl: 
   for (const value of [SALLYPORT_KEY, SALLYPORT_KEY_PREVIOUS, SALLYPORT_ADMIN_PASSWORD, password]) {
     if (value) masking.hide(value)
   }
-}
-
-/** A session has no file: what it states is judged when it is stated, and again wherever it counts. */
-function findServerFault(config: ConfigStore, servers: SessionServers, by: Principal): string | undefined {
-  const inherited = config.effective(by).servers
-  for (const [name, wanted] of Object.entries(servers)) {
-    const place = { scope: { kind: 'session' as const, name: by.name }, owner: by.name }
-    const act = { ...place, action: 'add' as const, wanted, inherited: inherited.get(name)?.definition }
-    const judgement = mayChangeServer(by, act, config.current())
-    if (!judgement.may) return `${name}: ${judgement.because}`
-  }
-  return undefined
 }
 
 function findOwn<Value>(record: Readonly<Record<string, Value>>, name: string): Value | undefined {

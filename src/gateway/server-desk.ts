@@ -32,7 +32,7 @@ export type ServerDeskParts = {
   readonly storage: Pick<Storage, 'audit'>
   readonly clock: Clock
   /** Replaces what a session states; whose it is and what may stand there has been judged. */
-  stateSession?(by: Principal, session: string, servers: SessionServers): Promise<void>
+  stateSession(by: Principal, session: string, servers: SessionServers): Promise<void>
 }
 
 type SessionServers = Readonly<Record<string, ScopedServer>>
@@ -123,8 +123,7 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
     judge()
     if (edit.scope.kind === 'session') {
       const { servers: stated } = config.statedIn(edit.scope)
-      if (parts.stateSession) return parts.stateSession(by, edit.scope.name, toSessionServers(stated, edit))
-      throw new GatewayError('request-invalid', `No session is named ${edit.scope.name}`)
+      return parts.stateSession(by, edit.scope.name, toSessionServers(stated, edit))
     }
     changing++
     try {

@@ -11,7 +11,7 @@ import { type Agents, createAgents } from './agents.ts'
 import { createDirectory } from './directory.ts'
 import { createPasswords, type PasswordCost } from './passwords.ts'
 import { tokenFile } from './rights.ts'
-import { createSessions, type Sessions } from './sessions.ts'
+import { createSessions, type SessionOrigin, type Sessions } from './sessions.ts'
 import { createSetup, type Setup } from './setup.ts'
 import { createSignIns, type SignIns } from './sign-ins.ts'
 import { createTokens, type WantedToken } from './tokens.ts'
@@ -60,8 +60,8 @@ export type IdentityParts = {
 export type Configured = {
   hasAgent(name: string): boolean
   findProjectOwners(name: string): readonly string[] | undefined
-  /** Why somebody may not state this of servers for a session. */
-  findServerFault(servers: SessionServers, by: Principal): string | undefined
+  /** Throws unless somebody may have a session state these servers. */
+  judgeServers(by: Principal, session: SessionOrigin, servers: SessionServers): void
 }
 
 export type Roster = {
@@ -69,6 +69,8 @@ export type Roster = {
   readonly sessions: readonly (Pick<StoredSession, 'name' | 'owner' | 'agent' | 'project' | 'servers'> & {
     readonly rules: []
   })[]
+  /** Users who may everything; what is theirs is trusted like the global settings. */
+  readonly administrators: readonly string[]
 }
 
 /** Expiry needs nobody who asks: what is open ends within so long. */
@@ -94,7 +96,7 @@ export async function createIdentity(parts: IdentityParts): Promise<Identity> {
     clock,
     ids,
     endTokens: tokens.endOf,
-    findServerFault: (servers, by) => configured?.findServerFault(servers, by),
+    judgeServers: (by, session, servers) => configured?.judgeServers(by, session, servers),
     projectOwners(name) {
       const owners = configured?.findProjectOwners(name)
       if (owners) return owners
@@ -121,7 +123,9 @@ export async function createIdentity(parts: IdentityParts): Promise<Identity> {
     const open = directory.sessions().map(({ name, owner, agent, project, servers }) => {
       return { name, owner, agent, project, servers, rules: [] as [] }
     })
-    return { agents: directory.agents().map(({ name, owner }) => ({ name, owner })), sessions: open }
+    const agents = directory.agents().map(({ name, owner }) => ({ name, owner }))
+    const administrators = directory.users().filter(({ role }) => role === 'administrator')
+    return { agents, sessions: open, administrators: administrators.map(({ name }) => name) }
   }
   let told = JSON.stringify(roster())
   const rosterListeners = new Set<() => void>()

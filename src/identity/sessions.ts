@@ -12,6 +12,9 @@ import { administers, manages, oversees, owns, toOwner } from './rights.ts'
 import { createTokenText, toTokenPrefix } from './token-text.ts'
 import { parseExpiry, parseName } from './tokens.ts'
 
+/** What a session stands on. */
+export type SessionOrigin = Pick<StoredSession, 'name' | 'owner' | 'agent' | 'project'>
+
 export type WantedSession = {
   name?: string
   agent?: string
@@ -37,8 +40,8 @@ type SessionsParts = {
   readonly ids: Ids
   /** Whose settings may be inherited; throws when there is no such project. */
   projectOwners(project: string): readonly string[]
-  /** Why somebody may not state this of servers. */
-  findServerFault(servers: SessionServers, by: Principal): string | undefined
+  /** Throws unless somebody may have a session state these servers. */
+  judgeServers(by: Principal, session: SessionOrigin, servers: SessionServers): void
   endTokens(session: string): void
 }
 
@@ -80,11 +83,6 @@ export function createSessions(parts: SessionsParts): Sessions {
     return agent?.owner
   }
 
-  function demandServers(servers: SessionServers, by: Principal): void {
-    const fault = parts.findServerFault(servers, by)
-    if (fault !== undefined) throw new GatewayError('forbidden', fault)
-  }
-
   function toExpiry(text: string | undefined, now: number): number {
     return text === undefined ? now + day : Math.min(parseExpiry(text, now), now + longest)
   }
@@ -108,13 +106,13 @@ export function createSessions(parts: SessionsParts): Sessions {
       const now = clock.now()
       const inherited = demandOrigin(wanted, by)
       const owner = toOwner(by, wanted.owner) ?? inherited
-      demandServers(servers, by)
       if (owner !== undefined) directory.demandUser(owner)
       demandRoom(owner)
       const made = `${agent ?? owner ?? 'session'}-${ids.next('session').slice(-10)}`
       const name = wanted.name === undefined ? made.slice(-64) : parseName('session', wanted.name)
       const createdBy = toPrincipalKey(by)
       const expiresAt = toExpiry(wanted.expiresAt, now)
+      parts.judgeServers(by, { name, owner, agent, project }, servers)
       const session = { name, owner, agent, project, servers, createdAt: now, createdBy, expiresAt }
       const { id, text, digest } = createTokenText(ids)
       const hash = digest.toString('hex')
@@ -129,7 +127,7 @@ export function createSessions(parts: SessionsParts): Sessions {
     async update(name, fields, by) {
       const session = await getStored(name, by, false)
       const { servers } = fields
-      if (servers) demandServers(servers, by)
+      if (servers) parts.judgeServers(by, session, servers)
       const expiresAt = fields.expiresAt === undefined ? undefined : toExpiry(fields.expiresAt, clock.now())
       if (servers === undefined && expiresAt === undefined) return toSession(session)
       const body = { action: 'session-changed', servers: servers && Object.keys(servers), expiresAt: fields.expiresAt }

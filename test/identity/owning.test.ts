@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { GatewayError } from '../../src/contract/errors.ts'
 import type { Principal } from '../../src/contract/principal.ts'
 import { databases, placeOn } from '../storage/support.ts'
 import { changesOf, openIdentity, password, refusalOf, start } from './support.ts'
@@ -7,7 +8,9 @@ const hour = 3_600_000
 const configured = {
   hasAgent: (name: string) => name === 'deployer',
   findProjectOwners: (name: string) => (name === 'shop' ? ['bob'] : undefined),
-  findServerFault: (servers: object) => ('x' in servers ? 'x may not be stated' : undefined),
+  judgeServers(_by: object, _session: object, servers: object) {
+    if ('x' in servers) throw new GatewayError('forbidden', 'x may not be stated')
+  },
 }
 
 describe.each(databases)('on %s', (kind) => {
