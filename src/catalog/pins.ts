@@ -38,7 +38,7 @@ export type LiveServer = PinnedServer & {
 export type Pins = {
   /** How one thing stands, of a server with so many others that every answer must be one look. */
   find(server: PinnedServer, kind: PinKind, name: string): StoredPin | undefined
-  /** A server has listed anew: what it offers at first is its baseline, what differs later is noted and told. */
+  /** A server has listed anew: what it offers for the first time is taken as it is, what differs later is noted and told. */
   observe(live: LiveServer): void
   /** A connection has nothing to offer, because it failed or because nobody wants it any more. */
   leave(connection: string, isGone: boolean): void
@@ -117,11 +117,21 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
 
   function observe(live: LiveServer): void {
     const key = toServerKey(live)
+    const own = kept.get(key) ?? new Map<string, StoredPin>()
+    const before = lives.get(key)?.items ?? own
     lives.set(key, live)
-    const known = [...(kept.get(key)?.values() ?? [])].some(({ kind }) => kind === 'tool')
-    const tools = [...live.items.values()].filter(({ kind }) => kind === 'tool')
-    if (!known && !live.strict && tools.length > 0) addBaseline(live, tools)
+    const isReplaced = [...before].some(([itemKey, { kind }]) => kind === 'tool' && !live.items.has(itemKey))
+    // What comes while another goes may be that one under a new name: it has to wait for a person.
+    if (!live.strict && !isReplaced) addFirstSeen(live, own)
     noteDifferences(live)
+  }
+
+  function addFirstSeen(live: LiveServer, own: Kept): void {
+    const fresh = [...live.items].filter(([itemKey, { kind }]) => kind === 'tool' && !own.has(itemKey))
+    if (fresh.length === 0) return
+    const isFirst = ![...own.values()].some(({ kind }) => kind === 'tool')
+    const items = fresh.map(([, item]) => item)
+    addBaseline(live, items, isFirst ? 'baseline' : 'tools-added')
   }
 
   function leave(connection: string, isGone: boolean): void {
@@ -134,7 +144,7 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
   }
 
   /** Trust on first use: a text that tries to steer has to wait for a person all the same. */
-  function addBaseline(live: LiveServer, tools: readonly LiveItem[]): void {
+  function addBaseline(live: LiveServer, tools: readonly LiveItem[], change: 'baseline' | 'tools-added'): void {
     const at = clock.now()
     const pins = tools.map((item): StoredPin => {
       const key = { server: live.name, scope: live.scope, kind: item.kind, name: item.name }
@@ -155,7 +165,7 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
     const accepted = pins.filter(({ state }) => state === 'accepted')
     const waiting = pins.filter(({ state }) => state === 'waiting').map(({ name }) => name)
     const body = {
-      change: 'baseline',
+      change,
       scope: live.scope,
       tools: accepted.length,
       digest: toDigest(accepted),

@@ -94,7 +94,8 @@ it('refuses a folder that another gateway has, and lets go of everything when a 
   const second = await createGateway(broken)
   expect(second.listTools(agent('a'), everything)).toEqual([])
   await second.close()
-  expect((await readdir(broken.dataFolder)).sort()).toEqual(['admin-token', 'gateway.lock', 'sallyport.db'])
+  const left = ['admin-token', 'anchors.jsonl', 'audit-key', 'gateway.lock', 'key', 'sallyport.db']
+  expect((await readdir(broken.dataFolder)).sort()).toEqual(left)
 })
 
 it('refuses to start with a broken configuration, and leaves no data folder behind', async () => {

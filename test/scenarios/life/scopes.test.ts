@@ -86,7 +86,7 @@ it('fills in only variables that are listed, and never its own', async () => {
         own: { ...files.server, env: { A: '${SALLYPORT_KEY}' } },
       },
     },
-    { environment: { LISTED: 'value', HIDDEN: 'no', SALLYPORT_KEY: 'never' } },
+    { environment: { LISTED: 'value', HIDDEN: 'no', SALLYPORT_KEY: 'ab'.repeat(32) } },
   )
   await gateway.reach('files', 'connected')
   const seen = await environmentFor(gateway, 'anybody')

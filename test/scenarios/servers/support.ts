@@ -15,7 +15,7 @@ import type { ModeName } from '../../fixtures/hostile/modes.ts'
 import { type Fields, isFields, toFields } from '../../fixtures/lib/json-rpc.ts'
 import { type ConfigInput, poll, quickSupervision, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 
-export const operator = { kind: 'user', name: 'admin-token' } as const
+export const operator = { kind: 'user', name: 'admin-token', role: 'administrator' } as const
 
 type ServerInput = NonNullable<ConfigInput['servers']>[string]
 
