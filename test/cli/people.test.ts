@@ -1,5 +1,15 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { collect, createFolder, type Ended, runCli, type Serving, serve, startCli, until } from './support.ts'
+import {
+  collect,
+  createFolder,
+  type Ended,
+  recording,
+  runCli,
+  type Serving,
+  serve,
+  startCli,
+  until,
+} from './support.ts'
 
 const password = 'correct horse battery'
 let gateway: Serving
@@ -11,7 +21,7 @@ function linkIn(text: string): URL | undefined {
 }
 
 beforeAll(async () => {
-  gateway = await serve({})
+  gateway = await serve({ servers: { files: recording() } })
   const link = await until(() => linkIn(gateway.stderr()))
   const fields = { code: link.searchParams.get('code') ?? '', name: 'ada', password }
   const made = await fetch(new URL('/setup', gateway.url), { method: 'POST', body: new URLSearchParams(fields) })

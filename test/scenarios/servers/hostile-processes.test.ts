@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { fixturePath, readRecord, stdioFixture } from '../../fixtures/fixtures.ts'
 import { toFields } from '../../fixtures/lib/json-rpc.ts'
-import { poll } from '../../support/gateway.ts'
+import { acceptTools, poll } from '../../support/gateway.ts'
 import {
   call,
   expectGone,
@@ -123,6 +123,7 @@ describe('a program that connects and drops again and again', () => {
     await untilParked(scene)
     await scene.test.writeConfig({ servers: { bad: stdioFixture('recording'), good: stdioFixture('recording') } })
     await scene.test.reach('bad', 'connected')
+    await acceptTools(scene.test, 'bad')
     expect(await call(scene.client, 'bad_echo', { text: 'mended' })).toMatchObject({ text: 'mended' })
   })
 })
