@@ -142,8 +142,9 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     const offered = offeredLists(status)
     status = { ...status, ...change, since }
     if (status.state !== 'connecting') wake()
-    parts.onChange()
+    // First what it offers: whoever hears of the server looks at its tools.
     if (offeredLists(status) !== offered) parts.onTools()
+    parts.onChange()
   }
 
   function wake(): void {

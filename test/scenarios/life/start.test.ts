@@ -33,7 +33,7 @@ it('prints on `npm start` a line with which a real client lists and calls the de
   const ended = once(child, 'exit')
   try {
     const ready = await poll(() => /^sallyport ready (\S+)$/m.exec(said.out)?.[1], 60_000)
-    await poll(() => (said.error.includes('connected demo') ? true : undefined), 30_000)
+    await poll(() => (said.error.includes('connected demo, 5 tools') ? true : undefined), 30_000)
     const [, url = '', header = ''] =
       /claude mcp add --transport http sallyport (\S+) --header "([^"]+)"/.exec(said.error) ?? []
     expect(url).toBe(`${ready}/mcp`)
