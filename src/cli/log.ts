@@ -11,6 +11,7 @@ export function createLog(masking: Pick<Masking, 'json' | 'text'>, env: NodeJS.P
   const level = wanted !== undefined && levels.includes(wanted) ? wanted : usual
   // Synchronous: the last lines before an exit are the ones that matter.
   const destination = pino.destination({ dest: 2, sync: true })
+  destination.on('error', () => {}) // nobody reads it any more
   const write = (line: string) => {
     const masked = masking.json(Buffer.from(line))
     destination.write(masked ? masked.bytes.toString('utf8') : masking.text(line))

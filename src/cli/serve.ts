@@ -26,8 +26,9 @@ export async function serve({ terminal, settings }: Context, input: ServeInput):
   const stop = waitForStop()
   const masking = createMasking()
   const log = createLog(masking)
-  // Whoever waited for the answer may be gone by then; that is no reason to end.
+  // Whoever waited for the answer or read along may be gone by then; that is no reason to end.
   process.stdout.on('error', () => {})
+  process.stderr.on('error', () => {})
   const started = await startGateway({
     configFile: input.config,
     dataFolder: settings.folderHere,

@@ -23,6 +23,21 @@ describe('serve', () => {
     expect((await gateway.run('status')).code).toBe(4)
   })
 
+  it('goes on when nobody reads along any more', async () => {
+    await using gateway = await serve({ servers: { good: recording() } })
+    await until(() => (gateway.stderr().includes('connected good') ? true : undefined))
+    gateway.child.stdout?.destroy()
+    gateway.child.stderr?.destroy()
+    for (const action of ['disable', 'enable', 'reconnect'])
+      expect((await gateway.run('servers', action, 'good')).code).toBe(0)
+    await writeFile(join(gateway.folder, 'sallyport.yaml'), 'servers: [')
+    await until(async () => {
+      const { config } = (await gateway.run('status', '--json')).json() as { config: { problems: string[] } }
+      return config.problems.length > 0 ? true : undefined
+    })
+    expect(await gateway.stop('SIGTERM')).toBe(0)
+  })
+
   it('ends at once with 130 on the second signal', async () => {
     await using gateway = await serve({ servers: { good: recording() }, rules: [{ action: 'allow' }] })
     await until(() => (gateway.stderr().includes('connected good') ? true : undefined))
