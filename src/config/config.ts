@@ -8,6 +8,7 @@ import type { ServerDefinition } from '../contract/server.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Log } from '../lib/log.ts'
+import { createTurns } from '../lib/turns.ts'
 import { listChanged } from './changes.ts'
 import { type ConfigEdit, editText } from './edit.ts'
 import { type Origins, originOf } from './merge.ts'
@@ -147,6 +148,7 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
   let inForce = await readFirst(file, roster)
   let rejected: readonly ConfigProblem[] = []
   let cancelWait = (): void => undefined
+  // One after the other, so that no change is worked out from what another is about to replace.
   const turns = createTurns()
   let source = createFileSource(file)
   let stopSharing = (): void => undefined
@@ -265,16 +267,6 @@ async function readFirst(file: string, roster: () => Roster): Promise<InForce> {
   if (!reading.ok) throw toConfigError(reading.problems)
   const { config, value } = reading
   return { file, text, config, value, views: createViews(toSettings(config, roster())) }
-}
-
-/** One after the other, so that no change is worked out from what another is about to replace. */
-function createTurns(): <Result>(task: () => Promise<Result>) => Promise<Result> {
-  let last: Promise<unknown> = Promise.resolve()
-  return (task) => {
-    const turn = last.then(task)
-    last = turn.catch(() => undefined)
-    return turn
-  }
 }
 
 type Views = {

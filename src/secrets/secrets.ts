@@ -8,6 +8,7 @@ import { type Clock, toIso } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { SecretValue } from '../lib/secret.ts'
+import { createTurns } from '../lib/turns.ts'
 import type { Masking } from '../masking/masking.ts'
 import { rememberAuditKeys } from '../storage/audit-key.ts'
 import { type KeyRing, loadKeys } from '../storage/key.ts'
@@ -63,6 +64,7 @@ const usedEvery = 60_000
 export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
   const { storage, masking, clock, ids, log, owners } = parts
   const store = storage.secrets
+  // One after the other, so that nothing is encrypted under a key that is on its way out.
   const inTurn = createTurns()
   let ring: KeyRing = await loadKeys(parts)
   let keys: SecretKeys = await recogniseKeys(ring, store)
@@ -261,15 +263,5 @@ function toSecret(stored: StoredSecret): Secret {
     updatedAt: toIso(stored.updatedAt),
     updatedBy,
     ...(lastUsedAt !== undefined && { lastUsedAt: toIso(lastUsedAt) }),
-  }
-}
-
-/** One after the other, so that nothing is encrypted under a key that is on its way out. */
-function createTurns(): <Result>(task: () => Promise<Result>) => Promise<Result> {
-  let last: Promise<unknown> = Promise.resolve()
-  return (task) => {
-    const turn = last.then(task)
-    last = turn.catch(() => undefined)
-    return turn
   }
 }
