@@ -21,7 +21,6 @@ import {
   type Surface,
 } from '../contract/permit.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
-import type { ScopeKey } from '../contract/scope.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
 import { crashPoint } from '../lib/crash-point.ts'
 import type { Emitter } from '../lib/emitter.ts'
@@ -38,6 +37,7 @@ import { toEnd } from './end.ts'
 import { createKeptResults, hideHandle } from './kept.ts'
 import { createLimits } from './limits.ts'
 import { createOnce, toKeyEnd, toOnceKey } from './once.ts'
+import { approvalRequired, denied, notFound } from './refusals.ts'
 import { fits } from './results.ts'
 import { createTasks } from './tasks.ts'
 
@@ -422,35 +422,3 @@ type Ended = CallOutcome | Promise<CallOutcome>
 const never = new AbortController().signal
 /** Each time somebody else had the key, and gave it back because nothing was done. */
 const mostTries = 5
-
-function notFound(method: CallMethod, name: string): GatewayError {
-  const shown = JSON.stringify(name.slice(0, 128))
-  if (method === 'tools/call') return new GatewayError('tool-not-found', `No tool is named ${shown}`)
-  if (method === 'prompts/get') return new GatewayError('prompt-not-found', `No prompt is named ${shown}`)
-  if (isTaskMethod(method)) return new GatewayError('task-not-found', `No task of yours has the id ${shown}`)
-  return new GatewayError('resource-not-found', `No resource has the address ${shown}`, { uri: name.slice(0, 2048) })
-}
-
-function denied(call: ResolvedCall): GatewayError {
-  return new GatewayError('call-denied', `${call.tool} was denied: ${call.decision}`)
-}
-
-/** Says the rule that would allow it, and where: a rule in another scope, or before the one that asks, changes nothing. */
-function approvalRequired(call: ResolvedCall, { rule, drifted }: Decision): GatewayError {
-  if (drifted) {
-    const why = `${call.tool} needs approval: ${call.decision}. Look with \`sallyport tools diff ${call.tool}\`, then accept or block it`
-    return new GatewayError('approval-required', why)
-  }
-  const place = toRulesKey(rule?.scope ?? 'global')
-  return new GatewayError(
-    'approval-required',
-    `${call.tool} is a ${call.risk} tool and needs approval: ${call.decision}. An administrator can allow it with a rule at the end of \`${place}\` in the configuration: { tools: "${call.tool}", action: allow }`,
-  )
-}
-
-/** `agent:reviewer` as the key under which its rules stand. */
-function toRulesKey(scope: ScopeKey): string {
-  if (scope === 'global') return 'rules'
-  const colon = scope.indexOf(':')
-  return `${scope.slice(0, colon)}s.${scope.slice(colon + 1)}.rules`
-}

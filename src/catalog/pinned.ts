@@ -7,7 +7,8 @@ import type { Definition, StoredPin } from '../storage/pins.ts'
 import { type JudgedItems, type JudgedTool, judgeTool, toDefinitionHash } from './judge.ts'
 import type { JudgedOffering } from './merge.ts'
 import type { Offer, OfferKind } from './offers.ts'
-import { type LiveItem, type LiveServer, type Pins, stateOf, toItemKey } from './pins.ts'
+import { type LiveItem, stateOf } from './pin-state.ts'
+import { type LiveServer, type Pins, toItemKey } from './pins.ts'
 
 /** What one connection offers as it came, found usable. */
 export type Unpinned = JudgedOffering & { readonly list: JudgedItems; readonly instructions: Instructions | undefined }

@@ -1,32 +1,28 @@
-import { createHash } from 'node:crypto'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { EventTable } from '../contract/events.ts'
-import type { JsonValue } from '../contract/json.ts'
-import type { Pin, PinDecision, PinDetail, PinKind, PinState } from '../contract/pin.ts'
-import { type Clock, toIso } from '../lib/clock.ts'
+import type { Pin, PinDecision, PinDetail, PinKind } from '../contract/pin.ts'
+import type { Clock } from '../lib/clock.ts'
 import type { Emitter } from '../lib/emitter.ts'
-import { parseJson } from '../lib/json.ts'
 import type { Log } from '../lib/log.ts'
 import { toVisible } from '../lib/text.ts'
 import type { Change } from '../storage/audit.ts'
-import type { Definition, StoredPin } from '../storage/pins.ts'
+import type { StoredPin } from '../storage/pins.ts'
 import type { Storage } from '../storage/storage.ts'
-import { toDifference } from './difference.ts'
-import type { JudgedTool } from './judge.ts'
+import {
+  baselineBy,
+  compare,
+  type LiveItem,
+  looked,
+  stateOf,
+  toDetail,
+  toDigest,
+  toPin,
+  toPinId,
+  toWaiting,
+} from './pin-state.ts'
 
 /** Whose definitions these are: a server keeps its pins by its name, whatever address it has. */
 export type PinnedServer = { readonly connection: string; readonly name: string; readonly scope: string }
-
-/** One thing as its server defines it now. */
-export type LiveItem = {
-  readonly kind: PinKind
-  readonly name: string
-  readonly hash: string
-  /** Why its text seems to steer a model. */
-  readonly reason: string | undefined
-  readonly tool?: JudgedTool
-  text(): string
-}
 
 /** Everything of one server that is pinned: all its tools, and of the rest what seems to steer a model. */
 export type LiveServer = PinnedServer & {
@@ -66,8 +62,6 @@ const noteEvery = 2000
 const retryAfter = 1000
 const mostEvents = 100
 const mostNamed = 100
-/** Who accepted what nobody looked at. */
-const baselineBy = 'baseline'
 
 type Kept = Map<string, StoredPin>
 
@@ -347,33 +341,6 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
   }
 }
 
-/** How a definition stands: what a person accepted stands whatever is found in it, what nobody looked at does not. */
-export function stateOf(
-  pin: Pick<StoredPin, 'state' | 'accepted' | 'baseline'> | undefined,
-  live: Pick<LiveItem, 'hash' | 'reason' | 'kind'> | undefined,
-): PinState {
-  if (pin?.state === 'blocked') return 'blocked'
-  const isSame = pin?.accepted !== undefined && (live === undefined || live.hash === pin.accepted.hash)
-  if (isSame && !(pin.baseline && live?.reason !== undefined)) return 'accepted'
-  if (live?.reason !== undefined) return 'suspicious'
-  if (live !== undefined && live.kind !== 'tool') return 'accepted'
-  return pin?.accepted === undefined ? 'new' : 'changed'
-}
-
-function toWaiting(key: Pick<StoredPin, 'server' | 'scope' | 'kind' | 'name'>, seen: StoredPin['seen']): StoredPin {
-  const undecided = { accepted: undefined, baseline: false, decidedBy: undefined, decidedAt: undefined }
-  return { ...key, ...undecided, state: 'waiting', seen }
-}
-
-/** The definition that a decision is about, if it is still the one that was looked at. */
-function looked(pin: StoredPin, item: LiveItem | undefined, { hash }: PinDecision): Definition {
-  const live = item ? { hash: item.hash, text: item.text() } : (pin.seen ?? pin.accepted)
-  if (live?.hash === hash) return live
-  throw new GatewayError('pin-changed', `${toVisible(pin.name)} of ${pin.server} is not what you looked at any more`, {
-    live: live?.hash,
-  })
-}
-
 function keptIn(all: Map<string, Kept>, { server, scope }: { server: string; scope: string }): Kept {
   const key = toServerKey({ name: server, scope })
   const own = all.get(key) ?? new Map<string, StoredPin>()
@@ -400,60 +367,4 @@ function toNoteEntry(key: string, pins: readonly StoredPin[]): Change {
 function splitKey(key: string): [name: string, scope: string] {
   const space = key.indexOf(' ')
   return [key.slice(0, space), key.slice(space + 1)]
-}
-
-/** Short enough for an address, and the same after every restart. */
-export function toPinId({ server, scope, kind, name }: Pick<StoredPin, 'server' | 'scope' | 'kind' | 'name'>): string {
-  const text = JSON.stringify([server, scope, kind, name])
-  return `pin_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`
-}
-
-function toDigest(pins: readonly StoredPin[]): string {
-  const lines = pins.map(({ kind, name, accepted }) => JSON.stringify([kind, name, accepted?.hash])).sort()
-  return createHash('sha256').update(lines.join('\n')).digest('hex')
-}
-
-function toPin(pin: StoredPin, item: LiveItem | undefined, listed: boolean): Pin {
-  const state = stateOf(pin, item ?? (pin.seen && { hash: pin.seen.hash, reason: undefined, kind: pin.kind }))
-  const live = item ?? pin.seen
-  return {
-    id: toPinId(pin),
-    server: pin.server,
-    scope: pin.scope,
-    kind: pin.kind,
-    name: toVisible(pin.name),
-    state,
-    ...(state === 'suspicious' && item?.reason !== undefined && { reason: item.reason }),
-    ...(pin.accepted && {
-      accepted: {
-        hash: pin.accepted.hash,
-        by: pin.baseline ? baselineBy : (pin.decidedBy ?? ''),
-        at: toIso(pin.decidedAt ?? 0),
-      },
-    }),
-    ...(live && {
-      live: { hash: live.hash, listed, ...(pin.seen?.hash === live.hash && { seenAt: toIso(pin.seen.at) }) },
-    }),
-    ...(pin.decidedBy !== undefined && { decidedBy: pin.decidedBy }),
-    ...(pin.decidedAt !== undefined && { decidedAt: toIso(pin.decidedAt) }),
-  }
-}
-
-function toDetail(pin: StoredPin, item: LiveItem | undefined): PinDetail {
-  const accepted = toValue(pin.accepted?.text)
-  const live = toValue(item?.text() ?? pin.seen?.text)
-  return {
-    ...toPin(pin, item, item !== undefined),
-    difference: toDifference(accepted, live ?? accepted),
-    ...(accepted !== undefined && { acceptedDefinition: accepted }),
-    ...(live !== undefined && { liveDefinition: live }),
-  }
-}
-
-function toValue(text: string | undefined): JsonValue | undefined {
-  return text === undefined ? undefined : parseJson(text)
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { toDifference } from '../../src/catalog/difference.ts'
 import { judgeTools } from '../../src/catalog/judge.ts'
-import { stateOf, toPinId } from '../../src/catalog/pins.ts'
+import { stateOf, toPinId } from '../../src/catalog/pin-state.ts'
 import type { JsonObject, JsonValue } from '../../src/contract/json.ts'
 import { judge, judgeOne, toItem, toolLike } from './support.ts'
 
