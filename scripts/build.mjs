@@ -42,6 +42,9 @@ async function build() {
   await bundle.write({
     dir: join(root, 'dist'),
     format: 'esm',
+    // An engine keeps the text of what runs, at two bytes a character as soon as one of them is not Latin.
+    charset: 'ascii',
+    comments: { legal: true, annotation: false, jsdoc: false },
     sourcemap: true,
     entryFileNames: '[name].js',
     chunkFileNames: '[name]-[hash].js',
