@@ -1,7 +1,9 @@
 import { agents } from './api/agents.ts'
+import { approvals } from './api/approvals.ts'
 import { audit } from './api/audit.ts'
 import { calls } from './api/calls.ts'
 import { config } from './api/config.ts'
+import { grants } from './api/grants.ts'
 import { people } from './api/people.ts'
 import { pins } from './api/pins.ts'
 import { projects, toolsets } from './api/projects.ts'
@@ -31,6 +33,8 @@ export const api = {
   tools,
   pins,
   calls,
+  approvals,
+  grants,
   results,
   rules,
   secrets,

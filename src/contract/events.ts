@@ -1,3 +1,4 @@
+import type { Approval } from './approval.ts'
 import type { Call } from './call.ts'
 import type { Pin } from './pin.ts'
 import type { Server } from './server.ts'
@@ -5,7 +6,10 @@ import type { Server } from './server.ts'
 /** The one table of events: names and shapes. Whoever is interested subscribes. */
 export type EventTable = {
   'call-started': { call: Call }
+  'call-waiting': { call: Call; approval: string }
   'call-ended': { call: Call }
+  'question-asked': { approval: Approval }
+  'question-answered': { approval: Approval }
   'server-changed': { server: Server }
   'tools-changed': { connection: string }
   /** A value that should not have been there was hidden; `call` is absent for what belongs to no call. */
@@ -16,3 +20,22 @@ export type EventTable = {
   'config-rejected': { file: string; problems: readonly string[] }
 }
 export type EventName = keyof EventTable
+
+const names: Record<EventName, true> = {
+  'call-started': true,
+  'call-waiting': true,
+  'call-ended': true,
+  'question-asked': true,
+  'question-answered': true,
+  'server-changed': true,
+  'tools-changed': true,
+  'secret-found': true,
+  'tool-drifted': true,
+  'config-changed': true,
+  'config-rejected': true,
+}
+export const eventNames = Object.keys(names).filter(isEventName)
+
+export function isEventName(name: string): name is EventName {
+  return Object.hasOwn(names, name)
+}

@@ -24,6 +24,7 @@ import { createStatus } from './status.ts'
 import type { Gateway } from './types.ts'
 import { version } from './version.ts'
 
+export type { EventLog, LoggedEvent } from './event-log.ts'
 export type { Introduction } from './introduction.ts'
 export type { Gateway, ServerChange } from './types.ts'
 export { version } from './version.ts'

@@ -186,6 +186,49 @@ export type PinsTable = {
   seen_at: number | null
 }
 
+export type QuestionsTable = {
+  id: string
+  live: string | null
+  call: string
+  principal: string
+  owner: string | null
+  tool: string
+  server: string
+  title: string
+  description: string | null
+  risk: string
+  arguments: string
+  binding: string
+  reason: string
+  approvers: string
+  state: string
+  answers: string
+  grant_id: string | null
+  asked_at: number
+  expires_at: number
+  ended_at: number | null
+  instance: string
+}
+
+export type GrantsTable = {
+  id: string
+  tools: string
+  arguments: string | null
+  exactly: string | null
+  principal: string | null
+  scope: string | null
+  definitions: string
+  budget: number
+  used: number
+  expires_at: number
+  reason: string | null
+  given_by: string
+  given_at: number
+  last_used_at: number | null
+  revoked_at: number | null
+  revoked_by: string | null
+}
+
 export type Tables = {
   instances: InstancesTable
   calls: CallsTable
@@ -205,6 +248,8 @@ export type Tables = {
   secrets: SecretsTable
   secret_keys: SecretKeysTable
   pins: PinsTable
+  questions: QuestionsTable
+  grants: GrantsTable
 }
 
 /** The one query layer. It queries and compiles; what must happen together is a unit of compiled statements. */

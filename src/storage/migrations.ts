@@ -6,6 +6,7 @@ import { auditChain } from './migrations/0004-audit-chain.ts'
 import { pins } from './migrations/0005-pins.ts'
 import { results } from './migrations/0006-results.ts'
 import { severalInstances } from './migrations/0007-instances.ts'
+import { questionsAndGrants } from './migrations/0008-questions-grants.ts'
 import type { Migration } from './migrations/migration.ts'
 
 export type { Migration } from './migrations/migration.ts'
@@ -19,6 +20,7 @@ export const migrations: readonly Migration[] = [
   pins,
   results,
   severalInstances,
+  questionsAndGrants,
 ]
 
 export const migrationsTable =

@@ -1,0 +1,46 @@
+import { z } from 'zod'
+import { Approval, ApprovalDetail, ApprovalState, Verdict } from '../approval.ts'
+import { GrantWish } from '../grant.ts'
+import { base, byId, page, paging } from './base.ts'
+
+export const approvals = {
+  list: base
+    .route({
+      method: 'GET',
+      path: '/approvals',
+      tags: ['approvals'],
+      summary: 'Questions that waited or wait for a person, newest first',
+    })
+    .input(z.strictObject({ ...paging, state: ApprovalState.optional().describe('Only questions in this state') }))
+    .output(page(Approval)),
+  get: base
+    .route({
+      method: 'GET',
+      path: '/approvals/{id}',
+      tags: ['approvals'],
+      summary: 'One question with what happened before and around it',
+      inputStructure: 'detailed',
+    })
+    .input(byId)
+    .output(ApprovalDetail),
+  answer: base
+    .route({
+      method: 'POST',
+      path: '/approvals/{id}/answer',
+      tags: ['approvals'],
+      summary: 'Approve or deny; only a person who has signed in may',
+      description: 'The first answer counts. Approving runs nothing by itself: the call that waits does, once.',
+      inputStructure: 'detailed',
+    })
+    .input(
+      byId.extend({
+        body: z.strictObject({
+          verdict: Verdict,
+          reason: z.string().max(2000).optional().describe('Given to the model when the answer is no'),
+          grant: GrantWish.optional().describe('Allow more calls like this one'),
+          hash: z.string().optional().describe('The `hash` of what was looked at; another one is refused'),
+        }),
+      }),
+    )
+    .output(Approval),
+}

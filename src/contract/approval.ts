@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import { Call } from './call.ts'
+import { Risk } from './risk.ts'
+
+/**
+ * A question is `waiting` until a person answers or its time is up. `approved` is an answer that has not been used;
+ * `used` has run, once. `withdrawn`: what it was asked for cannot run any more.
+ */
+export const ApprovalState = z.enum(['waiting', 'approved', 'used', 'denied', 'expired', 'withdrawn'])
+export type ApprovalState = z.infer<typeof ApprovalState>
+
+export const Verdict = z.enum(['approve', 'deny'])
+export type Verdict = z.infer<typeof Verdict>
+
+/** What one person said. A rule may want two. */
+export const ApprovalAnswer = z.object({
+  by: z.string(),
+  verdict: Verdict,
+  at: z.string(),
+  reason: z.string().optional(),
+})
+export type ApprovalAnswer = z.infer<typeof ApprovalAnswer>
+
+/** What a waiting call needs a person for, and what they said. */
+export const Approval = z.object({
+  id: z.string(),
+  state: ApprovalState,
+  call: z.string().describe('The call that waits'),
+  tool: z.string().describe('Public name'),
+  server: z.string(),
+  title: z.string().describe('What the agent wants, in plain words'),
+  description: z.string().optional().describe('What the tool says it does, as accepted'),
+  principal: z.string(),
+  owner: z.string().optional().describe('The user behind the agent'),
+  arguments: z.unknown().describe('Exactly as they will be sent, masked where they hold secrets'),
+  hash: z.string().describe('Of all that the approval is bound to'),
+  risk: Risk,
+  reason: z.string().describe('Why it was asked'),
+  approvers: z.array(z.string()).describe('Who may answer: any, other, two, group:NAME; all that are named must agree'),
+  askedAt: z.string(),
+  expiresAt: z.string(),
+  answers: z.array(ApprovalAnswer),
+  grant: z.string().optional().describe('The grant that was given with the answer'),
+  endedAt: z.string().optional(),
+})
+export type Approval = z.infer<typeof Approval>
+
+/** A question in full, as the page shows it. */
+export const ApprovalDetail = Approval.extend({
+  before: z.object({ approved: z.int(), asked: z.int() }).describe('Earlier questions of this agent for this tool'),
+  around: z.array(Call).describe('What this agent did shortly before'),
+})
+export type ApprovalDetail = z.infer<typeof ApprovalDetail>

@@ -1,0 +1,34 @@
+/** A person who wants to answer, as they are at this moment. */
+export type Answerer = {
+  readonly name: string
+  readonly role: 'administrator' | 'member' | 'auditor'
+  readonly groups: readonly string[]
+}
+
+export type Answerable = {
+  /** The user behind the agent that asks. */
+  readonly owner?: string | undefined
+  /** Everyone named here must agree; `any` stands alone. */
+  readonly approvers: readonly string[]
+  /** The names of those who have approved so far. */
+  readonly approved: readonly string[]
+}
+
+/** Why this person may not answer, in words; undefined if they may. */
+export function whyNotAnswer(person: Answerer, question: Answerable): string | undefined {
+  const { owner, approvers, approved } = question
+  if (person.role === 'auditor') return 'auditors change nothing'
+  if (approved.includes(person.name)) return 'you have approved it already; it needs somebody else as well'
+  if (approvers.includes('other') && person.name === owner)
+    return 'the rule wants somebody else than the owner of the agent'
+  const groups = approvers.filter((each) => each.startsWith('group:')).map((each) => each.slice('group:'.length))
+  const missing = groups.find((group) => !person.groups.includes(group))
+  if (missing !== undefined) return `the rule wants somebody of the group ${missing}`
+  if (person.role === 'administrator' || person.name === owner || groups.length > 0) return undefined
+  return 'this is for the owner of the agent and for administrators'
+}
+
+/** How many different people have to approve. */
+export function approvalsNeeded(approvers: readonly string[]): number {
+  return approvers.includes('two') ? 2 : 1
+}

@@ -1,0 +1,25 @@
+import { hash } from 'node:crypto'
+import canonicalize from 'canonicalize'
+import type { JsonObject } from '../contract/json.ts'
+
+/** All that an approval is for. If any of it differs when the call would run, it is another call. */
+export type Binding = {
+  readonly principal: string
+  readonly method: string
+  /** The connection and what it is made of: where the call goes, and with which credential. */
+  readonly connection: string
+  readonly credential: string
+  readonly tool: string
+  /** The hash of the tool's live definition. */
+  readonly definition: string
+  readonly arguments: JsonObject
+}
+
+export function bindingOf(binding: Binding): string {
+  return hash('sha256', canonicalize(binding) ?? '', 'hex')
+}
+
+/** For a grant that permits exactly one set of arguments. */
+export function argumentsHash(given: JsonObject): string {
+  return hash('sha256', canonicalize(given) ?? '', 'hex')
+}

@@ -1,0 +1,41 @@
+import type { Grant } from '../contract/grant.ts'
+import type { ScopeKey } from '../contract/scope.ts'
+import { matchesGlob } from '../lib/glob.ts'
+import { argumentsHash } from './binding.ts'
+import { fulfils, toConditions } from './conditions.ts'
+import type { Subject } from './decide.ts'
+
+/** A call as grants look at it. */
+export type Grantee = Subject & {
+  /** The hash of the tool's live definition. */
+  readonly definition: string
+  /** Every scope whose settings hold for the caller. */
+  readonly scopes: readonly ScopeKey[]
+}
+
+/** The grants that permit a call, the one that ends first first: what would be lost anyway is spent before the rest. */
+export function findGrants(grants: readonly Grant[], call: Grantee): Grant[] {
+  if (call.drifted !== undefined) return []
+  return grants.filter((grant) => covers(grant, call)).sort((a, b) => Date.parse(a.expiresAt) - Date.parse(b.expiresAt))
+}
+
+function covers(grant: Grant, call: Grantee): boolean {
+  if (grant.revokedAt !== undefined || grant.used >= grant.budget) return false
+  if (Date.parse(grant.expiresAt) <= call.now) return false
+  if (!isFor(grant, call) || !coversTool(grant, call)) return false
+  if (grant.exactly !== undefined && grant.exactly !== argumentsHash(call.arguments)) return false
+  return toConditions(grant.arguments ?? {}).every((condition) => fulfils(condition, call.arguments))
+}
+
+function isFor({ principal, scope }: Grant, call: Grantee): boolean {
+  if (principal !== undefined && principal !== call.principal) return false
+  if (scope !== undefined && !call.scopes.some((each) => each === scope)) return false
+  return principal !== undefined || scope !== undefined
+}
+
+/** Danger is permitted by its own name only, and a tool that was changed since is another tool. */
+function coversTool({ tools, definitions }: Grant, call: Grantee): boolean {
+  const named = tools === call.tool || (call.risk !== 'danger' && matchesGlob(tools, call.tool))
+  const known = definitions?.[call.tool]
+  return named && (known === undefined || known === call.definition)
+}

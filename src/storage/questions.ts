@@ -1,0 +1,199 @@
+import { z } from 'zod'
+import { Approval, ApprovalAnswer, type ApprovalState } from '../contract/approval.ts'
+import { toIso } from '../lib/clock.ts'
+import { parseJson } from '../lib/json.ts'
+import { type Database, type QuestionsTable, toStatement } from './database.ts'
+import { type Page, parseCursor, toPage, toPageLimit } from './page.ts'
+import type { Statement } from './unit.ts'
+
+export type QuestionQuery = {
+  readonly limit: number
+  readonly cursor?: string
+  readonly state?: ApprovalState
+  /** Only questions of these principals. */
+  readonly principals?: readonly string[]
+}
+
+/** A question as it is kept: what people see, and whether an equal call still joins it. */
+export type StoredQuestion = Approval & { readonly live: boolean }
+
+export type QuestionStore = {
+  find(id: string): Promise<StoredQuestion | undefined>
+  /** The question that an equal call of the same principal joins. */
+  findLive(principal: string, binding: string): Promise<StoredQuestion | undefined>
+  /** Newest first. */
+  list(query: QuestionQuery): Promise<Page<Approval>>
+  /** Those whose time is up and that nobody has closed yet. */
+  overdue(now: number, limit: number): Promise<StoredQuestion[]>
+  countWaiting(principal: string): Promise<number>
+  /** Steps of units. Each changes one row, or its unit does not stand: of several at once exactly one counts. */
+  insert(question: Approval, instance: string): Statement
+  answer(question: StoredQuestion, answers: readonly ApprovalAnswer[], next: Answered): Statement
+  use(id: string, now: number): Statement
+  expire(id: string, now: number): Statement
+  withdraw(id: string, now: number): Statement
+  /** Whoever asked has the outcome: the same call is a new one from now on. */
+  deliver(id: string): Statement
+}
+
+export type Answered = {
+  readonly state: 'waiting' | 'approved' | 'denied'
+  readonly at: number
+  readonly grant?: string
+}
+
+const Cursor = z.tuple([z.number(), z.string()])
+const Answers = z.array(ApprovalAnswer)
+
+export function createQuestionStore(database: Database): QuestionStore {
+  const update = () => database.updateTable('questions')
+
+  return {
+    async find(id) {
+      const row = await database.selectFrom('questions').selectAll().where('id', '=', id).executeTakeFirst()
+      return row && toQuestion(row)
+    },
+    async findLive(principal, binding) {
+      const live = toLive(principal, binding)
+      const row = await database.selectFrom('questions').selectAll().where('live', '=', live).executeTakeFirst()
+      return row && toQuestion(row)
+    },
+    async list({ cursor, ...query }) {
+      const limit = toPageLimit(query.limit)
+      let rows = database.selectFrom('questions').selectAll()
+      if (query.state !== undefined) rows = rows.where('state', '=', query.state)
+      if (query.principals !== undefined) rows = rows.where('principal', 'in', [...query.principals, ''])
+      if (cursor !== undefined) {
+        const [at, id] = parseCursor(cursor, Cursor)
+        rows = rows.where(({ eb, refTuple, tuple }) => eb(refTuple('asked_at', 'id'), '<', tuple(at, id)))
+      }
+      const found = await rows
+        .orderBy('asked_at', 'desc')
+        .orderBy('id', 'desc')
+        .limit(limit + 1)
+        .execute()
+      return toPage(found, limit, toApproval, (row) => [row.asked_at, row.id])
+    },
+    async overdue(now, limit) {
+      const rows = await database
+        .selectFrom('questions')
+        .selectAll()
+        .where('state', 'in', ['waiting', 'approved'])
+        .where('expires_at', '<=', now)
+        .limit(limit)
+        .execute()
+      return rows.map(toQuestion)
+    },
+    async countWaiting(principal) {
+      const { count } = await database
+        .selectFrom('questions')
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        .where('principal', '=', principal)
+        .where('state', '=', 'waiting')
+        .executeTakeFirstOrThrow()
+      return Number(count)
+    },
+    insert: (question, instance) => toStatement(database.insertInto('questions').values(toRow(question, instance)), 1),
+    answer: (question, answers, { state, at, grant }) =>
+      toStatement(
+        update()
+          .set({
+            state,
+            answers: JSON.stringify(answers),
+            grant_id: grant ?? null,
+            ended_at: state === 'denied' ? at : null,
+          })
+          .where('id', '=', question.id)
+          .where('state', '=', 'waiting')
+          .where('expires_at', '>', at)
+          // Somebody else's answer in between must not be written over.
+          .where('answers', '=', JSON.stringify(question.answers)),
+        1,
+      ),
+    use: (id, now) =>
+      toStatement(
+        update()
+          .set({ state: 'used', ended_at: now })
+          .where('id', '=', id)
+          .where('state', '=', 'approved')
+          .where('expires_at', '>', now),
+        1,
+      ),
+    expire: (id, now) =>
+      toStatement(
+        update()
+          .set({ state: 'expired', ended_at: now, live: null })
+          .where('id', '=', id)
+          .where('state', 'in', ['waiting', 'approved'])
+          .where('expires_at', '<=', now),
+        1,
+      ),
+    withdraw: (id, now) =>
+      toStatement(
+        update()
+          .set({ state: 'withdrawn', ended_at: now, live: null })
+          .where('id', '=', id)
+          .where('state', 'in', ['waiting', 'approved']),
+        1,
+      ),
+    deliver: (id) => toStatement(update().set({ live: null }).where('id', '=', id)),
+  }
+}
+
+function toLive(principal: string, binding: string): string {
+  return `${binding} ${principal}`
+}
+
+function toRow(question: Approval, instance: string): QuestionsTable {
+  return {
+    id: question.id,
+    live: toLive(question.principal, question.hash),
+    call: question.call,
+    principal: question.principal,
+    owner: question.owner ?? null,
+    tool: question.tool,
+    server: question.server,
+    title: question.title,
+    description: question.description ?? null,
+    risk: question.risk,
+    arguments: JSON.stringify(question.arguments),
+    binding: question.hash,
+    reason: question.reason,
+    approvers: JSON.stringify(question.approvers),
+    state: question.state,
+    answers: JSON.stringify(question.answers),
+    grant_id: question.grant ?? null,
+    asked_at: Date.parse(question.askedAt),
+    expires_at: Date.parse(question.expiresAt),
+    ended_at: null,
+    instance,
+  }
+}
+
+function toQuestion(row: QuestionsTable): StoredQuestion {
+  return { ...toApproval(row), live: row.live !== null }
+}
+
+function toApproval(row: QuestionsTable): Approval {
+  return Approval.parse({
+    id: row.id,
+    state: row.state,
+    call: row.call,
+    tool: row.tool,
+    server: row.server,
+    title: row.title,
+    description: row.description ?? undefined,
+    principal: row.principal,
+    owner: row.owner ?? undefined,
+    arguments: parseJson(row.arguments),
+    hash: row.binding,
+    risk: row.risk,
+    reason: row.reason,
+    approvers: parseJson(row.approvers),
+    askedAt: toIso(row.asked_at),
+    expiresAt: toIso(row.expires_at),
+    answers: Answers.parse(parseJson(row.answers)),
+    grant: row.grant_id ?? undefined,
+    endedAt: row.ended_at === null ? undefined : toIso(row.ended_at),
+  })
+}

@@ -1,0 +1,154 @@
+import { useEffect, useState } from 'react'
+import type { Approval } from '../../../src/contract/approval.ts'
+import type { Failure } from '../lib/api.ts'
+import { toSpan } from '../lib/time.ts'
+import { Button } from '../parts/Button.tsx'
+import { RiskChip, StateChip } from '../parts/Chip.tsx'
+import { useNow } from '../parts/useNow.ts'
+import { Visible } from '../parts/Visible.tsx'
+import type { Decisions } from './decisions.ts'
+
+type ApprovalListProps = {
+  open: readonly Approval[]
+  answered: readonly Approval[]
+  selected: string | undefined
+  loading: boolean
+  failure: Failure | undefined
+  decisions: Decisions
+  onSelect(id: string): void
+  onRetry(): void
+}
+
+export function ApprovalList(props: ApprovalListProps) {
+  const { open, answered, selected, decisions, onSelect } = props
+  const now = useNow()
+  const { shown, fresh, catchUp, hold } = useHeldRows(open)
+  if (props.failure) return <ListFailure failure={props.failure} onRetry={props.onRetry} />
+  return (
+    <div {...hold}>
+      <h2 className="sticky top-0 border-line border-b bg-ground px-4 py-2 font-semibold text-13">
+        Waiting <span className="text-soft">{open.length}</span>
+      </h2>
+      <output aria-live="polite" className="block">
+        {fresh > 0 && (
+          <span className="block p-2">
+            <Button onClick={catchUp} className="w-full">
+              {fresh} new
+            </Button>
+          </span>
+        )}
+      </output>
+      {props.loading && <Skeleton />}
+      {!props.loading && shown.length === 0 && <p className="px-4 py-6 text-soft">Nothing waits.</p>}
+      <ul>
+        {shown.map((approval) => (
+          <li key={approval.id}>
+            <Row
+              approval={approval}
+              now={now}
+              selected={approval.id === selected}
+              onSelect={onSelect}
+              pending={decisions.pending(approval.id) !== undefined}
+            />
+          </li>
+        ))}
+      </ul>
+      {answered.length > 0 && (
+        <>
+          <h2 className="border-line border-y bg-ground px-4 py-2 font-semibold text-13">
+            Answered <span className="text-soft">{answered.length}</span>
+          </h2>
+          <ul>
+            {answered.map((approval) => (
+              <li key={approval.id}>
+                <Row
+                  approval={approval}
+                  now={now}
+                  selected={approval.id === selected}
+                  onSelect={onSelect}
+                  pending={false}
+                />
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </div>
+  )
+}
+
+type RowProps = { approval: Approval; now: number; selected: boolean; pending: boolean; onSelect(id: string): void }
+
+function Row({ approval, now, selected, pending, onSelect }: RowProps) {
+  return (
+    <button
+      type="button"
+      aria-current={selected ? 'true' : undefined}
+      onClick={() => onSelect(approval.id)}
+      className={`block w-full rounded-none border-line border-b px-4 py-2 text-left hover:bg-sunken ${selected ? 'bg-accent-ground' : ''}`}
+    >
+      <span className="line-clamp-2 font-medium">
+        <Visible text={approval.title} />
+      </span>
+      <span className="mt-1 flex flex-wrap items-center gap-x-2 gap-y-1 text-12 text-soft">
+        <span className="max-w-40 truncate">{nameOf(approval.principal)}</span>
+        <span>{toSpan(now - Date.parse(approval.askedAt))}</span>
+        <RiskChip risk={approval.risk} />
+        {pending ? (
+          <span className="text-ink">sending</span>
+        ) : (
+          approval.state !== 'waiting' && <StateChip state={approval.state} />
+        )}
+      </span>
+    </button>
+  )
+}
+
+/** `agent:reviewer` as people say it. */
+export function nameOf(principal: string): string {
+  return principal.slice(principal.indexOf(':') + 1)
+}
+
+/** New rows wait while somebody is at the list: nothing moves under the pointer. */
+function useHeldRows(rows: readonly Approval[]) {
+  const [held, setHeld] = useState(false)
+  const [known, setKnown] = useState<ReadonlySet<string>>()
+  useEffect(() => {
+    if (!held || known === undefined) setKnown(new Set(rows.map(({ id }) => id)))
+  }, [held, known, rows])
+  const shown = held && known ? rows.filter(({ id }) => known.has(id)) : rows
+  return {
+    shown,
+    fresh: rows.length - shown.length,
+    catchUp: () => setKnown(new Set(rows.map(({ id }) => id))),
+    hold: {
+      onPointerEnter: (event: React.PointerEvent) => event.pointerType === 'mouse' && setHeld(true),
+      onPointerLeave: () => setHeld(false),
+    },
+  }
+}
+
+function Skeleton() {
+  return (
+    <div aria-hidden="true" className="animate-pulse">
+      {[0, 1, 2].map((row) => (
+        <div key={row} className="border-line border-b px-4 py-2">
+          <div className="mb-2 h-4 w-4/5 rounded bg-sunken" />
+          <div className="h-3 w-1/2 rounded bg-sunken" />
+        </div>
+      ))}
+    </div>
+  )
+}
+
+function ListFailure({ failure, onRetry }: { failure: Failure; onRetry(): void }) {
+  return (
+    <div role="alert" className="p-4">
+      <p className="font-medium">The questions could not be read.</p>
+      <p className="mt-1 mb-3 text-soft">
+        {failure.message} {failure.hint}
+      </p>
+      <Button onClick={onRetry}>Try again</Button>
+    </div>
+  )
+}

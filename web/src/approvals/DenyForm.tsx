@@ -1,0 +1,40 @@
+import { useId, useState } from 'react'
+import { Button } from '../parts/Button.tsx'
+
+type DenyFormProps = { onCancel(): void; onDeny(reason: string | undefined): void }
+
+/** The reason goes back to the model, so that it can do better. */
+export function DenyForm({ onCancel, onDeny }: DenyFormProps) {
+  const id = useId()
+  const [reason, setReason] = useState('')
+  return (
+    <form
+      className="rounded-lg border border-line bg-panel p-4"
+      onSubmit={(event) => {
+        event.preventDefault()
+        onDeny(reason.trim() || undefined)
+      }}
+    >
+      <label htmlFor={id} className="mb-1 block text-13 text-soft">
+        Why not? The agent is told.
+      </label>
+      <textarea
+        id={id}
+        // biome-ignore lint/a11y/noAutofocus: the person just asked for this field
+        autoFocus
+        value={reason}
+        maxLength={2000}
+        rows={3}
+        onChange={(event) => setReason(event.target.value)}
+        onKeyDown={(event) => event.key === 'Escape' && onCancel()}
+        className="mb-3 w-full border border-line bg-ground px-3 py-2"
+      />
+      <div className="flex gap-2 max-md:flex-col">
+        <Button type="submit" tone="danger">
+          Deny
+        </Button>
+        <Button onClick={onCancel}>Cancel</Button>
+      </div>
+    </form>
+  )
+}

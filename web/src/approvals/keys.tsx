@@ -1,0 +1,83 @@
+import { useEffect, useRef } from 'react'
+import { Button } from '../parts/Button.tsx'
+
+export type Keys = {
+  move(step: 1 | -1): void
+  approve(): void
+  grant(): void
+  deny(): void
+  undo(): void
+  help(): void
+}
+
+const list = [
+  ['j', 'k', 'next and previous question'],
+  ['a', '', 'approve once'],
+  ['g', '', 'approve and allow more'],
+  ['d', '', 'deny with a reason'],
+  ['u', '', 'take the last decision back'],
+  ['?', '', 'these keys'],
+] as const
+
+/** One hand on the keyboard is enough. Never while somebody types. */
+export function useKeys(keys: Keys): void {
+  const latest = useRef(keys)
+  latest.current = keys
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
+      const { move, approve, grant, deny, undo, help } = latest.current
+      const actions: Record<string, () => void> = {
+        j: () => move(1),
+        k: () => move(-1),
+        a: approve,
+        g: grant,
+        d: deny,
+        u: undo,
+        '?': help,
+      }
+      const action = actions[event.key]
+      if (!action) return
+      event.preventDefault()
+      action()
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [])
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.closest('input, textarea, select, dialog, [contenteditable]') !== null
+}
+
+export function KeysDialog({ open, onClose }: { open: boolean; onClose(): void }) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  useEffect(() => {
+    if (open) dialog.current?.showModal()
+    else dialog.current?.close()
+  }, [open])
+  return (
+    <dialog
+      ref={dialog}
+      onClose={onClose}
+      aria-label="Keys"
+      className="m-auto rounded-lg border border-line bg-panel p-6 text-ink backdrop:bg-black/40"
+    >
+      <dl className="mb-4 grid grid-cols-[auto_1fr] gap-x-4 gap-y-2">
+        {list.map(([key, second, words]) => (
+          <div key={key} className="contents">
+            <dt className="flex gap-1">
+              {[key, second].filter(Boolean).map((name) => (
+                <kbd key={name} className="rounded border border-line px-1.5 font-mono text-12">
+                  {name}
+                </kbd>
+              ))}
+            </dt>
+            <dd>{words}</dd>
+          </div>
+        ))}
+      </dl>
+      <Button onClick={onClose}>Close</Button>
+    </dialog>
+  )
+}

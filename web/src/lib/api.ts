@@ -1,0 +1,39 @@
+import { createORPCClient } from '@orpc/client'
+import type { ContractRouterClient } from '@orpc/contract'
+import { OpenAPILink } from '@orpc/openapi-client/fetch'
+import { ErrorBody } from '../../../src/contract/api/base.ts'
+import { door as doorContract } from '../../../src/contract/api/people.ts'
+import { api as contract } from '../../../src/contract/api.ts'
+
+/** The REST contract as functions; the cookie of the sign-in goes along by itself. */
+export const api: ContractRouterClient<typeof contract> = createORPCClient(
+  new OpenAPILink(contract, { url: `${location.origin}/api` }),
+)
+
+/** For whoever has not signed in yet. */
+export const door: ContractRouterClient<typeof doorContract> = createORPCClient(
+  new OpenAPILink(doorContract, { url: `${location.origin}/api` }),
+)
+
+export type Failure = { readonly code: string; readonly message: string; readonly hint: string }
+
+/** What went wrong, in the words of the gateway; without an answer it is the line to it. */
+export function toFailure(error: unknown): Failure {
+  const body = ErrorBody.safeParse(bodyOf(error))
+  if (body.success) return body.data.error
+  return {
+    code: 'unreachable',
+    message: 'The gateway does not answer.',
+    hint: 'Check that it runs and that this page can reach it; it is tried again by itself.',
+  }
+}
+
+function bodyOf(error: unknown): unknown {
+  if (typeof error !== 'object' || error === null || !('data' in error)) return undefined
+  const { data } = error
+  return typeof data === 'object' && data !== null && 'body' in data ? data.body : data
+}
+
+export function isSignedOut(error: unknown): boolean {
+  return ['token-missing', 'token-invalid', 'sign-in-needed'].includes(toFailure(error).code)
+}

@@ -1,0 +1,26 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useNavigate, useRouterState } from '@tanstack/react-router'
+import { useEffect } from 'react'
+import { api, isSignedOut } from './api.ts'
+
+/** Who has signed in. Without anybody the page of the sign-in comes, and this one again afterwards. */
+export function useMe() {
+  const navigate = useNavigate()
+  const here = useRouterState({ select: (state) => state.location.href })
+  const me = useQuery({ queryKey: ['me'], queryFn: () => api.people.me() })
+  const signedOut = me.error !== null && isSignedOut(me.error)
+  useEffect(() => {
+    if (signedOut) navigate({ to: '/sign-in', search: { next: here }, replace: true })
+  }, [signedOut, navigate, here])
+  return me.data
+}
+
+export function useSignOut(): () => Promise<void> {
+  const navigate = useNavigate()
+  const queries = useQueryClient()
+  return async () => {
+    await api.people.signOut().catch(() => undefined)
+    queries.clear()
+    await navigate({ to: '/sign-in' })
+  }
+}

@@ -1,0 +1,70 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { type FormEvent, useId, useState } from 'react'
+import { door, type Failure, toFailure } from '../lib/api.ts'
+import { Button } from './Button.tsx'
+
+export function SignInPage() {
+  const { next } = useSearch({ from: '/sign-in' })
+  const navigate = useNavigate()
+  const queries = useQueryClient()
+  const [failure, setFailure] = useState<Failure>()
+  const [busy, setBusy] = useState(false)
+
+  async function signIn(event: FormEvent<HTMLFormElement>): Promise<void> {
+    event.preventDefault()
+    const form = new FormData(event.currentTarget)
+    setBusy(true)
+    setFailure(undefined)
+    try {
+      await door.signIn({ name: String(form.get('name')), password: String(form.get('password')) })
+      await queries.resetQueries()
+      await navigate({ href: next ?? '/approvals', replace: true })
+    } catch (error) {
+      setFailure(toFailure(error))
+      setBusy(false)
+    }
+  }
+
+  return (
+    <main className="grid min-h-dvh place-items-center p-4">
+      <form onSubmit={signIn} className="w-full max-w-sm rounded-lg border border-line bg-panel p-6">
+        <div className="mb-6 flex items-center gap-2">
+          <img src="/icon.svg" alt="" width={28} height={28} />
+          <h1 className="font-semibold text-20">Sign in to Sallyport</h1>
+        </div>
+        <Field label="Name" name="name" autoComplete="username" autoFocus />
+        <Field label="Password" name="password" type="password" autoComplete="current-password" />
+        {failure && (
+          <p role="alert" className="mb-4 rounded-md bg-danger-ground px-3 py-2 text-13 text-danger">
+            {failure.message} {failure.hint}
+          </p>
+        )}
+        <Button type="submit" tone="main" disabled={busy} className="w-full">
+          {busy ? 'Signing in' : 'Sign in'}
+        </Button>
+      </form>
+    </main>
+  )
+}
+
+type FieldProps = { label: string; name: string; type?: string; autoComplete: string; autoFocus?: boolean }
+
+function Field({ label, autoFocus, ...input }: FieldProps) {
+  const id = useId()
+  return (
+    <div className="mb-4">
+      <label htmlFor={id} className="mb-1 block text-13 text-soft">
+        {label}
+      </label>
+      <input
+        id={id}
+        required
+        // biome-ignore lint/a11y/noAutofocus: the page has one purpose, and this is its first field
+        autoFocus={autoFocus}
+        className="h-9 w-full border border-line bg-ground px-3 max-md:h-11"
+        {...input}
+      />
+    </div>
+  )
+}

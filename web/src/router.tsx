@@ -1,0 +1,44 @@
+import { createRootRoute, createRoute, createRouter, Navigate, Outlet } from '@tanstack/react-router'
+import { ApprovalsPage } from './approvals/ApprovalsPage.tsx'
+import { Frame } from './parts/Frame.tsx'
+import { SignInPage } from './parts/SignInPage.tsx'
+
+const root = createRootRoute({ component: Outlet, notFoundComponent: () => <Navigate to="/approvals" /> })
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: '/sign-in',
+  validateSearch: (search: Record<string, unknown>): { next?: string } =>
+    // Only a place in this application: whoever sends a link must not choose where people end up.
+    typeof search.next === 'string' && /^\/[a-z]/.test(search.next) ? { next: search.next } : {},
+  component: SignInPage,
+})
+
+const framed = createRoute({ getParentRoute: () => root, id: 'framed', component: Frame })
+
+const home = createRoute({
+  getParentRoute: () => framed,
+  path: '/',
+  component: () => <Navigate to="/approvals" replace />,
+})
+
+const approvals = createRoute({ getParentRoute: () => framed, path: '/approvals', component: () => <ApprovalsPage /> })
+
+const approval = createRoute({
+  getParentRoute: () => framed,
+  path: '/approvals/$id',
+  component: function OneApproval() {
+    const { id } = approval.useParams()
+    return <ApprovalsPage selected={id} />
+  },
+})
+
+export const router = createRouter({
+  routeTree: root.addChildren([signIn, framed.addChildren([home, approvals, approval])]),
+})
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router
+  }
+}
