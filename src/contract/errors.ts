@@ -168,6 +168,12 @@ export const errorTable = {
     exit: 1,
     hint: 'The definition changed meanwhile: look at the difference again, then decide.',
   },
+  'permission-spent': {
+    http: 409,
+    rpc: -32007,
+    exit: 6,
+    hint: 'Somebody else used it in the same moment. Nothing was sent; repeat the call to ask again.',
+  },
   'approval-required': {
     http: 403,
     rpc: -32007,

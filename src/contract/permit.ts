@@ -54,7 +54,11 @@ export type ResolvedCall = {
   readonly mirrored?: Readonly<Record<string, string>>
   /** The caller's key: among its calls with the same one, one runs. */
   readonly once?: OnceKey
+  /** What lets it run although a rule asks: used up in the same commit in which it is claimed. */
+  readonly permission?: Permission
 }
+
+export type Permission = { readonly grant: string } | { readonly question: string }
 
 export type OnceKey = {
   readonly key: string
@@ -79,4 +83,6 @@ export type CallEnd = {
   readonly resent?: boolean
   /** How many hidden values the answer held. */
   readonly masked?: number
+  /** Certainly nothing of it reached the server. */
+  readonly unsent?: boolean
 }

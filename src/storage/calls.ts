@@ -31,6 +31,10 @@ export type CallStore = {
   openOf(instances: readonly string[], limit: number): Promise<OpenCall[]>
   /** The row of a call that runs, or that has ended already. */
   insert(call: ResolvedCall, end?: CallEnd & { readonly late?: boolean }): Statement
+  /** The row of a call that waits for a person. */
+  insertWaiting(call: ResolvedCall): Statement
+  /** A call that waited runs now, in this instance; changes one row or none. */
+  start(call: ResolvedCall): Statement
   /** Changes one row, or none if the call has ended: then its unit is refused. */
   end(call: string, end: RowEnd): Statement
   markLate(call: string): Statement
@@ -97,6 +101,16 @@ export function createCallStore(database: Database, instance: string): CallStore
         .limit(limit)
         .execute(),
     insert: (call, ended) => insert(toRow(call, instance, ended)),
+    insertWaiting: (call) => insert({ ...toRow(call, instance), state: 'waiting' }),
+    start: (call) =>
+      toStatement(
+        database
+          .updateTable('calls')
+          .set({ state: 'running', instance, decision: call.decision })
+          .where('id', '=', call.id)
+          .where('state', '=', 'waiting'),
+        1,
+      ),
     end: (id, ended) => end({ id, columns: toEndColumns(ended) }),
     markLate: (id) => toStatement(database.updateTable('calls').set({ late: 1 }).where('id', '=', id)),
   }

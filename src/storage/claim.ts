@@ -3,7 +3,9 @@ import type { CallEnd, Permit, ResolvedCall } from '../contract/permit.ts'
 import type { Clock } from '../lib/clock.ts'
 import { toIntentEntry, toOutcomeEntry, toRefusalEntry } from './audit.ts'
 import type { CallStore } from './calls.ts'
+import type { GrantStore } from './grants.ts'
 import type { IdempotencyStore, KeyEnd } from './idempotency.ts'
+import type { QuestionStore } from './questions.ts'
 import type { Unit } from './unit.ts'
 import type { Writer } from './writer.ts'
 
@@ -17,7 +19,14 @@ export type Claims = {
   flushReads(): void
 }
 
-type ClaimsParts = { writer: Writer; calls: CallStore; keys: IdempotencyStore; clock: Clock }
+type ClaimsParts = {
+  writer: Writer
+  calls: CallStore
+  keys: IdempotencyStore
+  questions: QuestionStore
+  grants: GrantStore
+  clock: Clock
+}
 
 /** A reading call whose row is not written yet; most end before it is. */
 type BufferedRead = { readonly call: ResolvedCall; readonly claimedAt: number; end?: CallEnd; late: boolean }
@@ -26,7 +35,7 @@ type BufferedRead = { readonly call: ResolvedCall; readonly claimedAt: number; e
 const readDelay = 35
 const mostBuffered = 2000
 
-export function createClaims({ writer, calls, keys, clock }: ClaimsParts): Claims {
+export function createClaims({ writer, calls, keys, questions, grants, clock }: ClaimsParts): Claims {
   let buffered = new Map<string, BufferedRead>()
   let cancelFlush = () => {}
 
@@ -50,29 +59,43 @@ export function createClaims({ writer, calls, keys, clock }: ClaimsParts): Claim
   }
 
   async function commitIntent(call: ResolvedCall): Promise<void> {
-    const intent: Unit = [calls.insert(call), { entry: toIntentEntry(call, clock.now()) }]
-    // The key first: while it is taken nothing else of the unit happens.
-    const unit = call.once ? [keys.take({ ...call, once: call.once }), ...intent] : intent
+    const key = call.once ? [keys.take({ ...call, once: call.once })] : []
+    // Key and permission first: while one of them is gone nothing else of the unit happens.
+    const unit: Unit = [...key, ...toClaimSteps(call), { entry: toIntentEntry(call, clock.now()) }]
     const outcome = await writer.commit(unit).catch((error: unknown) => {
       // Whether it reached the disk before the store broke is not known. If it did, this closes it: nothing was sent.
       writer.keep(toEndUnit(call, toUnrecordedEnd(call, clock.now()), { kind: 'released' }))
       throw error
     })
-    if (outcome.kind === 'refused') {
-      if (call.once && outcome.step === 0 && outcome.by === 'expectation') throw keyTaken(call.once.key)
-      throw new GatewayError('internal', `The call ${call.id} was not claimed: ${outcome.reason}`)
+    if (outcome.kind === 'done') return
+    if (outcome.by === 'expectation') {
+      if (call.once && outcome.step === 0) throw keyTaken(call.once.key)
+      if (call.permission) throw new GatewayError('permission-spent', `The permission for ${call.tool} is used up`)
     }
+    throw new GatewayError('internal', `The call ${call.id} was not claimed: ${outcome.reason}`)
+  }
+
+  function toClaimSteps(call: ResolvedCall): Unit {
+    const { permission } = call
+    if (permission === undefined) return [calls.insert(call)]
+    if ('grant' in permission) return [grants.spend(permission.grant), calls.insert(call)]
+    return [questions.use(permission.question, clock.now()), calls.start(call)]
   }
 
   function toEndUnit(call: ResolvedCall, end: CallEnd, key?: KeyEnd): Unit {
-    const unit: Unit = [calls.end(call.id, end), { entry: toOutcomeEntry(call, end) }]
+    const unit: Unit = [calls.end(call.id, end), { entry: toOutcomeEntry(call, end) }, ...toRefund(call, end)]
     return call.once && key ? [...unit, keys.end({ ...call, once: call.once }, key)] : unit
+  }
+
+  /** The one rule: a grant pays for what was sent. Whatever certainly never left is given back, in the same commit. */
+  function toRefund({ permission }: ResolvedCall, end: CallEnd): Unit {
+    return end.unsent && permission && 'grant' in permission ? [grants.refund(permission.grant)] : []
   }
 
   return {
     async claim(call) {
       writer.assertWritable()
-      if (call.risk === 'read' && !call.once) bufferRead(call)
+      if (call.risk === 'read' && !call.once && !call.permission) bufferRead(call)
       else await commitIntent(call)
       return toPermit(call)
     },
