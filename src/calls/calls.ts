@@ -1,3 +1,4 @@
+import type { Board, GrantBook } from '../approvals/approvals.ts'
 import {
   type Catalog,
   driftWords,
@@ -8,6 +9,7 @@ import {
   type ViewSelector,
 } from '../catalog/catalog.ts'
 import { type ConfigStore, projectOf } from '../config/config.ts'
+import type { Approval, Verdict } from '../contract/approval.ts'
 import type { Call, CallEndState } from '../contract/call.ts'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { EventTable } from '../contract/events.ts'
@@ -21,27 +23,30 @@ import {
   type Surface,
 } from '../contract/permit.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
-import { type Clock, toIso } from '../lib/clock.ts'
+import type { Clock } from '../lib/clock.ts'
 import { crashPoint } from '../lib/crash-point.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Masking } from '../masking/masking.ts'
-import { type Decision, decide } from '../policy/policy.ts'
+import { type Decision, decide, type Subject } from '../policy/policy.ts'
 import type { Servers, Subscriber } from '../servers/servers.ts'
 import type { Storage } from '../storage/storage.ts'
 import { type Answer, isToolError } from '../wire/answer.ts'
 import { type Caller, muteCaller } from '../wire/caller.ts'
 import { toMirrorHeaders } from '../wire/mirrors.ts'
 import type { Progress } from '../wire/peer.ts'
+import { createAsk, type Judged } from './ask.ts'
 import { toEnd } from './end.ts'
 import { createKeptResults, hideHandle } from './kept.ts'
 import { createLimits } from './limits.ts'
 import { createOnce, toKeyEnd, toOnceKey } from './once.ts'
-import { approvalRequired, denied, notFound } from './refusals.ts'
+import { toRecord } from './records.ts'
+import { denied, notFound } from './refusals.ts'
 import { fits } from './results.ts'
 import { createTasks } from './tasks.ts'
 
 export { toResultPage } from './kept.ts'
+export { waiting } from './refusals.ts'
 
 /** One request, as a surface hands it in. */
 export type CallRequest = {
@@ -68,12 +73,24 @@ export type CallOptions = {
   readonly caller?: Caller | undefined
   readonly subscriber?: Subscriber | undefined
   readonly onProgress?: ((progress: Progress) => void) | undefined
+  /** How whoever waits is shown that a person is asked; who has none hears at once that it waits. */
+  readonly present?: Present | undefined
 }
+
+/**
+ * Shows a question in the form of a surface, until it is settled or has been held long enough. Tells what a person
+ * said right there, where a rule lets them answer at the agent's own program.
+ */
+export type Present = (question: Approval, wait: Wait) => Promise<SaidThere | undefined>
+export type Wait = { readonly settled: Promise<void>; readonly signal: AbortSignal }
+export type SaidThere = { readonly verdict: Verdict; readonly reason?: string | undefined }
 
 /** How a call ended: with what the server answered, or with what Sallyport says instead. */
 export type CallOutcome =
   | { readonly kind: 'answered'; readonly call: Call; readonly answer: Answer; readonly replayed?: true }
   | { readonly kind: 'refused'; readonly call: Call; readonly error: GatewayError }
+  /** It has not ended: a person is asked, and the same call made again goes on. */
+  | { readonly kind: 'waiting'; readonly call: Call; readonly approval: Approval }
 
 export type Calls = {
   advance(request: CallRequest, options: CallOptions): Promise<CallOutcome>
@@ -85,10 +102,12 @@ export type Calls = {
 export type CallsParts = {
   readonly storage: Pick<
     Storage,
-    'claim' | 'refuse' | 'finish' | 'finishOnce' | 'markLate' | 'instance' | 'results' | 'keys'
+    'claim' | 'refuse' | 'finish' | 'finishOnce' | 'markLate' | 'instance' | 'results' | 'keys' | 'calls'
   >
   readonly catalog: Pick<Catalog, 'resolve'>
-  readonly config: Pick<ConfigStore, 'effective' | 'current'>
+  readonly config: Pick<ConfigStore, 'effective' | 'current' | 'usedBy'>
+  readonly board: Board
+  readonly grants: GrantBook
   readonly servers: Pick<Servers, 'send'>
   readonly masking: Pick<Masking, 'text' | 'value'>
   readonly clock: Clock
@@ -97,13 +116,14 @@ export type CallsParts = {
 }
 
 export function createCalls(parts: CallsParts): Calls {
-  const { storage, catalog, config, servers, masking, clock, ids, emit } = parts
+  const { storage, catalog, config, board, grants, servers, masking, clock, ids, emit } = parts
   const running = new Set<Promise<unknown>>()
   const sending = new Set<AbortController>()
   const tasks = createTasks(catalog)
   const limits = createLimits({ config, clock })
   const kept = createKeptResults({ storage, limits: () => config.current().limits, clock, ids })
   const once = createOnce({ keys: storage.keys, clock })
+  const ask = createAsk({ storage, board, grants, config, limits, once, judge, run })
   let closing = false
   let stopping = false
 
@@ -130,24 +150,35 @@ export function createCalls(parts: CallsParts): Calls {
 
   /** Every governed call passes these lines, in this order. */
   async function advance(request: CallRequest, options: CallOptions): Promise<CallOutcome> {
-    const target = findTarget(request)
-    if (target instanceof GatewayError) return refuse(toUnknown(request), 'denied', target)
-    const decision = decideOn(request, target)
-    const call = toCall(request, target, decision)
+    const judged = judge(request)
+    if (judged instanceof GatewayError) return refuse(toUnknown(request), 'denied', judged)
+    const { call, target, decision } = judged
     const unfit = request.check?.(target)
     if (unfit) return refuse(call, 'denied', unfit)
     if (decision.action === 'deny') return refuse(call, 'denied', denied(call))
     const earlier = call.once && (await once.findEarlier(call, options.signal))
     if (earlier) return earlier.kind === 'refusal' ? refuse(call, 'denied', earlier.error) : earlier
-    if (decision.action === 'ask') return refuse(call, 'denied', approvalRequired(call, decision))
+    if (decision.action === 'ask') return ask.pass(request, options, judged)
+    return run(request, options, call)
+  }
+
+  function judge(request: CallRequest): Judged | GatewayError {
+    const target = findTarget(request)
+    if (target instanceof GatewayError) return target
+    const subject = toSubject(request, target)
+    const decision = decideOn(request, subject)
+    return { call: toCall(request, target, decision), target, decision, subject }
+  }
+
+  async function run(request: CallRequest, options: CallOptions, call: ResolvedCall): Promise<CallOutcome> {
     const place = limits.enter(request.principal, call)
-    if (place instanceof GatewayError) return refuse(call, 'denied', place)
+    if (place instanceof GatewayError) return refuseNow(call, place)
     try {
       crashPoint('before the claim')
       const permit = await storage.claim(call) // durable before anything is sent, or nothing is sent
       crashPoint('after the claim')
-      emit('call-started', { call: toRecord(call, { state: 'running' }) })
-      const outcome = await send(permit, request.selector, toAttended(request, options))
+      emit('call-started', { call: toRecord(call, { state: 'running' }, storage.instance) })
+      const outcome = await send(permit, request.selector, toAttended(request, options, call))
       if (outcome.kind === 'answered') tasks.noteAnswer(request, permit, outcome.answer)
       return outcome
     } finally {
@@ -155,9 +186,15 @@ export function createCalls(parts: CallsParts): Calls {
     }
   }
 
-  function toAttended(request: CallRequest, options: CallOptions): CallOptions {
+  /** A call that was approved stays good for its outcome: waiting ends, and the approval with it, when it was run. */
+  function refuseNow(call: ResolvedCall, why: GatewayError): Promise<CallOutcome> | CallOutcome {
+    if (!call.permission || !('question' in call.permission)) return refuse(call, 'denied', why)
+    return { kind: 'refused', call: toRecord(call, { state: 'waiting' }, storage.instance), error: why }
+  }
+
+  function toAttended(request: CallRequest, options: CallOptions, call: ResolvedCall): CallOptions {
     if (options.subscriber) return guarded(request, options, options.subscriber)
-    return request.key === undefined ? options : { ...options, signal: never }
+    return call.once ? { ...options, signal: never } : options
   }
 
   /** What was allowed when it was asked for may be denied by now, and a part of it may never have been allowed. */
@@ -168,11 +205,11 @@ export function createCalls(parts: CallsParts): Calls {
 
   function mayHear(request: CallRequest, uri: string): boolean {
     const target = findTarget(request)
-    if (target instanceof GatewayError || decideOn(request, target).action !== 'allow') return false
+    if (target instanceof GatewayError || decideOn(request, toSubject(request, target)).action !== 'allow') return false
     if (uri === target.original) return true
     const part = findTarget({ ...request, name: inFormOf(request.name, uri) })
     const known = part instanceof GatewayError ? { ...target, publicName: uri } : part
-    return decideOn(request, known).action === 'allow'
+    return decideOn(request, toSubject(request, known)).action === 'allow'
   }
 
   /** What stands behind the name, or why there is none: also an address that leads nowhere was tried by somebody. */
@@ -213,8 +250,9 @@ export function createCalls(parts: CallsParts): Calls {
       const finished = fitting ? answer : await kept.finish(answer, permit, selector)
       return answered(permit, { answer, finished, resent })
     } catch (error) {
-      const { state, error: told } = toEnd(permit, toMaskedError(toGatewayError(error)), stopping)
-      return end(permit, { state, error: told, resent }, (call) => ({ kind: 'refused', call, error: told }))
+      const { state, error: told, unsent } = toEnd(permit, toMaskedError(toGatewayError(error)), stopping)
+      const how = { state, error: told, resent, ...(unsent && { unsent }) }
+      return end(permit, how, (call) => ({ kind: 'refused', call, error: told }))
     } finally {
       options.signal.removeEventListener('abort', onAbort)
       sending.delete(ending)
@@ -250,14 +288,16 @@ export function createCalls(parts: CallsParts): Calls {
     crashPoint('before the outcome')
     if (call.once) return endOnce(call, ended, toOutcome)
     storage.finish(call, ended)
+    if (ended.unsent && call.permission) grants.refunded()
     crashPoint('the outcome is on its way')
     return toOutcome(announce(call, ended))
   }
 
   async function endOnce(call: Permit, ended: CallEnd, toOutcome: (call: Call) => CallOutcome): Promise<CallOutcome> {
-    const outcome = toOutcome(toRecord(call, ended))
+    const outcome = toOutcome(toRecord(call, ended, storage.instance))
     await storage.finishOnce(call, ended, toKeyEnd(call, outcome))
     crashPoint('the key has its answer')
+    if (ended.unsent && call.permission) grants.refunded()
     emit('call-ended', { call: outcome.call })
     return outcome
   }
@@ -280,32 +320,36 @@ export function createCalls(parts: CallsParts): Calls {
       ...(how.givenBytes !== undefined && { givenBytes: how.givenBytes }),
       ...(how.resent && { resent: true }),
       ...(how.masked && { masked: how.masked }),
+      ...(how.unsent && { unsent: true }),
     }
   }
 
   function announce(call: ResolvedCall, ended: CallEnd): Call {
-    const record = toRecord(call, ended)
+    const record = toRecord(call, ended, storage.instance)
     emit('call-ended', { call: record })
     return record
   }
 
   /** A policy that cannot be asked denies. */
-  function decideOn(request: CallRequest, target: Target): Decision {
+  function decideOn({ principal }: CallRequest, subject: Subject): Decision {
     try {
-      const { principal } = request
-      return decide(config.effective(principal).rules, {
-        tool: target.publicName,
-        server: target.server,
-        risk: target.risk,
-        principal: toPrincipalKey(principal),
-        arguments: isTaskMethod(request.method ?? '') ? tasks.argumentsOf(principal, request.name) : request.arguments,
-        now: clock.now(),
-        owner: principal.owner,
-        project: projectOf(config.current(), principal),
-        drifted: target.drifted && driftWords[target.drifted],
-      })
+      return decide(config.effective(principal).rules, subject)
     } catch {
       return { action: 'deny', because: 'the rules could not be asked', rule: undefined, approvers: [] }
+    }
+  }
+
+  function toSubject({ principal, method = 'tools/call', name, arguments: given }: CallRequest, target: Target): Subject {
+    return {
+      tool: target.publicName,
+      server: target.server,
+      risk: target.risk,
+      principal: toPrincipalKey(principal),
+      arguments: isTaskMethod(method) ? tasks.argumentsOf(principal, name) : given,
+      now: clock.now(),
+      owner: principal.owner,
+      project: projectOf(config.current(), principal),
+      drifted: target.drifted && driftWords[target.drifted],
     }
   }
 
@@ -370,33 +414,9 @@ export function createCalls(parts: CallsParts): Calls {
     })
   }
 
-  function toRecord(call: ResolvedCall, how: { state: Call['state'] } & Partial<Omit<CallEnd, 'state'>>): Call {
-    const shown = call.recorded ?? call
-    return {
-      id: call.id,
-      method: call.method,
-      tool: shown.tool,
-      server: call.server,
-      principal: call.principal,
-      ...(call.owner !== undefined && { owner: call.owner }),
-      surface: call.surface,
-      risk: call.risk,
-      state: how.state,
-      arguments: shown.arguments,
-      decision: call.decision,
-      startedAt: toIso(call.startedAt),
-      instance: storage.instance,
-      ...(how.error && { error: how.error }),
-      ...(how.resent && { resent: true }),
-      ...(how.masked && { masked: how.masked }),
-      ...(how.endedAt !== undefined && { endedAt: toIso(how.endedAt) }),
-      ...(how.durationMs !== undefined && { durationMs: how.durationMs }),
-      ...(how.givenBytes !== undefined && { cut: { bytes: how.resultBytes ?? 0, given: how.givenBytes } }),
-    }
-  }
-
   async function close(graceMs: number): Promise<void> {
     closing = true
+    ask.close()
     const { promise, resolve } = Promise.withResolvers<void>()
     const cancel = clock.after(graceMs, resolve)
     await Promise.race([Promise.allSettled(running), promise])
@@ -415,6 +435,7 @@ type HowItEnded = {
   resultBytes?: number
   givenBytes?: number
   masked?: number
+  unsent?: boolean
 }
 type Ended = CallOutcome | Promise<CallOutcome>
 

@@ -2,12 +2,20 @@ import type { CallEndState } from '../contract/call.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { ResolvedCall } from '../contract/permit.ts'
 
-/** What a call that got no answer ends as. The link knows whether the server may have seen anything of it. */
+/**
+ * What a call that got no answer ends as. The link knows whether the server may have seen anything of it; `unsent` is
+ * what certainly never left, and what a grant does not pay for.
+ */
 export function toEnd(
   call: ResolvedCall,
   error: GatewayError,
   stopping: boolean,
-): { state: CallEndState; error: GatewayError } {
+): { state: CallEndState; error: GatewayError; unsent?: true } {
+  const { state, error: told } = judge(call, error, stopping)
+  return error.details.sent === false ? { state, error: told, unsent: true } : { state, error: told }
+}
+
+function judge(call: ResolvedCall, error: GatewayError, stopping: boolean): { state: CallEndState; error: GatewayError } {
   if (error.code === 'call-timeout') return { state: 'timeout', error }
   if (error.code === 'call-cancelled' && !stopping) return { state: 'cancelled', error }
   if (call.risk !== 'read' && mayHaveHappened(error)) return { state: 'unknown', error: unknown(error) }

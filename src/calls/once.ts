@@ -8,7 +8,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { OnceKey, ResolvedCall } from '../contract/permit.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
 import { parseJson } from '../lib/json.ts'
-import type { KeyEnd } from '../storage/idempotency.ts'
+import type { KeyEnd, TakenKey } from '../storage/idempotency.ts'
 import type { Storage } from '../storage/storage.ts'
 import { createAnswer } from '../wire/answer.ts'
 import type { CallOutcome } from './calls.ts'
@@ -17,6 +17,8 @@ import type { CallOutcome } from './calls.ts'
 export type Once = {
   /** What the call that took this key ended with, or why it cannot be told; undefined if none has. Waits for one that runs. */
   findEarlier(call: ResolvedCall, signal: AbortSignal): Promise<Earlier | undefined>
+  /** The same by the call itself, whatever its key was. */
+  findOf(call: string, signal: AbortSignal): Promise<Earlier | undefined>
 }
 
 export type Earlier =
@@ -27,23 +29,29 @@ const mostWaitMs = 30_000
 const firstPauseMs = 20
 const longestPauseMs = 500
 
-export function createOnce({ keys, clock }: { keys: Pick<Storage['keys'], 'find'>; clock: Clock }): Once {
+type Find = () => Promise<TakenKey | undefined>
+
+export function createOnce({ keys, clock }: { keys: Pick<Storage['keys'], 'find' | 'findOf'>; clock: Clock }): Once {
   return {
     async findEarlier({ principal, once }, signal) {
-      if (!once) return undefined
-      const end = clock.monotonic() + mostWaitMs
-      for (let pause = firstPauseMs; ; pause = Math.min(pause * 2, longestPauseMs)) {
-        const taken = await keys.find(principal, once.key)
-        if (!taken) return undefined
-        if (taken.hash !== once.hash) return refusal(conflict())
-        if (taken.state === 'done') return toAnswered(taken.response)
-        if (taken.state === 'unknown') return refusal(unknown(taken.call))
-        if (clock.monotonic() >= end) return refusal(busy(taken.call))
-        await sleep(clock, pause, signal).catch(() => {
-          throw new GatewayError('call-cancelled', 'The caller stopped waiting for the first call with this key')
-        })
-      }
+      return once && untilEnded(() => keys.find(principal, once.key), signal, once.hash)
     },
+    findOf: (call, signal) => untilEnded(() => keys.findOf(call), signal),
+  }
+
+  async function untilEnded(find: Find, signal: AbortSignal, hash?: string): Promise<Earlier | undefined> {
+    const end = clock.monotonic() + mostWaitMs
+    for (let pause = firstPauseMs; ; pause = Math.min(pause * 2, longestPauseMs)) {
+      const taken = await find()
+      if (!taken) return undefined
+      if (hash !== undefined && taken.hash !== hash) return refusal(conflict())
+      if (taken.state === 'done') return toAnswered(taken.response)
+      if (taken.state === 'unknown') return refusal(unknown(taken.call))
+      if (clock.monotonic() >= end) return refusal(busy(taken.call))
+      await sleep(clock, pause, signal).catch(() => {
+        throw new GatewayError('call-cancelled', 'The caller stopped waiting for the first call')
+      })
+    }
   }
 }
 

@@ -1,7 +1,6 @@
+import type { Approval } from '../contract/approval.ts'
 import { GatewayError } from '../contract/errors.ts'
 import { type CallMethod, isTaskMethod, type ResolvedCall } from '../contract/permit.ts'
-import type { ScopeKey } from '../contract/scope.ts'
-import type { Decision } from '../policy/policy.ts'
 
 export function notFound(method: CallMethod, name: string): GatewayError {
   const shown = JSON.stringify(name.slice(0, 128))
@@ -15,22 +14,26 @@ export function denied(call: ResolvedCall): GatewayError {
   return new GatewayError('call-denied', `${call.tool} was denied: ${call.decision}`)
 }
 
-/** Says the rule that would allow it, and where: a rule in another scope, or before the one that asks, changes nothing. */
-export function approvalRequired(call: ResolvedCall, { rule, drifted }: Decision): GatewayError {
-  if (drifted) {
-    const why = `${call.tool} needs approval: ${call.decision}. Look with \`sallyport tools diff ${call.tool}\`, then accept or block it`
-    return new GatewayError('approval-required', why)
-  }
-  const place = toRulesKey(rule?.scope ?? 'global')
-  return new GatewayError(
-    'approval-required',
-    `${call.tool} is a ${call.risk} tool and needs approval: ${call.decision}. An administrator can allow it with a rule at the end of \`${place}\` in the configuration: { tools: "${call.tool}", action: allow }`,
-  )
+export function deniedByPerson({ tool, answers }: Approval): GatewayError {
+  const { by, reason } = answers.at(-1) ?? {}
+  const why = reason === undefined || reason === '' ? 'no reason was given' : reason
+  return new GatewayError('approval-denied', `${by ?? 'A person'} denied ${tool}: ${why}`)
 }
 
-/** `agent:reviewer` as the key under which its rules stand. */
-function toRulesKey(scope: ScopeKey): string {
-  if (scope === 'global') return 'rules'
-  const colon = scope.indexOf(':')
-  return `${scope.slice(0, colon)}s.${scope.slice(colon + 1)}.rules`
+export function expired({ tool, id }: Approval): GatewayError {
+  return new GatewayError('approval-expired', `Nobody answered in time whether ${tool} may run`, { approval: id })
+}
+
+export function withdrawn({ tool, id }: Approval): GatewayError {
+  return new GatewayError('approval-withdrawn', `The approval for ${tool} does not count any more`, { approval: id })
+}
+
+export function changedMeanwhile({ tool }: ResolvedCall): GatewayError {
+  return new GatewayError('approval-withdrawn', `${tool} is no longer what was approved`)
+}
+
+/** What a caller hears that does not wait any longer; how it is told is the surface's business. */
+export function waiting({ id, tool }: Approval): GatewayError {
+  const message = `${tool} is waiting for approval ${id}; repeat the same call to go on`
+  return new GatewayError('approval-waiting', message, { approval: id })
 }

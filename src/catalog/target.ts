@@ -18,6 +18,8 @@ export type Target = {
   readonly scope: ScopeKey
   readonly connection: string
   readonly risk: Risk
+  /** What it says it does, as accepted. */
+  readonly description?: string | undefined
   /** The arguments that HTTP repeats in headers, as the caller was shown them. */
   readonly mirrors?: readonly Mirror[]
   /** Of the definition that a call runs: what the server says now, accepted or not. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-export const AuditKind = z.enum(['intent', 'outcome', 'change', 'anchor', 'checkpoint'])
+export const AuditKind = z.enum(['question', 'answer', 'intent', 'outcome', 'change', 'anchor', 'checkpoint'])
 export type AuditKind = z.infer<typeof AuditKind>
 
 /** One line of the append-only record. */

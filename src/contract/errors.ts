@@ -174,11 +174,55 @@ export const errorTable = {
     exit: 6,
     hint: 'Somebody else used it in the same moment. Nothing was sent; repeat the call to ask again.',
   },
-  'approval-required': {
+  'approval-waiting': {
+    http: 202,
+    rpc: -32007,
+    exit: 7,
+    hint: 'Nothing was sent yet. Repeat the same call: it runs as soon as a person has approved it.',
+  },
+  'approval-denied': {
+    http: 403,
+    rpc: -32003,
+    exit: 6,
+    hint: 'A person said no, and nothing was sent. Mind the reason before trying anything else.',
+  },
+  'approval-expired': {
     http: 403,
     rpc: -32007,
     exit: 6,
-    hint: 'Nothing was sent. Repeat the call when it is allowed.',
+    hint: 'Nobody answered in time, and nothing was sent. Repeat the call to ask again.',
+  },
+  'approval-withdrawn': {
+    http: 409,
+    rpc: -32007,
+    exit: 6,
+    hint: 'What was approved is not what would run now. Nothing was sent; repeat the call to ask again.',
+  },
+  'approval-answered': { http: 409, rpc: -32602, exit: 1, hint: 'Look at it with `sallyport approvals show ID`.' },
+  'approval-not-found': {
+    http: 404,
+    rpc: -32602,
+    exit: 1,
+    hint: 'List the questions that wait with `sallyport approvals list`.',
+  },
+  'approval-changed': {
+    http: 409,
+    rpc: -32602,
+    exit: 1,
+    hint: 'This is another question than the one that was looked at: look again, then decide.',
+  },
+  'approval-forbidden': {
+    http: 403,
+    rpc: -32003,
+    exit: 6,
+    hint: 'Ask somebody whom the rule lets answer; `sallyport approvals show ID` says who that is.',
+  },
+  'grant-not-found': { http: 404, rpc: -32602, exit: 1, hint: 'List the grants with `sallyport grants list`.' },
+  'grant-invalid': {
+    http: 400,
+    rpc: -32602,
+    exit: 1,
+    hint: 'A grant is for a principal or a scope, ends in the future, and names dangerous tools exactly.',
   },
   'call-denied': { http: 403, rpc: -32003, exit: 6, hint: 'A rule denies this call; `sallyport audit show` names it.' },
   'call-timeout': {
@@ -288,6 +332,15 @@ export class GatewayError extends Error {
   get entry(): ErrorEntry {
     return errorTable[this.code]
   }
+}
+
+/** An error as it was recorded, by its code. */
+export function recall(code: string, message: string): GatewayError {
+  return new GatewayError(isErrorCode(code) ? code : 'internal', message)
+}
+
+function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(errorTable, code)
 }
 
 export function toGatewayError(error: unknown): GatewayError {

@@ -8,8 +8,9 @@ export type EventTable = {
   'call-started': { call: Call }
   'call-waiting': { call: Call; approval: string }
   'call-ended': { call: Call }
-  'question-asked': { approval: Approval }
-  'question-answered': { approval: Approval }
+  /** `elsewhere`: another gateway on the same database asked it, or has its answer, and has told its own listeners. */
+  'question-asked': { approval: Approval; elsewhere?: boolean }
+  'question-answered': { approval: Approval; elsewhere?: boolean }
   'server-changed': { server: Server }
   'tools-changed': { connection: string }
   /** A value that should not have been there was hidden; `call` is absent for what belongs to no call. */

@@ -1,9 +1,10 @@
+import { createBoard, createGrantBook } from '../approvals/approvals.ts'
 import { createAudit, toAuditSettings } from '../audit/audit.ts'
 import { createCalls } from '../calls/calls.ts'
 import { createCatalog, createPins } from '../catalog/catalog.ts'
 import { createConfig } from '../config/config.ts'
 import { toGatewayError } from '../contract/errors.ts'
-import type { EventTable } from '../contract/events.ts'
+import { type EventTable, eventNames } from '../contract/events.ts'
 import { createIdentity, type Identity, type PasswordCost } from '../identity/identity.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { createEmitter } from '../lib/emitter.ts'
@@ -14,7 +15,9 @@ import { createSecrets } from '../secrets/secrets.ts'
 import { createServers, postJson, type SupervisionSettings } from '../servers/servers.ts'
 import { loadAuditKeys } from '../storage/audit-key.ts'
 import { openStorage } from '../storage/storage.ts'
+import { createApprovalDesk } from './approval-desk.ts'
 import { clearUp, keepClearingUp } from './clear-up.ts'
+import { createEventLog } from './event-log.ts'
 import { createIntroduction } from './introduction.ts'
 import { joinOthers } from './join.ts'
 import { createPinDesk } from './pin-desk.ts'
@@ -120,6 +123,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     log,
     onChange: (connections) => reconnect(connections),
   }).catch(giveUp)
+  const book = await createGrantBook({ storage, log }).catch(giveUp)
   const pins = await createPins({ storage, clock, log, emit: events.emit, onChange: announceTools }).catch(giveUp)
 
   const audit = createAudit({
@@ -153,7 +157,26 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     },
   })
   const catalog = createCatalog({ config, servers, pins })
-  const calls = createCalls({ storage, catalog, config, servers, masking, clock, ids, emit: events.emit })
+  const board = createBoard({
+    storage,
+    expiry: () => config.current().limits.approvalExpiry,
+    clock,
+    ids,
+    log,
+    emit: events.emit,
+  })
+  const calls = createCalls({
+    storage,
+    catalog,
+    config,
+    board,
+    grants: book,
+    servers,
+    masking,
+    clock,
+    ids,
+    emit: events.emit,
+  })
   const desk = createServerDesk({
     config,
     servers,
@@ -166,6 +189,20 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     },
   })
   const rules = createRulesDesk({ config, catalog, storage, clock })
+  const people = createApprovalDesk({
+    storage,
+    board,
+    book,
+    identity,
+    clock,
+    ids,
+    describePrincipal: rules.surface.describePrincipal,
+    toolsOf(viewer) {
+      const { tools } = catalog.view(viewer, { kind: 'all' })
+      return [...tools.values()].map(({ publicName, risk, hash }) => ({ name: publicName, risk, hash }))
+    },
+  })
+  const eventLog = createEventLog(storage.instance, events, eventNames)
   const status = createStatus({ config, storage, calls, desk, audit, clock })
 
   /** What asked for a secret is connected anew when it is another, is there at last, or is gone. */
@@ -215,6 +252,9 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     await stopClearingUp()
     await config.close()
     await calls.close(options.graceMs ?? graceMs)
+    board.close()
+    book.close()
+    eventLog.close()
     await servers.close()
     secrets.close()
     pins.close()
@@ -236,6 +276,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     status,
     ...desk.surface,
     ...rules.surface,
+    ...people,
+    eventLog,
     pins: createPinDesk({ pins, config }),
     introduce: createIntroduction({ catalog, servers }),
     listTools: desk.listTools,

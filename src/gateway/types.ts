@@ -18,6 +18,8 @@ import type { Emitter } from '../lib/emitter.ts'
 import type { Masking } from '../masking/masking.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import type { Storage } from '../storage/storage.ts'
+import type { ApprovalDesk, GrantDesk } from './approval-desk.ts'
+import type { EventLog } from './event-log.ts'
 import type { Introduction } from './introduction.ts'
 import type { PinDesk } from './pin-desk.ts'
 import type { WantedReplay } from './replay.ts'
@@ -64,6 +66,11 @@ export type Gateway = {
   /** What changed rules would have answered to past calls. */
   replayRules(wanted: WantedReplay): Promise<Replay>
   readonly pins: PinDesk
+  /** Questions that wait for a person, and their answers. */
+  readonly approvals: ApprovalDesk
+  readonly grants: GrantDesk
+  /** The last events, for whoever lost the line for a moment. */
+  readonly eventLog: EventLog
   introduce(principal: Principal, selector: ViewSelector): Introduction
   listTools(principal: Principal, selector: ViewSelector): Tool[]
   call(request: CallRequest, options: CallOptions): Promise<CallOutcome>

@@ -25,6 +25,10 @@ function toPath(pointer: string): string[] {
     .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'))
 }
 
+export function atPointer(root: JsonValue, pointer: string): JsonValue | undefined {
+  return findValue(root, toPath(pointer))
+}
+
 export function fulfils({ path, test }: Condition, given: JsonObject): boolean {
   return passes(test, findValue(given, path))
 }

@@ -63,10 +63,11 @@ function stricter(a: Decision, b: Decision): Decision {
   return approvers === a.approvers ? a : { ...a, approvers }
 }
 
+/** From loose to strict: whoever sits at the agent counts only where every scope says so. */
 function joinApprovers(a: readonly string[], b: readonly string[]): readonly string[] {
-  const more = b.filter((each) => each !== 'any' && !a.includes(each))
-  if (more.length === 0) return a
-  return [...a.filter((each) => each !== 'any'), ...more]
+  const demands = [...new Set([...a, ...b])].filter((each) => each !== 'any' && each !== 'client')
+  if (demands.length > 0) return demands.length === a.length && demands.every((each) => a.includes(each)) ? a : demands
+  return a.includes('client') && b.includes('client') ? a : anybody
 }
 
 export function lastMatch(rules: readonly PreparedRule[], subject: Subject): ScopeAnswer | undefined {

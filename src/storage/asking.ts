@@ -1,11 +1,12 @@
-import type { Approval, ApprovalAnswer } from '../contract/approval.ts'
+import type { ApprovalAnswer } from '../contract/approval.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { Grant } from '../contract/grant.ts'
 import type { ResolvedCall } from '../contract/permit.ts'
 import { toAnswerEntry, toCallEntry, toOutcomeBody, toQuestionEntry } from './audit.ts'
 import type { CallStore } from './calls.ts'
 import type { GrantStore } from './grants.ts'
-import type { QuestionStore, StoredQuestion } from './questions.ts'
+import { type IdempotencyStore, toApprovalKey } from './idempotency.ts'
+import type { NewQuestion, QuestionStore, StoredQuestion } from './questions.ts'
 import type { Unit } from './unit.ts'
 import type { Writer } from './writer.ts'
 
@@ -19,14 +20,14 @@ export type Said = {
 /** A question and its call move together: each step is one unit, and of several at once one stands. */
 export type Asking = {
   /** The call waits from now on. False when the same principal asks the same already. */
-  ask(call: ResolvedCall, question: Approval): Promise<boolean>
+  ask(call: ResolvedCall, question: NewQuestion): Promise<boolean>
   /** False when somebody else was faster, or its time is up. */
   answer(question: StoredQuestion, said: Said): Promise<boolean>
   /** False when it was answered, or is not over yet. */
   expire(question: StoredQuestion): Promise<boolean>
   withdraw(question: StoredQuestion, why: string): Promise<boolean>
-  /** Whoever asked has the outcome. Does not wait. */
-  deliver(question: string): void
+  /** Whoever asked has the outcome: an equal call is a new one from now on. Does not wait. */
+  deliver(question: Pick<StoredQuestion, 'id' | 'principal'>): void
 }
 
 type AskingParts = {
@@ -34,11 +35,14 @@ type AskingParts = {
   calls: CallStore
   questions: QuestionStore
   grants: GrantStore
+  keys: IdempotencyStore
   instance: string
   now(): number
 }
 
-export function createAsking({ writer, calls, questions, grants, instance, now }: AskingParts): Asking {
+export function createAsking(parts: AskingParts): Asking {
+  const { writer, calls, questions, grants, keys, instance, now } = parts
+
   async function commit(unit: Unit): Promise<boolean> {
     const outcome = await writer.commit(unit)
     if (outcome.kind === 'done') return true
@@ -52,7 +56,7 @@ export function createAsking({ writer, calls, questions, grants, instance, now }
     const end = { state, endedAt, error } as const
     const body = JSON.stringify(toOutcomeBody(end))
     const entry = { ...toCallEntry('outcome', { ...question, id: question.call }, endedAt), body }
-    return [calls.end(question.call, end), { entry }]
+    return [calls.endWaiting(question.call, end), { entry }]
   }
 
   return {
@@ -83,6 +87,6 @@ export function createAsking({ writer, calls, questions, grants, instance, now }
         questions.withdraw(question.id, now()),
         ...toEnd(question, 'denied', { code: 'approval-withdrawn', message: why }),
       ]),
-    deliver: (question) => writer.keep([questions.deliver(question)]),
+    deliver: ({ id, principal }) => writer.keep([questions.deliver(id), keys.forget(principal, toApprovalKey(id))]),
   }
 }

@@ -1,7 +1,9 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
+import type { Approval, ApprovalAnswer } from '../contract/approval.ts'
 import { AuditEntry, type AuditKind } from '../contract/audit.ts'
 import type { CallState } from '../contract/call.ts'
+import type { Grant } from '../contract/grant.ts'
 import type { CallEnd, ResolvedCall } from '../contract/permit.ts'
 import { toIso } from '../lib/clock.ts'
 import { matchesGlob } from '../lib/glob.ts'
@@ -171,6 +173,24 @@ export function toRefusalEntry(call: ResolvedCall, end: CallEnd): NewEntry {
 
 export function toChangeEntry({ principal, subject, body }: Change, at: number): NewEntry {
   return { at, kind: 'change', call: null, principal, subject, body: JSON.stringify(body) }
+}
+
+/** A call that a person is asked about: all that the person sees stands here. */
+export function toQuestionEntry(question: Approval, at: number): NewEntry {
+  const { id: approval, title, arguments: args, hash, risk, reason, approvers, expiresAt } = question
+  const body = { approval, title, arguments: args, hash, risk, reason, approvers, expiresAt }
+  return { ...toApprovalEntry('question', question, question.principal), at, body: JSON.stringify(body) }
+}
+
+export function toAnswerEntry(question: Approval, answer: ApprovalAnswer, grant: Grant | undefined): NewEntry {
+  const { by, verdict, reason, at } = answer
+  const body = { approval: question.id, verdict, reason, hash: question.hash, grant }
+  const entry = toApprovalEntry('answer', question, by.includes(':') ? by : `user:${by}`)
+  return { ...entry, at: Date.parse(at), body: JSON.stringify(body) }
+}
+
+function toApprovalEntry(kind: 'question' | 'answer', { call, tool }: Approval, principal: string) {
+  return { kind, call, principal, subject: tool }
 }
 
 type CalledBy = {

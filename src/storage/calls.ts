@@ -35,8 +35,10 @@ export type CallStore = {
   insertWaiting(call: ResolvedCall): Statement
   /** A call that waited runs now, in this instance; changes one row or none. */
   start(call: ResolvedCall): Statement
-  /** Changes one row, or none if the call has ended: then its unit is refused. */
+  /** Of a call that runs. Changes one row, or none if the call has ended: then its unit is refused. */
   end(call: string, end: RowEnd): Statement
+  /** Of a call that waits and will not run. */
+  endWaiting(call: string, end: RowEnd): Statement
   markLate(call: string): Statement
 }
 
@@ -53,8 +55,8 @@ export function createCallStore(database: Database, instance: string): CallStore
   )
   const end = compiledOnce(
     ({ id, columns }: { id: string; columns: EndColumns }) =>
-      database.updateTable('calls').set(columns).where('id', '=', id).where('ended_at', 'is', null),
-    ({ id, columns }) => [...Object.values(columns), id],
+      database.updateTable('calls').set(columns).where('id', '=', id).where('state', '=', 'running'),
+    ({ id, columns }) => [...Object.values(columns), id, 'running'],
     1,
   )
 
@@ -112,6 +114,11 @@ export function createCallStore(database: Database, instance: string): CallStore
         1,
       ),
     end: (id, ended) => end({ id, columns: toEndColumns(ended) }),
+    endWaiting: (id, ended) =>
+      toStatement(
+        database.updateTable('calls').set(toEndColumns(ended)).where('id', '=', id).where('state', '=', 'waiting'),
+        1,
+      ),
     markLate: (id) => toStatement(database.updateTable('calls').set({ late: 1 }).where('id', '=', id)),
   }
 }

@@ -1,5 +1,5 @@
 /** What is kept in memory from the database, and therefore read again when somebody changes it. */
-export const changeTopics = ['users', 'tokens', 'sessions', 'secrets', 'pins', 'grants', 'config'] as const
+export const changeTopics = ['users', 'tokens', 'sessions', 'secrets', 'pins', 'grants', 'questions', 'config'] as const
 export type ChangeTopic = (typeof changeTopics)[number]
 
 export type Changes = {

@@ -137,5 +137,6 @@ function toUnrecordedEnd(call: ResolvedCall, now: number): CallEnd {
     endedAt: now,
     durationMs: Math.max(0, now - call.startedAt),
     error: { code: 'storage-unavailable', message: 'Not sent: whether it was recorded was not known' },
+    unsent: true,
   }
 }

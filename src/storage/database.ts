@@ -199,6 +199,8 @@ export type QuestionsTable = {
   risk: string
   arguments: string
   binding: string
+  definition: string
+  arguments_hash: string
   reason: string
   approvers: string
   state: string

@@ -8,7 +8,13 @@ import { type Page, parseCursor, toPage, toPageLimit } from './page.ts'
 import type { Statement } from './unit.ts'
 import type { Writer } from './writer.ts'
 
-export type GrantQuery = { readonly limit: number; readonly cursor?: string; readonly principal?: string }
+export type GrantQuery = {
+  readonly limit: number
+  readonly cursor?: string
+  readonly principal?: string
+  /** Only grants for these principals. */
+  readonly of?: readonly string[]
+}
 
 export type GrantStore = {
   /** Those that may still permit something: not revoked, not over, not used up. */
@@ -67,6 +73,7 @@ export function createGrantStore({ database, writer, now }: GrantStoreParts): Gr
       const limit = toPageLimit(query.limit)
       let rows = database.selectFrom('grants').selectAll()
       if (query.principal !== undefined) rows = rows.where('principal', '=', query.principal)
+      if (query.of !== undefined) rows = rows.where('principal', 'in', [...query.of, ''])
       if (cursor !== undefined) {
         const [at, id] = parseCursor(cursor, Cursor)
         rows = rows.where(({ eb, refTuple, tuple }) => eb(refTuple('given_at', 'id'), '<', tuple(at, id)))

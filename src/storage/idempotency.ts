@@ -24,26 +24,42 @@ export type KeyedCall = Pick<ResolvedCall, 'id' | 'principal'> & { readonly once
 
 export type IdempotencyStore = {
   find(principal: string, key: string): Promise<TakenKey | undefined>
+  /** By the call that took it, whatever the key was. */
+  findOf(call: string): Promise<TakenKey | undefined>
   /** Changes one row, or none while the key is taken: then its unit is refused, and with it the call. */
   take(call: KeyedCall): Statement
   end(call: KeyedCall, end: KeyEnd): Statement
+  /** What was kept under it has reached whoever it was for. */
+  forget(principal: string, key: string): Statement
   sweep(): Statement
+}
+
+/** The outcome of a call that a person approved is kept like that of a call with a key, until it was delivered. */
+export function toApprovalKey(question: string): string {
+  return `approval ${question}`
 }
 
 const keptMs = 24 * 60 * 60 * 1000
 
 export function createIdempotencyStore(database: Database, now: () => number): IdempotencyStore {
+  const taken = () =>
+    database
+      .selectFrom('idempotency')
+      .leftJoin('calls', 'calls.id', 'idempotency.call')
+      .select(['idempotency.hash', 'idempotency.call', 'idempotency.state', 'idempotency.response'])
+      .select('calls.ended_at')
+
   return {
     async find(principal, key) {
-      const row = await database
-        .selectFrom('idempotency')
-        .leftJoin('calls', 'calls.id', 'idempotency.call')
-        .select(['idempotency.hash', 'idempotency.call', 'idempotency.state', 'idempotency.response'])
-        .select('calls.ended_at')
+      const row = await taken()
         .where('idempotency.principal', '=', principal)
         .where('idempotency.idempotency_key', '=', key)
         .where('idempotency.expires_at', '>', now())
         .executeTakeFirst()
+      return row && toTakenKey(row)
+    },
+    async findOf(call) {
+      const row = await taken().where('idempotency.call', '=', call).executeTakeFirst()
       return row && toTakenKey(row)
     },
     take({ id, principal, once }) {
@@ -81,6 +97,10 @@ export function createIdempotencyStore(database: Database, now: () => number): I
         row.where('principal', '=', principal).where('idempotency_key', '=', once.key).where('call', '=', id),
       )
     },
+    forget: (principal, key) =>
+      toStatement(
+        database.deleteFrom('idempotency').where('principal', '=', principal).where('idempotency_key', '=', key),
+      ),
     sweep: () => toStatement(database.deleteFrom('idempotency').where('expires_at', '<=', now())),
   }
 }

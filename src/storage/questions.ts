@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { z } from 'zod'
 import { Approval, ApprovalAnswer, type ApprovalState } from '../contract/approval.ts'
 import { toIso } from '../lib/clock.ts'
@@ -10,12 +11,20 @@ export type QuestionQuery = {
   readonly limit: number
   readonly cursor?: string
   readonly state?: ApprovalState
-  /** Only questions of these principals. */
-  readonly principals?: readonly string[]
+  /** Only questions of these principals, and those that one of these groups is asked. */
+  readonly of?: { readonly principals: readonly string[]; readonly groups: readonly string[] }
 }
 
-/** A question as it is kept: what people see, and whether an equal call still joins it. */
-export type StoredQuestion = Approval & { readonly live: boolean }
+/** What people see of a question, and what a grant that is given with the answer is bound to. */
+export type NewQuestion = Approval & {
+  /** Hash of the tool's live definition. */
+  readonly definition: string
+  /** Hash of the arguments as they will be sent. */
+  readonly argumentsHash: string
+}
+
+/** A question as it is kept; an equal call joins it while it is live. */
+export type StoredQuestion = NewQuestion & { readonly live: boolean }
 
 export type QuestionStore = {
   find(id: string): Promise<StoredQuestion | undefined>
@@ -26,8 +35,10 @@ export type QuestionStore = {
   /** Those whose time is up and that nobody has closed yet. */
   overdue(now: number, limit: number): Promise<StoredQuestion[]>
   countWaiting(principal: string): Promise<number>
+  /** How often this principal asked for a tool before, and how often a person agreed. */
+  countBefore(query: { principal: string; tool: string; before: string }): Promise<{ asked: number; approved: number }>
   /** Steps of units. Each changes one row, or its unit does not stand: of several at once exactly one counts. */
-  insert(question: Approval, instance: string): Statement
+  insert(question: NewQuestion, instance: string): Statement
   answer(question: StoredQuestion, answers: readonly ApprovalAnswer[], next: Answered): Statement
   use(id: string, now: number): Statement
   expire(id: string, now: number): Statement
@@ -62,7 +73,15 @@ export function createQuestionStore(database: Database): QuestionStore {
       const limit = toPageLimit(query.limit)
       let rows = database.selectFrom('questions').selectAll()
       if (query.state !== undefined) rows = rows.where('state', '=', query.state)
-      if (query.principals !== undefined) rows = rows.where('principal', 'in', [...query.principals, ''])
+      const { of } = query
+      if (of !== undefined) {
+        rows = rows.where(({ eb, or }) =>
+          or([
+            eb('principal', 'in', [...of.principals, '']),
+            ...of.groups.map((group) => sql<boolean>`approvers like ${toLike(group)} escape '!'`),
+          ]),
+        )
+      }
       if (cursor !== undefined) {
         const [at, id] = parseCursor(cursor, Cursor)
         rows = rows.where(({ eb, refTuple, tuple }) => eb(refTuple('asked_at', 'id'), '<', tuple(at, id)))
@@ -92,6 +111,20 @@ export function createQuestionStore(database: Database): QuestionStore {
         .where('state', '=', 'waiting')
         .executeTakeFirstOrThrow()
       return Number(count)
+    },
+    async countBefore({ principal, tool, before }) {
+      const rows = await database
+        .selectFrom('questions')
+        .select('state')
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        .where('principal', '=', principal)
+        .where('tool', '=', tool)
+        .where('asked_at', '<', Date.parse(before))
+        .groupBy('state')
+        .execute()
+      const sum = (states: readonly string[]) =>
+        rows.reduce((total, row) => (states.includes(row.state) ? total + Number(row.count) : total), 0)
+      return { asked: sum(rows.map(({ state }) => state)), approved: sum(['approved', 'used']) }
     },
     insert: (question, instance) => toStatement(database.insertInto('questions').values(toRow(question, instance)), 1),
     answer: (question, answers, { state, at, grant }) =>
@@ -140,11 +173,16 @@ export function createQuestionStore(database: Database): QuestionStore {
   }
 }
 
+/** Names of groups hold neither quotes nor anything that JSON writes in another way. */
+function toLike(group: string): string {
+  return `%"group:${group.replace(/[!%_]/g, '!$&')}"%`
+}
+
 function toLive(principal: string, binding: string): string {
   return `${binding} ${principal}`
 }
 
-function toRow(question: Approval, instance: string): QuestionsTable {
+function toRow(question: NewQuestion, instance: string): QuestionsTable {
   return {
     id: question.id,
     live: toLive(question.principal, question.hash),
@@ -158,6 +196,8 @@ function toRow(question: Approval, instance: string): QuestionsTable {
     risk: question.risk,
     arguments: JSON.stringify(question.arguments),
     binding: question.hash,
+    definition: question.definition,
+    arguments_hash: question.argumentsHash,
     reason: question.reason,
     approvers: JSON.stringify(question.approvers),
     state: question.state,
@@ -171,7 +211,12 @@ function toRow(question: Approval, instance: string): QuestionsTable {
 }
 
 function toQuestion(row: QuestionsTable): StoredQuestion {
-  return { ...toApproval(row), live: row.live !== null }
+  return {
+    ...toApproval(row),
+    definition: row.definition,
+    argumentsHash: row.arguments_hash,
+    live: row.live !== null,
+  }
 }
 
 function toApproval(row: QuestionsTable): Approval {

@@ -3,6 +3,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import { type AgentStore, createAgentStore } from './agents.ts'
+import { type Asking, createAsking } from './asking.ts'
 import { type AuditStore, type Change, createAuditStore, toChangeEntry } from './audit.ts'
 import { loadAuditKeys } from './audit-key.ts'
 import { type DatabaseKind, openBackend } from './backend.ts'
@@ -12,10 +13,12 @@ import { type ChildStore, createChildStore } from './children.ts'
 import { type Claims, createClaims } from './claim.ts'
 import type { AuditTable } from './database.ts'
 import { createDocumentStore, type DocumentStore } from './documents.ts'
+import { createGrantStore, type GrantStore } from './grants.ts'
 import { createIdempotencyStore, type IdempotencyStore } from './idempotency.ts'
 import { createInstanceStore, readBootId } from './instances.ts'
 import { createMemory, type Memory, toProbe } from './memory.ts'
 import { createPinStore, type PinStore } from './pins.ts'
+import { createQuestionStore, type QuestionStore } from './questions.ts'
 import { createRecordStore, type RecordStore, writeMark } from './record.ts'
 import { recover } from './recover.ts'
 import { createResultStore, type ResultBounds, type ResultStore } from './results.ts'
@@ -68,7 +71,10 @@ export type Storage = {
   /** What is left of results that were cut. */
   readonly results: ResultStore
   /** Keys of calls that run once. */
-  readonly keys: Pick<IdempotencyStore, 'find'> & { sweep(): Promise<void> }
+  readonly keys: Pick<IdempotencyStore, 'find' | 'findOf'> & { sweep(): Promise<void> }
+  readonly questions: Pick<QuestionStore, 'find' | 'findLive' | 'list' | 'overdue' | 'countWaiting' | 'countBefore'>
+  readonly asking: Asking
+  readonly grants: Pick<GrantStore, 'active' | 'find' | 'list' | 'add' | 'revoke'>
   /** Tells the instances on this database what to read again. */
   readonly changes: Changes
   /** Closes what dead instances left: their open calls become `unknown` with an outcome entry. */
@@ -116,7 +122,9 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
   })
   const record = createRecordStore(database)
   const keys = createIdempotencyStore(database, now)
-  const claims = createClaims({ writer, calls, keys, clock })
+  const questions = createQuestionStore(database)
+  const grants = createGrantStore({ database, writer, now })
+  const claims = createClaims({ writer, calls, keys, questions, grants, clock })
   let closing: Promise<void> | undefined
 
   /** Whoever asks sees all that happened before, the calls that wait for their shared commit included. */
@@ -179,10 +187,14 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
     results: createResultStore({ database, writer, now, bounds: parts.resultBounds }),
     keys: {
       find: keys.find,
+      findOf: keys.findOf,
       async sweep() {
         await writer.commit([keys.sweep()])
       },
     },
+    questions,
+    asking: createAsking({ writer, calls, questions, grants, keys, instance, now }),
+    grants,
     recover: () => recover({ writer, calls, instances, now }),
     healthy: writer.healthy,
     async flush() {

@@ -20,6 +20,7 @@ const order = [
   'policy',
   'servers',
   'catalog',
+  'approvals',
   'calls',
   'agents',
   'automations',

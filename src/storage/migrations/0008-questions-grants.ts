@@ -18,6 +18,8 @@ export const questionsAndGrants: Migration = {
       risk text not null,
       arguments text not null,
       binding text not null,
+      definition text not null,
+      arguments_hash text not null,
       reason text not null,
       approvers text not null,
       state text not null,
@@ -30,6 +32,7 @@ export const questionsAndGrants: Migration = {
     )`,
     "create index questions_open on questions (expires_at) where state in ('waiting', 'approved')",
     'create index questions_by_time on questions (asked_at, id)',
+    'create index idempotency_by_call on idempotency (call)',
     `create table grants (
       id text primary key,
       tools text not null,

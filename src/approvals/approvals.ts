@@ -1,0 +1,2 @@
+export { type About, type Board, createBoard, type Said } from './board.ts'
+export { createGrantBook, type GrantBook } from './grant-book.ts'

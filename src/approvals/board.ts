@@ -1,0 +1,182 @@
+import type { ApprovalAnswer, Verdict } from '../contract/approval.ts'
+import { GatewayError, toGatewayError } from '../contract/errors.ts'
+import type { EventTable } from '../contract/events.ts'
+import type { Grant } from '../contract/grant.ts'
+import type { ResolvedCall } from '../contract/permit.ts'
+import { type Clock, toIso } from '../lib/clock.ts'
+import { crashPoint } from '../lib/crash-point.ts'
+import type { Emitter } from '../lib/emitter.ts'
+import type { Ids } from '../lib/ids.ts'
+import type { Log } from '../lib/log.ts'
+import { approvalsNeeded } from '../policy/policy.ts'
+import type { NewQuestion, StoredQuestion } from '../storage/questions.ts'
+import type { Storage } from '../storage/storage.ts'
+import { createLookout } from './lookout.ts'
+
+/** What a person has to know, and what the answer is bound to. */
+export type About = Pick<
+  NewQuestion,
+  'hash' | 'definition' | 'argumentsHash' | 'title' | 'description' | 'reason' | 'approvers'
+>
+
+export type Said = {
+  readonly by: string
+  readonly verdict: Verdict
+  readonly reason?: string | undefined
+  readonly grant?: Grant | undefined
+}
+
+/** The questions that wait for people. Each change is one commit, so that of several at once exactly one counts. */
+export type Board = {
+  /** The question of this call: the one that an equal call of the same principal asked, or a new one. */
+  ask(call: ResolvedCall, about: About, most: number): Promise<StoredQuestion>
+  find(id: string): Promise<StoredQuestion | undefined>
+  /** Resolves when it no longer waits, rejects when `signal` says that nobody wants to know. */
+  settled(question: StoredQuestion, signal: AbortSignal): Promise<StoredQuestion>
+  /** The question as it is then; throws `approval-answered` when somebody was faster, or its time was up. */
+  answer(question: StoredQuestion, said: Said): Promise<StoredQuestion>
+  /** What it was asked for cannot run any more. */
+  withdraw(question: StoredQuestion, why: string): Promise<void>
+  /** Whoever asked has the outcome. */
+  deliver(question: StoredQuestion): void
+  close(): void
+}
+
+export type BoardParts = {
+  readonly storage: Pick<Storage, 'questions' | 'asking' | 'changes' | 'calls'>
+  /** Milliseconds until an unanswered question expires. */
+  readonly expiry: () => number
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  readonly emit: Emitter<EventTable>['emit']
+}
+
+/** Each time an equal call was faster, and its question over before it could be joined. */
+const mostTries = 5
+
+export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardParts): Board {
+  const { questions, asking, changes } = storage
+  /** Questions of one principal that are being written: they count as waiting already. */
+  const coming = new Map<string, number>()
+  const lookout = createLookout({ questions, changes, clock, log, emit, expire })
+
+  return {
+    async ask(call, about, most) {
+      for (let tries = 1; tries <= mostTries; tries++) {
+        const live = await questions.findLive(call.principal, about.hash)
+        if (live && !isOver(live)) return live
+        if (live) await expire(live)
+        else {
+          const asked = await askAnew(call, about, most)
+          if (asked) return asked
+        }
+      }
+      throw new GatewayError('internal', `The question for ${call.tool} could not be asked`)
+    },
+    find: questions.find,
+    settled: lookout.settled,
+    async answer(question, said) {
+      const answer = toAnswer(said, clock.now())
+      const next = nextState(question, answer)
+      crashPoint('before the answer is written')
+      if (!(await asking.answer(question, { answer, next, grant: said.grant }))) throw await tooLate(question)
+      crashPoint('the answer is written')
+      if (said.grant) await changes.announce('grants')
+      return told(question)
+    },
+    async withdraw(question, why) {
+      if (await asking.withdraw(question, why)) await told(question)
+    },
+    deliver: (question) => asking.deliver(question),
+    close: lookout.close,
+  }
+
+  async function askAnew(call: ResolvedCall, about: About, most: number): Promise<StoredQuestion | undefined> {
+    const { principal } = call
+    coming.set(principal, (coming.get(principal) ?? 0) + 1)
+    try {
+      const waiting = (await questions.countWaiting(principal)) + (coming.get(principal) ?? 0)
+      if (waiting > most) throw tooMany(principal, most)
+      const question = toQuestion(call, about)
+      crashPoint('before the question')
+      if (!(await asking.ask(call, question))) return undefined
+      crashPoint('the question is asked')
+      lookout.asked(question)
+      return { ...question, live: true }
+    } finally {
+      const left = (coming.get(principal) ?? 1) - 1
+      if (left === 0) coming.delete(principal)
+      else coming.set(principal, left)
+    }
+  }
+
+  function toQuestion(call: ResolvedCall, about: About): NewQuestion {
+    const shown = call.recorded ?? call
+    const askedAt = clock.now()
+    return {
+      id: ids.next('approval'),
+      state: 'waiting',
+      call: call.id,
+      tool: shown.tool,
+      server: call.server,
+      principal: call.principal,
+      ...(call.owner !== undefined && { owner: call.owner }),
+      arguments: shown.arguments,
+      risk: call.risk,
+      ...about,
+      askedAt: toIso(askedAt),
+      expiresAt: toIso(askedAt + expiry()),
+      answers: [],
+    }
+  }
+
+  async function expire(question: StoredQuestion): Promise<void> {
+    if (await asking.expire(question)) await told(question)
+  }
+
+  function isOver({ state, expiresAt }: StoredQuestion): boolean {
+    return (state === 'waiting' || state === 'approved') && Date.parse(expiresAt) <= clock.now()
+  }
+
+  /** Reads how it stands now and tells everyone: whoever waits for it, whoever listens, the other instances. */
+  async function told(question: StoredQuestion): Promise<StoredQuestion> {
+    const now = (await questions.find(question.id)) ?? question
+    lookout.changed(now)
+    const isEnd = now.state === 'denied' || now.state === 'expired' || now.state === 'withdrawn'
+    const call = isEnd ? await storage.calls.find(now.call) : undefined
+    if (call) emit('call-ended', { call })
+    return now
+  }
+
+  async function tooLate(question: StoredQuestion): Promise<GatewayError> {
+    const now = (await questions.find(question.id)) ?? question
+    if (isOver(now)) await expire(now).catch((error: unknown) => log.warn({ code: toGatewayError(error).code }, 'late'))
+    const { state, answers } = now
+    if (state === 'waiting' && !isOver(now))
+      return new GatewayError('approval-answered', 'Somebody answered in the same moment: look again, then decide', {
+        state,
+      })
+    const last = answers.at(-1)
+    const how = state === 'waiting' || state === 'expired' ? 'Its time was up' : `It was ${words[state]}`
+    const by = last && state !== 'expired' ? ` by ${last.by}` : ''
+    return new GatewayError('approval-answered', `${how}${by}`, { state: state === 'waiting' ? 'expired' : state })
+  }
+}
+
+const words = { approved: 'approved', used: 'approved', denied: 'denied', withdrawn: 'taken back' } as const
+
+function toAnswer({ by, verdict, reason }: Said, now: number): ApprovalAnswer {
+  return { by, verdict, at: toIso(now), ...(reason !== undefined && { reason }) }
+}
+
+/** One no is a no; a yes may need a second one. */
+function nextState({ answers, approvers }: StoredQuestion, { verdict }: ApprovalAnswer) {
+  if (verdict === 'deny') return 'denied'
+  return answers.length + 1 >= approvalsNeeded(approvers) ? 'approved' : 'waiting'
+}
+
+function tooMany(principal: string, most: number): GatewayError {
+  const message = `${principal} has ${most} questions waiting, as many as may be; try again when one is answered`
+  return new GatewayError('limit-exceeded', message, { limit: 'pending', most, retryAfter: 30, retryAfterMs: 30_000 })
+}

@@ -1,0 +1,59 @@
+import { GatewayError, toGatewayError } from '../contract/errors.ts'
+import type { Grant } from '../contract/grant.ts'
+import type { Log } from '../lib/log.ts'
+import { findGrants, type Grantee } from '../policy/policy.ts'
+import type { Storage } from '../storage/storage.ts'
+
+/** The standing permissions as this instance remembers them. What may still be spent, the claim decides. */
+export type GrantBook = {
+  /** Those that permit a call, the one to spend first. */
+  find(call: Grantee): Grant[]
+  /** A claim found it used up, over or taken back. */
+  drop(id: string): void
+  /** One more call may be left after all. */
+  refunded(): void
+  add(grant: Grant, by: string): Promise<void>
+  /** Holds everywhere when it resolves: every claim asks the database. */
+  revoke(id: string, by: string): Promise<Grant>
+  close(): void
+}
+
+type GrantBookParts = {
+  readonly storage: Pick<Storage, 'grants' | 'changes'>
+  readonly log: Log
+}
+
+export async function createGrantBook({ storage, log }: GrantBookParts): Promise<GrantBook> {
+  const { grants, changes } = storage
+  let active = await grants.active()
+  const stop = changes.on('grants', async () => {
+    active = await grants.active()
+  })
+
+  return {
+    find: (call) => (active.length === 0 ? [] : findGrants(active, call)),
+    drop(id) {
+      active = active.filter((grant) => grant.id !== id)
+    },
+    refunded() {
+      changes.announce('grants').catch((error: unknown) => {
+        log.warn({ code: toGatewayError(error).code }, 'a refunded grant is used again later')
+      })
+    },
+    async add(grant, by) {
+      const { id, tools, arguments: conditions, principal, scope, budget, expiresAt, reason } = grant
+      const facts = { action: 'grant-given', id, tools, conditions, principal, scope, budget, expiresAt, reason }
+      await grants.add(grant, { principal: by, subject: `grant:${id}`, body: facts })
+      await changes.announce('grants')
+    },
+    async revoke(id, by) {
+      const change = { principal: by, subject: `grant:${id}`, body: { action: 'grant-revoked', id } }
+      await grants.revoke(id, by, change) // one that was taken back before stays as it is
+      const grant = await grants.find(id)
+      if (!grant) throw new GatewayError('grant-not-found', `No grant has the id ${id}`)
+      await changes.announce('grants')
+      return grant
+    },
+    close: stop,
+  }
+}

@@ -1,0 +1,138 @@
+import type { Approval } from '../contract/approval.ts'
+import { GatewayError, toGatewayError } from '../contract/errors.ts'
+import type { EventTable } from '../contract/events.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Emitter } from '../lib/emitter.ts'
+import type { Log } from '../lib/log.ts'
+import type { NewQuestion, StoredQuestion } from '../storage/questions.ts'
+import type { Storage } from '../storage/storage.ts'
+
+/** Who waits for which question, here and in the other instances on this database, and when each is over. */
+export type Lookout = {
+  settled(question: StoredQuestion, signal: AbortSignal): Promise<StoredQuestion>
+  /** This instance asked it, or changed it. */
+  asked(question: NewQuestion): void
+  changed(question: StoredQuestion): void
+  close(): void
+}
+
+type LookoutParts = {
+  readonly questions: Storage['questions']
+  readonly changes: Storage['changes']
+  readonly clock: Clock
+  readonly log: Log
+  readonly emit: Emitter<EventTable>['emit']
+  expire(question: StoredQuestion): Promise<void>
+}
+
+type Waiter = (question: StoredQuestion) => void
+
+/** Word of other instances comes at once; should it be lost, this is how long it takes. */
+const lookEvery = 10_000
+const mostLooked = 500
+
+export function createLookout({ questions, changes, clock, log, emit, expire }: LookoutParts): Lookout {
+  const waiters = new Map<string, Set<Waiter>>()
+  /** Questions that were waiting when last looked at. */
+  const known = new Set<string>()
+  let looking: Promise<void> | undefined
+  let again = false
+  let closed = false
+  let cancelLook = clock.after(lookEvery, sweep)
+  const stop = changes.on('questions', look)
+
+  function sweep(): void {
+    cancelLook = clock.after(lookEvery, sweep)
+    void look()
+  }
+
+  /** One look at a time; a call during one makes another. */
+  function look(): Promise<void> {
+    again = looking !== undefined
+    looking ??= lookOnce()
+      .catch((error: unknown) => log.warn({ code: toGatewayError(error).code }, 'questions could not be read'))
+      .finally(() => {
+        looking = undefined
+        if (again && !closed) return look()
+      })
+    return looking
+  }
+
+  async function lookOnce(): Promise<void> {
+    if (closed) return
+    for (const question of await questions.overdue(clock.now(), mostLooked)) await expire(question)
+    const { items } = await questions.list({ limit: mostLooked, state: 'waiting' })
+    const waiting = new Set(items.map(({ id }) => id))
+    for (const approval of items) {
+      if (known.has(approval.id)) continue
+      known.add(approval.id)
+      emit('question-asked', { approval: toShown(approval), elsewhere: true })
+    }
+    for (const id of new Set([...known, ...waiters.keys()])) {
+      if (waiting.has(id)) continue
+      const question = await questions.find(id)
+      if (!question) known.delete(id)
+      else if (question.state !== 'waiting') tell(question, true)
+    }
+  }
+
+  function tell(question: StoredQuestion, elsewhere: boolean): void {
+    const wasKnown = known.has(question.id)
+    if (question.state !== 'waiting') {
+      known.delete(question.id)
+      for (const waiter of waiters.get(question.id) ?? []) waiter(question)
+    }
+    if (!elsewhere) emit('question-answered', { approval: toShown(question) })
+    else if (wasKnown) emit('question-answered', { approval: toShown(question), elsewhere })
+  }
+
+  function announce(): void {
+    changes
+      .announce('questions')
+      .catch((error: unknown) => log.warn({ code: toGatewayError(error).code }, 'others were not told of a question'))
+  }
+
+  return {
+    settled(question, signal) {
+      const { promise, resolve, reject } = Promise.withResolvers<StoredQuestion>()
+      if (question.state !== 'waiting') return Promise.resolve(question)
+      const onAbort = () => reject(new GatewayError('call-cancelled', 'Nobody waits for this answer any more'))
+      if (signal.aborted) onAbort()
+      const here = waiters.get(question.id) ?? new Set()
+      waiters.set(question.id, here.add(resolve))
+      signal.addEventListener('abort', onAbort, { once: true })
+      const left = Math.max(0, Date.parse(question.expiresAt) - clock.now())
+      const cancelExpiry = clock.after(left, () => {
+        expire(question).catch((error: unknown) => log.warn({ code: toGatewayError(error).code }, 'not expired yet'))
+      })
+      // It may have been answered between being read and being waited for.
+      questions.find(question.id).then((now) => now && now.state !== 'waiting' && resolve(now), reject)
+      return promise.finally(() => {
+        cancelExpiry()
+        signal.removeEventListener('abort', onAbort)
+        here.delete(resolve)
+        if (here.size === 0) waiters.delete(question.id)
+      })
+    },
+    asked(question) {
+      known.add(question.id)
+      emit('question-asked', { approval: toShown(question) })
+      announce()
+    },
+    changed(question) {
+      tell(question, false)
+      announce()
+    },
+    close() {
+      closed = true
+      cancelLook()
+      stop()
+    },
+  }
+}
+
+/** What a grant would be bound to is nobody's business. */
+function toShown(question: Approval & Partial<StoredQuestion>): Approval {
+  const { definition: _definition, argumentsHash: _hash, live: _live, ...shown } = question
+  return shown
+}

@@ -1,0 +1,246 @@
+import { hash } from 'node:crypto'
+import canonicalize from 'canonicalize'
+import type { About, Board, GrantBook } from '../approvals/approvals.ts'
+import type { Target } from '../catalog/catalog.ts'
+import type { ConfigStore } from '../config/config.ts'
+import { GatewayError, recall } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { Permission, ResolvedCall } from '../contract/permit.ts'
+import { type Principal, toPrincipalKey } from '../contract/principal.ts'
+import type { ScopeKey } from '../contract/scope.ts'
+import { argumentsHash, bindingOf, type Decision, type Subject, toTitle } from '../policy/policy.ts'
+import { toApprovalKey } from '../storage/idempotency.ts'
+import type { StoredQuestion } from '../storage/questions.ts'
+import type { Storage } from '../storage/storage.ts'
+import type { CallOptions, CallOutcome, CallRequest } from './calls.ts'
+import type { CallLimits } from './limits.ts'
+import type { Once } from './once.ts'
+import { toRecord } from './records.ts'
+import { changedMeanwhile, denied, deniedByPerson, expired, withdrawn } from './refusals.ts'
+
+/** A call with all that was decided about it. */
+export type Judged = {
+  readonly call: ResolvedCall
+  readonly target: Target
+  readonly decision: Decision
+  readonly subject: Subject
+}
+
+export type Ask = {
+  /** A call that a rule asks about: a grant lets it run, or a person, or it does not run. */
+  pass(request: CallRequest, options: CallOptions, judged: Judged): Promise<CallOutcome>
+  /** Whoever is held open for a person is let go. */
+  close(): void
+}
+
+type AskParts = {
+  readonly storage: Pick<Storage, 'calls' | 'instance'>
+  readonly board: Board
+  readonly grants: GrantBook
+  readonly config: Pick<ConfigStore, 'effective' | 'usedBy'>
+  readonly limits: Pick<CallLimits, 'mostPending'>
+  readonly once: Once
+  /** Looks at the request again: what stood when it was asked may stand no longer. */
+  judge(request: CallRequest): Judged | GatewayError
+  /** Claims and sends; throws `permission-spent` when somebody else was faster, and then nothing has happened. */
+  run(request: CallRequest, options: CallOptions, call: ResolvedCall): Promise<CallOutcome>
+}
+
+/** Each time the question was another one when it was looked at again. */
+const mostRounds = 20
+
+export function createAsk(parts: AskParts): Ask {
+  const { storage, board, grants, config, limits, once } = parts
+  const leaving = new AbortController()
+
+  return { pass, close: () => leaving.abort() }
+
+  async function pass(request: CallRequest, options: CallOptions, judged: Judged): Promise<CallOutcome> {
+    const scopes = scopesOf(request.principal)
+    for (const { id, givenBy } of grants.find({ ...judged.subject, definition: definitionOf(judged.target), scopes })) {
+      const decision = `a grant of ${givenBy} permits it`
+      const outcome = await attempt(request, options, { ...judged.call, decision, permission: { grant: id } })
+      if (outcome) return outcome
+      grants.drop(id)
+    }
+    return askPerson(request, options, judged)
+  }
+
+  /** Undefined when the permission was gone: nothing has happened. */
+  async function attempt(request: CallRequest, options: CallOptions, call: Permitted): Promise<CallOutcome | undefined> {
+    try {
+      return await parts.run(request, options, call)
+    } catch (error) {
+      if (error instanceof GatewayError && error.code === 'permission-spent') return undefined
+      throw error
+    }
+  }
+
+  async function askPerson(request: CallRequest, options: CallOptions, judged: Judged): Promise<CallOutcome> {
+    const asked = await board.ask(judged.call, toAbout(request.principal, judged), limits.mostPending(request.principal))
+    const call = { ...judged.call, id: asked.call, startedAt: Date.parse(asked.askedAt) }
+    let question = asked
+    for (let round = 0; round < mostRounds; round++) {
+      if (question.state === 'waiting') {
+        if (round > 0 || !options.present) return toWaiting(call, question)
+        question = await present(question, options)
+        continue
+      }
+      const outcome = await settle(request, options, question, call)
+      if (outcome) return deliver(question, outcome, options.signal)
+      question = (await board.find(question.id)) ?? question
+    }
+    return toWaiting(call, question)
+  }
+
+  /** The surface shows it until it is answered, or until it has waited long enough. */
+  async function present(question: StoredQuestion, options: CallOptions): Promise<StoredQuestion> {
+    const ending = new AbortController()
+    const end = () => ending.abort()
+    options.signal.addEventListener('abort', end, { once: true })
+    leaving.signal.addEventListener('abort', end, { once: true })
+    if (options.signal.aborted || leaving.signal.aborted) end()
+    const settled = board.settled(question, ending.signal).then(
+      () => {},
+      () => {},
+    )
+    try {
+      const said = await options.present?.(question, { settled, signal: ending.signal })
+      if (options.signal.aborted) throw new GatewayError('call-cancelled', 'The caller stopped waiting for an answer')
+      if (said && question.approvers.includes('client')) {
+        // Whoever was faster counts, and the round that follows sees it.
+        await board.answer(question, { ...said, by: question.principal }).catch(ignoreLate)
+      }
+      return (await board.find(question.id)) ?? question
+    } finally {
+      end()
+      options.signal.removeEventListener('abort', end)
+      leaving.signal.removeEventListener('abort', end)
+    }
+  }
+
+  /** How a question that no longer waits ends this call; undefined when somebody used it meanwhile. */
+  async function settle(
+    request: CallRequest,
+    options: CallOptions,
+    question: StoredQuestion,
+    call: ResolvedCall,
+  ): Promise<CallOutcome | undefined> {
+    if (question.state === 'approved') return run(request, options, question, call)
+    if (question.state === 'used') return outcomeOf(question, call, options.signal)
+    return refused(call, question)
+  }
+
+  /** Everything is looked at again: an approval is for what was asked, and a rule may deny it by now. */
+  async function run(
+    request: CallRequest,
+    options: CallOptions,
+    question: StoredQuestion,
+    call: ResolvedCall,
+  ): Promise<CallOutcome | undefined> {
+    if (options.signal.aborted) throw new GatewayError('call-cancelled', 'The caller left before it could run')
+    const now = parts.judge(request)
+    const problem = now instanceof GatewayError ? now : whyNotRun(request.principal, now, question)
+    if (problem || now instanceof GatewayError) {
+      await board.withdraw(question, problem?.message ?? '')
+      return undefined
+    }
+    const by = question.answers.map((answer) => answer.by).join(' and ')
+    const once = call.once ?? { key: toApprovalKey(question.id), hash: question.hash }
+    const permission = { question: question.id }
+    const { id, startedAt } = call
+    return attempt(request, options, { ...now.call, id, startedAt, once, permission, decision: `approved by ${by}` })
+  }
+
+  function whyNotRun(principal: Principal, now: Judged, question: StoredQuestion): GatewayError | undefined {
+    if (now.decision.action === 'deny') return denied(now.call)
+    return toAbout(principal, now).hash === question.hash ? undefined : changedMeanwhile(now.call)
+  }
+
+  /** An equal call of the same principal ran, and this one gets what that one got. */
+  async function outcomeOf(
+    question: StoredQuestion,
+    call: ResolvedCall,
+    signal: AbortSignal,
+  ): Promise<CallOutcome | undefined> {
+    const earlier = await once.findOf(question.call, signal)
+    if (earlier?.kind === 'answered') return earlier
+    const record = (await storage.calls.find(question.call)) ?? toRecord(call, { state: 'unknown' }, storage.instance)
+    if (earlier) return { kind: 'refused', call: record, error: earlier.error }
+    const { code, message } = record.error ?? { code: 'call-unknown', message: 'How it ended is not known any more' }
+    return { kind: 'refused', call: record, error: recall(code, message) }
+  }
+
+  async function refused(call: ResolvedCall, question: StoredQuestion): Promise<CallOutcome> {
+    const record = await storage.calls.find(question.call)
+    const state = question.state === 'expired' ? 'expired' : 'denied'
+    return {
+      kind: 'refused',
+      call: record ?? toRecord(call, { state }, storage.instance),
+      error: toRefusal(question),
+    }
+  }
+
+  /** Until then an equal call gets the same outcome: whoever hung up can come back for it. */
+  function deliver(question: StoredQuestion, outcome: CallOutcome, signal: AbortSignal): CallOutcome {
+    if (!signal.aborted && outcome.call.state !== 'waiting') board.deliver(question)
+    return outcome
+  }
+
+  function toWaiting(call: ResolvedCall, approval: StoredQuestion): CallOutcome {
+    return { kind: 'waiting', call: toRecord(call, { state: 'waiting' }, storage.instance), approval }
+  }
+
+  function toAbout(principal: Principal, { call, target, decision }: Judged): About {
+    const definition = definitionOf(target)
+    const shown = call.recorded ?? call
+    return {
+      hash: bindingOf({
+        principal: call.principal,
+        method: call.method,
+        connection: call.connection,
+        credential: credentialOf(principal, call),
+        tool: call.original,
+        definition,
+        arguments: call.arguments,
+      }),
+      definition,
+      argumentsHash: argumentsHash(call.arguments),
+      title: toTitle(shown.original, toObject(shown.arguments)),
+      ...(target.description && { description: target.description }),
+      reason: decision.because,
+      approvers: [...decision.approvers],
+    }
+  }
+
+  /** How the server is reached and with which secrets, by their names: a rotated value is the same credential. */
+  function credentialOf(principal: Principal, { server }: ResolvedCall): string {
+    const definition = config.effective(principal).servers.get(server)?.definition
+    return hash('sha256', canonicalize(definition ?? null) ?? '', 'hex')
+  }
+
+  function scopesOf(principal: Principal): readonly ScopeKey[] {
+    if (principal.kind === 'user') return ['global', toPrincipalKey(principal) as ScopeKey]
+    return [...config.usedBy(principal)]
+  }
+}
+
+type Permitted = ResolvedCall & { readonly permission: Permission }
+
+function toRefusal(question: StoredQuestion): GatewayError {
+  if (question.state === 'denied') return deniedByPerson(question)
+  return question.state === 'expired' ? expired(question) : withdrawn(question)
+}
+
+/** What runs may have no definition of its own, such as a resource. */
+function definitionOf({ hash: definition = '' }: Target): string {
+  return definition
+}
+
+function toObject(value: unknown): JsonObject {
+  return value as JsonObject // arguments are an object, masked or not
+}
+
+function ignoreLate(error: unknown): void {
+  if (!(error instanceof GatewayError) || error.code !== 'approval-answered') throw error
+}

@@ -1,0 +1,182 @@
+import type { Board, GrantBook } from '../approvals/approvals.ts'
+import type { Approval, ApprovalDetail, ApprovalState, Verdict } from '../contract/approval.ts'
+import { GatewayError } from '../contract/errors.ts'
+import type { Grant, GrantWish, NewGrant } from '../contract/grant.ts'
+import { type Principal, toPrincipalKey } from '../contract/principal.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Ids } from '../lib/ids.ts'
+import { type Answerer, whyNotAnswer } from '../policy/policy.ts'
+import type { Page } from '../storage/page.ts'
+import type { StoredQuestion } from '../storage/questions.ts'
+import type { Storage } from '../storage/storage.ts'
+import { type ToolFacts, toGivenGrant, toNewGrant } from './new-grant.ts'
+
+export type ApprovalQuery = { readonly limit: number; readonly cursor?: string; readonly state?: ApprovalState }
+export type GrantQuery = { readonly limit: number; readonly cursor?: string; readonly principal?: string }
+
+export type WantedAnswer = {
+  readonly verdict: Verdict
+  readonly reason?: string | undefined
+  readonly grant?: GrantWish | undefined
+  /** What was looked at; an answer to something else does not count. */
+  readonly hash?: string | undefined
+}
+
+/** What people do with questions and grants. Who may is decided at the moment in which they do it. */
+export type ApprovalDesk = {
+  list(by: Principal, query: ApprovalQuery): Promise<Page<Approval>>
+  get(by: Principal, id: string): Promise<ApprovalDetail>
+  answer(by: Principal, id: string, wanted: WantedAnswer): Promise<Approval>
+  /** Whether an answered or waiting question is this caller's business. */
+  maySee(by: Principal, approval: Approval): boolean
+}
+
+export type GrantDesk = {
+  list(by: Principal, query: GrantQuery): Promise<Page<Grant>>
+  add(by: Principal, wanted: NewGrant): Promise<Grant>
+  revoke(by: Principal, id: string): Promise<Grant>
+}
+
+type DeskParts = {
+  readonly storage: Pick<Storage, 'questions' | 'grants' | 'calls'>
+  readonly board: Board
+  readonly book: GrantBook
+  readonly identity: Pick<Identity, 'users' | 'roster'>
+  readonly clock: Clock
+  readonly ids: Ids
+  /** The tools that somebody sees, to know which of them are dangerous. */
+  toolsOf(viewer: Principal): readonly ToolFacts[]
+  describePrincipal(key: string): Principal
+}
+
+const around = 10
+
+export function createApprovalDesk(parts: DeskParts): { approvals: ApprovalDesk; grants: GrantDesk } {
+  const { storage, board, book, identity, clock } = parts
+
+  /** The person as they are at this moment: roles and groups change while pages are open. */
+  function answererOf(by: Principal): Answerer {
+    const user = by.kind === 'user' && by.person ? findUser(by.name) : undefined
+    if (user) return user
+    throw new GatewayError('person-needed', 'Only a person who has signed in answers questions and gives grants')
+  }
+
+  function findUser(name: string): Answerer | undefined {
+    const user = identity.users.list().find((candidate) => candidate.name === name && !candidate.disabledAt)
+    return user && { name, role: user.role, groups: user.groups }
+  }
+
+  function seesAll({ kind, role }: Principal): boolean {
+    return kind === 'user' && (role === 'administrator' || role === 'auditor')
+  }
+
+  /** Somebody who works under the scope that a grant is for. */
+  function toViewer({ principal, scope = 'global' }: NewGrant): Principal {
+    if (principal !== undefined) return parts.describePrincipal(principal)
+    if (scope === 'global') return { kind: 'run', name: 'grant' }
+    const project = scope.startsWith('project:') ? scope.slice('project:'.length) : undefined
+    return project === undefined ? parts.describePrincipal(scope) : { kind: 'run', name: 'grant', project }
+  }
+
+  /** What belongs to a user: the user's own calls, and those of agents and sessions. */
+  function principalsOf(by: Principal): string[] {
+    const own = toPrincipalKey(by)
+    if (by.kind !== 'user') return [own]
+    const { agents, sessions } = identity.roster()
+    const owned = (list: readonly { name: string; owner?: string | undefined }[], kind: string) =>
+      list.filter(({ owner }) => owner === by.name).map(({ name }) => `${kind}:${name}`)
+    return [own, ...owned(agents, 'agent'), ...owned(sessions, 'session')]
+  }
+
+  function groupsOf(by: Principal): readonly string[] {
+    return (by.kind === 'user' && by.person && findUser(by.name)?.groups) || []
+  }
+
+  function maySee(by: Principal, { principal, approvers }: Approval): boolean {
+    if (seesAll(by) || principalsOf(by).includes(principal)) return true
+    return groupsOf(by).some((group) => approvers.includes(`group:${group}`))
+  }
+
+  async function find(by: Principal, id: string): Promise<StoredQuestion> {
+    const question = await board.find(id)
+    // The question of somebody else is no different from one that never was.
+    if (question && maySee(by, question)) return question
+    throw new GatewayError('approval-not-found', `No question has the id ${id}`)
+  }
+
+  async function answer(by: Principal, id: string, wanted: WantedAnswer): Promise<Approval> {
+    const person = answererOf(by)
+    const question = await find(by, id)
+    const { owner, approvers, answers } = question
+    const approved = answers.filter(({ verdict }) => verdict === 'approve').map((each) => each.by)
+    const problem = whyNotAnswer(person, { owner, approvers, approved })
+    if (problem) throw new GatewayError('approval-forbidden', `${person.name} may not answer this: ${problem}`)
+    if (wanted.hash !== undefined && wanted.hash !== question.hash)
+      throw new GatewayError('approval-changed', 'The question is not the one that was looked at')
+    if (wanted.grant && wanted.verdict === 'deny')
+      throw new GatewayError('request-invalid', 'A denial gives no grant: leave `grant` away, or approve')
+    const grant = wanted.grant && toGivenGrant(question, wanted.grant, { by: person.name, now: clock.now(), ids: parts.ids })
+    const { verdict, reason } = wanted
+    return toApproval(await board.answer(question, { by: person.name, verdict, reason, grant }))
+  }
+
+  async function detail(by: Principal, id: string): Promise<ApprovalDetail> {
+    const question = await find(by, id)
+    const { principal, tool } = question
+    const [earlier, calls] = await Promise.all([
+      storage.questions.countBefore({ principal, tool, before: question.askedAt }),
+      storage.calls.list({ limit: around + 1, principal }),
+    ])
+    return {
+      ...toApproval(question),
+      before: earlier,
+      around: calls.items.filter((call) => call.id !== question.call).slice(0, around),
+    }
+  }
+
+  return {
+    approvals: {
+      maySee,
+      list(by, query) {
+        if (seesAll(by)) return storage.questions.list(query)
+        return storage.questions.list({ ...query, of: { principals: principalsOf(by), groups: groupsOf(by) } })
+      },
+      get: detail,
+      answer,
+    },
+    grants: {
+      async list(by, query) {
+        if (seesAll(by)) return storage.grants.list(query)
+        return storage.grants.list({ ...query, of: principalsOf(by) })
+      },
+      async add(by, wanted) {
+        const person = answererOf(by)
+        const grant = toNewGrant(wanted, {
+          by: person.name,
+          now: clock.now(),
+          ids: parts.ids,
+          tools: parts.toolsOf(toViewer(wanted)),
+        })
+        if (person.role !== 'administrator' && !principalsOf(by).includes(grant.principal ?? ''))
+          throw new GatewayError('forbidden', 'Members give grants to their own agents and sessions only')
+        await book.add(grant, toPrincipalKey(by))
+        return grant
+      },
+      async revoke(by, id) {
+        const { role } = answererOf(by)
+        const grant = await storage.grants.find(id)
+        const isOwn = grant?.principal !== undefined && principalsOf(by).includes(grant.principal)
+        if (!grant || (role === 'member' && !isOwn && grant.givenBy !== by.name))
+          throw new GatewayError('grant-not-found', `No grant has the id ${id}`)
+        if (role === 'auditor') throw new GatewayError('forbidden', 'Auditors change nothing')
+        return book.revoke(id, toPrincipalKey(by))
+      },
+    },
+  }
+}
+
+function toApproval({ definition: _definition, argumentsHash: _hash, live: _live, ...shown }: StoredQuestion): Approval {
+  return shown
+}
+
