@@ -43,8 +43,8 @@ function renderTool(tool: Tool): string {
 
 const whatHappens: Readonly<Record<Risk, string>> = {
   read: 'Runs at once, unless a rule says otherwise.',
-  write: 'Changes something: needs a rule that allows it, otherwise it is refused with `approval-required`.',
-  danger: 'May destroy something: needs a rule that allows it, otherwise it is refused with `approval-required`.',
+  write: 'Changes something: waits for a person, unless a rule or a grant allows it.',
+  danger: 'May destroy something: waits for a person, unless a rule or a grant allows it.',
 }
 
 function renderField(root: Schema, { name, schema, required }: Field): string {

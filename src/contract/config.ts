@@ -91,6 +91,11 @@ export const Limits = z.strictObject({
   tools: z.int().min(1).default(20_000).describe('Tools of one server'),
   pending: z.int().min(1).default(10).describe('Waiting questions of one principal'),
   approvalExpiry: z.int().min(1000).default(600_000).describe('Milliseconds until an unanswered question expires'),
+  hold: z
+    .int()
+    .min(0)
+    .default(25_000)
+    .describe('Milliseconds that a call is held open for a person where the client shows no progress'),
   callsPerMinute: z.int().min(1).default(600).describe('Calls of one principal in a minute'),
   concurrent: z.int().min(1).default(64).describe('Calls of one principal at the same time'),
 })

@@ -81,10 +81,12 @@ function toCalled({
   return { tool, server, risk, arguments: known }
 }
 
+const asked = new Set(['approval-denied', 'approval-expired', 'approval-withdrawn'])
+
 /** Names that led nowhere were never judged by rules. */
-function toRecorded({ error, server }: Call): RuleAction | undefined {
+function toRecorded({ error, server, state, decision }: Call): RuleAction | undefined {
   if (error?.code === 'call-denied') return 'deny'
-  if (error?.code === 'approval-required') return 'ask'
+  if (asked.has(error?.code ?? '') || state === 'waiting' || decision?.startsWith('approved by ')) return 'ask'
   return server === '' ? undefined : 'allow'
 }
 

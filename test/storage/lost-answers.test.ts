@@ -5,6 +5,8 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { createCallStore } from '../../src/storage/calls.ts'
 import { createClaims } from '../../src/storage/claim.ts'
+import { createGrantStore } from '../../src/storage/grants.ts'
+import { createQuestionStore } from '../../src/storage/questions.ts'
 import { createPostgresDatabase, createSqliteDatabase } from '../../src/storage/dialect.ts'
 import { createIdempotencyStore } from '../../src/storage/idempotency.ts'
 import { createInstanceStore } from '../../src/storage/instances.ts'
@@ -59,6 +61,8 @@ async function openFaulty(kind: DatabaseKind) {
     writer,
     calls: createCallStore(database, 'instance-1'),
     keys: createIdempotencyStore(database, () => systemClock.now()),
+    questions: createQuestionStore(database),
+    grants: createGrantStore({ database, writer, now: () => systemClock.now() }),
     clock: systemClock,
   })
   onTestFinished(() => writer.close([instances.end(2)]))

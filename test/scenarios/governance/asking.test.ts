@@ -16,7 +16,7 @@ async function start(rules: Rules, more: Partial<ConfigInput> = {}) {
 }
 
 function answerTo(gateway: TestGateway, tool: string, as = 'tester'): Promise<string> {
-  return call(gateway, tool, { as }).then((outcome) => (outcome.kind === 'refused' ? outcome.error.code : 'answered'))
+  return call(gateway, tool, { as }).then((outcome) => (outcome.kind === 'refused' ? outcome.error.code : outcome.kind))
 }
 
 it('runs reads and asks for everything else where no rule speaks', async () => {
@@ -24,30 +24,32 @@ it('runs reads and asks for everything else where no rule speaks', async () => {
   await using _ = gateway
   expect(await answerTo(gateway, 'files_read_thing')).toBe('answered')
   for (const tool of ['write_thing', 'destroy_thing', 'both_thing', 'plain_thing', 'delete_everything']) {
-    expect(await answerTo(gateway, `files_${tool}`)).toBe('approval-required')
+    expect(await answerTo(gateway, `files_${tool}`)).toBe('waiting')
   }
   expect(await received()).toEqual(['read_thing'])
 })
 
-it('says which rule would allow a call that must ask, records the refusal, and runs the call once the rule is there', async () => {
+it('lets a call that must ask wait, records the question, and runs the call once a rule allows it', async () => {
   const { gateway, received, apply } = await start([{ tools: '*', risk: 'write', action: 'ask', name: 'Look first' }])
   await using _ = gateway
-  const refused = await call(gateway, 'files_write_thing', { given: { n: 1 } })
-  if (refused.kind !== 'refused') throw new Error('It ran')
-  expect(refused.error.code).toBe('approval-required')
-  expect(refused.error.message).toBe(
-    'files_write_thing is a write tool and needs approval: rule 1 of global "Look first" asks. An administrator can allow it with a rule at the end of `rules` in the configuration: { tools: "files_write_thing", action: allow }',
-  )
-  expect(await received()).toEqual([])
-  expect(await gateway.gateway.findCall(refused.call.id)).toMatchObject({
-    state: 'denied',
-    decision: 'rule 1 of global "Look first" asks',
-    error: { code: 'approval-required' },
+  const waiting = await call(gateway, 'files_write_thing', { given: { n: 1 } })
+  if (waiting.kind !== 'waiting') throw new Error('It ran')
+  expect(waiting.approval).toMatchObject({
+    state: 'waiting',
+    tool: 'files_write_thing',
+    reason: 'rule 1 of global "Look first" asks',
+    approvers: ['any'],
     arguments: { n: 1 },
   })
-  const { items } = await gateway.gateway.audit.list({ limit: 10, call: refused.call.id })
+  expect(await received()).toEqual([])
+  expect(await gateway.gateway.findCall(waiting.call.id)).toMatchObject({
+    state: 'waiting',
+    decision: 'rule 1 of global "Look first" asks',
+    arguments: { n: 1 },
+  })
+  const { items } = await gateway.gateway.audit.list({ limit: 10, call: waiting.call.id })
   expect(items).toMatchObject([
-    { kind: 'outcome', subject: 'files_write_thing', body: { state: 'denied', arguments: { n: 1 } } },
+    { kind: 'question', subject: 'files_write_thing', body: { approval: waiting.approval.id, arguments: { n: 1 } } },
   ])
 
   await apply({
@@ -57,32 +59,8 @@ it('says which rule would allow a call that must ask, records the refusal, and r
     ],
   })
   await poll(async () => (await answerTo(gateway, 'files_write_thing')) === 'answered' || undefined)
-  expect(await answerTo(gateway, 'files_plain_thing')).toBe('approval-required')
+  expect(await answerTo(gateway, 'files_plain_thing')).toBe('waiting')
   expect(new Set(await received())).toEqual(new Set(['write_thing']))
-})
-
-it.each<[string, Partial<ConfigInput>, string]>([
-  ['an agent', { agents: { tester: { rules: [{ action: 'ask' }] } } }, 'agents.tester.rules'],
-  [
-    'a project',
-    { projects: { shop: { rules: [{ action: 'ask' }] } }, agents: { tester: { project: 'shop' } } },
-    'projects.shop.rules',
-  ],
-])('says where the rule belongs when it is a rule of %s that asks, and it works there', async (_, scoped, place) => {
-  const { gateway, apply } = await start([{ action: 'allow' }], scoped)
-  await using __ = gateway
-  const refused = await call(gateway, 'files_write_thing')
-  expect(refused).toMatchObject({ error: { message: expect.stringContaining(`at the end of \`${place}\``) } })
-  expect(await answerTo(gateway, 'files_write_thing', 'other')).toBe('answered')
-
-  const allowed = JSON.parse(
-    JSON.stringify(scoped).replace(
-      '[{"action":"ask"}]',
-      '[{"action":"ask"},{"tools":"files_write_thing","action":"allow"}]',
-    ),
-  )
-  await apply(allowed)
-  await poll(async () => (await answerTo(gateway, 'files_write_thing')) === 'answered' || undefined)
 })
 
 it('denies what a rule denies, reads included, and nothing reaches the server', async () => {
@@ -129,8 +107,8 @@ it('follows rules for principals and for servers', async () => {
     ],
   })
   expect(await answerTo(gateway, 'files_write_thing', 'writer')).toBe('answered')
-  expect(await answerTo(gateway, 'files_write_thing', 'writer2')).toBe('approval-required')
-  expect(await answerTo(gateway, 'files_destroy_thing', 'writer')).toBe('approval-required')
+  expect(await answerTo(gateway, 'files_write_thing', 'writer2')).toBe('waiting')
+  expect(await answerTo(gateway, 'files_destroy_thing', 'writer')).toBe('waiting')
   expect(await answerTo(gateway, 'other_read_thing', 'writer')).toBe('call-denied')
   expect(await answerTo(gateway, 'files_read_thing', 'reader')).toBe('answered')
   expect(await files.received()).toEqual(['write_thing', 'read_thing'])

@@ -57,7 +57,7 @@ it('offers a tool under the name, the description and the risk that the operator
     call: { tool: 'files_tidy', risk: 'read' },
   })
   expect(await call(gateway, 'files_destroy_thing')).toMatchObject({ error: { code: 'tool-not-found' } })
-  expect(await call(gateway, 'files_read_thing')).toMatchObject({ error: { code: 'approval-required' } })
+  expect(await call(gateway, 'files_read_thing')).toMatchObject({ kind: 'waiting' })
   expect(await received()).toEqual(['destroy_thing'])
 })
 

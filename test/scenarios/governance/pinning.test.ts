@@ -150,7 +150,7 @@ it('knows after a restart what was accepted, and shows what changed while the ga
   {
     await using second = await startTestGateway(config, { folder })
     await until(second, 'read_thing', 'changed')
-    expect(await call(second, 'files_read_thing')).toMatchObject({ error: { code: 'approval-required' } })
+    expect(await call(second, 'files_read_thing')).toMatchObject({ kind: 'waiting' })
     await accept(second, pinOf(second, 'echo'))
     await poll(async () => ((await entriesOf(second, 'differs')).length > 0 ? true : undefined))
   }
@@ -177,7 +177,7 @@ it('takes a tool that is added as it is first seen, and asks for one that comes 
   await fickle.state({ later: { description: 'Came back as another' } })
   await change({ name: 'later' })
   await until(test, 'later', 'changed')
-  expect(await call(test, 'files_later')).toMatchObject({ error: { code: 'approval-required' } })
+  expect(await call(test, 'files_later')).toMatchObject({ kind: 'waiting' })
 })
 
 it('asks for a tool that appears while another goes: it may be that one under a new name', async () => {
@@ -188,7 +188,7 @@ it('asks for a tool that appears while another goes: it may be that one under a 
   await call(test, 'files_change_list', { given: { name: 'second_name', instead: 'first_name' } })
   await until(test, 'second_name', 'new')
   expect(toolsOf(test).find(({ original }) => original === 'second_name')).toMatchObject({ drifted: 'new' })
-  expect(await call(test, 'files_second_name')).toMatchObject({ error: { code: 'approval-required' } })
+  expect(await call(test, 'files_second_name')).toMatchObject({ kind: 'waiting' })
   await acceptTools(test, 'files')
   expect(textOf(await call(test, 'files_second_name'))).toBe('{}')
   await call(test, 'files_change_list', { given: { name: 'third_name' } })
@@ -359,7 +359,7 @@ it('stands a server that changes its mind a hundred times a second, and writes l
     return difference.includes('At last') ? found : undefined
   })
   expect(pin.state).toBe('changed')
-  expect(await call(test, 'files_read_thing')).toMatchObject({ error: { code: 'approval-required' } })
+  expect(await call(test, 'files_read_thing')).toMatchObject({ kind: 'waiting' })
   expect((await entriesOf(test, 'differs')).length).toBeLessThan(15)
   expect((await entriesOf(test, 'baseline')).length).toBe(1)
 })

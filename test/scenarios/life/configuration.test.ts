@@ -65,7 +65,7 @@ it('applies what does not concern the link without cutting it', async () => {
   await poll(() => namesOf(gateway).includes('mcp_files_echo') || undefined)
   expect(namesOf(gateway)).not.toContain('mcp_files_destroy_thing')
   expect(await call(gateway, 'mcp_files_write_thing')).toMatchObject({ kind: 'answered' })
-  expect(await call(gateway, 'mcp_files_read_thing')).toMatchObject({ error: { code: 'approval-required' } })
+  expect(await call(gateway, 'mcp_files_read_thing')).toMatchObject({ kind: 'waiting' })
   expect(await inFlight).toBe('still here')
   expect((await files.lines()).map(({ pid }) => pid)).toEqual(Array(3).fill(before))
 })

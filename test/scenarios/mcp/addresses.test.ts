@@ -246,10 +246,13 @@ describe('what the configuration makes of tools is what clients see', () => {
     await using folder = await temporaryFolder()
     const { file, server } = recordingAt(folder.path)
     const override = { read_thing: { risk: 'danger' as const }, destroy_thing: { risk: 'read' as const } }
-    await using gateway = await startTestGateway({ servers: { rec: { ...server, tools: { override } } } })
+    await using gateway = await startTestGateway({
+      servers: { rec: { ...server, tools: { override } } },
+      limits: { hold: 0 },
+    })
     const raised = await ask(gateway, 'tools/call', { name: 'rec_read_thing', arguments: {} })
     expect(raised.result).toMatchObject({ isError: true })
-    expect(textOf(raised.result)).toContain('approval-required')
+    expect(textOf(raised.result)).toContain('approval-waiting')
     const lowered = await ask(gateway, 'tools/call', { name: 'rec_destroy_thing', arguments: {} })
     expect(lowered.result).not.toHaveProperty('isError')
     expect((await readRecord(file)).map(({ name }) => name)).toEqual(['destroy_thing'])

@@ -195,7 +195,7 @@ describe('a key', () => {
     await using gateway = await startTestGateway({ servers })
     const { key, n } = fresh()
     const sent = { gateway, given: { n } }
-    expect(await call(key, sent)).toMatchObject({ status: 403, body: { error: { code: 'approval-required' } } })
+    expect(await call(key, sent)).toMatchObject({ status: 202, body: { approval: { state: 'waiting' } } })
     await gateway.writeConfig({ servers, rules: [{ tools: '*', action: 'deny' }] })
     await poll(async () => ((await call(key, sent)).text.includes('call-denied') ? true : undefined))
     await gateway.writeConfig({ servers, rules: allowAll })

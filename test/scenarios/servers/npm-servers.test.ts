@@ -40,6 +40,7 @@ describe('real servers from npm', () => {
     await using gateway = await startTestGateway({
       servers: { files },
       rules: [{ tools: 'files_write_file', action: 'allow' }],
+      limits: { hold: 0 },
     })
     await gateway.reach('files', 'connected')
     const client = await gateway.connectV1('tester')
@@ -48,7 +49,7 @@ describe('real servers from npm', () => {
     expect(await call(client, 'files_write_file', { path, content: 'written after' })).toMatchObject({ isError: false })
     expect(await readFile(path, 'utf8')).toBe('written after')
     expect(await call(client, 'files_move_file', { source: path, destination: `${path}.2` })).toMatchObject({
-      code: 'approval-required',
+      code: 'approval-waiting',
     })
     expect(await call(client, 'files_read_text_file', { path: '/etc/hostname' })).toMatchObject({ isError: true })
   })
