@@ -30,6 +30,8 @@ type Waiter = (question: StoredQuestion) => void
 /** Word of other instances comes at once; should it be lost, this is how long it takes. */
 const lookEvery = 10_000
 const mostLooked = 500
+/** Timers may fire a moment early. */
+const roundingMs = 5
 
 export function createLookout({ questions, changes, clock, log, emit, expire }: LookoutParts): Lookout {
   const waiters = new Map<string, Set<Waiter>>()
@@ -102,7 +104,7 @@ export function createLookout({ questions, changes, clock, log, emit, expire }: 
       waiters.set(question.id, here.add(resolve))
       signal.addEventListener('abort', onAbort, { once: true })
       const left = Math.max(0, Date.parse(question.expiresAt) - clock.now())
-      const cancelExpiry = clock.after(left, () => {
+      const cancelExpiry = clock.after(left + roundingMs, () => {
         expire(question).catch((error: unknown) => log.warn({ code: toGatewayError(error).code }, 'not expired yet'))
       })
       // It may have been answered between being read and being waited for.

@@ -39,6 +39,7 @@ export async function applyRetention(parts: RetentionParts): Promise<void> {
   for (const [instance, { sequence }] of Object.entries(removed)) await remove(parts, instance, sequence)
   const floor = toIdFloor('call', before)
   while (!signal.aborted && (await storage.remove(storage.record.callRemoval(floor, before, perPiece))) > 0);
+  while (!signal.aborted && (await storage.remove(storage.record.questionRemoval(before, perPiece))) > 0);
   log.info({ before: new Date(before).toISOString(), entries: grown }, 'retention removed old entries of the record')
 }
 

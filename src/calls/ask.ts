@@ -3,11 +3,14 @@ import canonicalize from 'canonicalize'
 import type { About, Board, GrantBook } from '../approvals/approvals.ts'
 import type { Target } from '../catalog/catalog.ts'
 import type { ConfigStore } from '../config/config.ts'
+import type { Call } from '../contract/call.ts'
 import { GatewayError, recall } from '../contract/errors.ts'
+import type { EventTable } from '../contract/events.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Permission, ResolvedCall } from '../contract/permit.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import type { ScopeKey } from '../contract/scope.ts'
+import type { Emitter } from '../lib/emitter.ts'
 import { argumentsHash, bindingOf, type Decision, type Subject, toTitle } from '../policy/policy.ts'
 import { toApprovalKey } from '../storage/idempotency.ts'
 import type { StoredQuestion } from '../storage/questions.ts'
@@ -40,6 +43,7 @@ type AskParts = {
   readonly config: Pick<ConfigStore, 'effective' | 'usedBy'>
   readonly limits: Pick<CallLimits, 'mostPending'>
   readonly once: Once
+  readonly emit: Emitter<EventTable>['emit']
   /** Looks at the request again: what stood when it was asked may stand no longer. */
   judge(request: CallRequest): Judged | GatewayError
   /** Claims and sends; throws `permission-spent` when somebody else was faster, and then nothing has happened. */
@@ -67,7 +71,11 @@ export function createAsk(parts: AskParts): Ask {
   }
 
   /** Undefined when the permission was gone: nothing has happened. */
-  async function attempt(request: CallRequest, options: CallOptions, call: Permitted): Promise<CallOutcome | undefined> {
+  async function attempt(
+    request: CallRequest,
+    options: CallOptions,
+    call: Permitted,
+  ): Promise<CallOutcome | undefined> {
     try {
       return await parts.run(request, options, call)
     } catch (error) {
@@ -77,12 +85,17 @@ export function createAsk(parts: AskParts): Ask {
   }
 
   async function askPerson(request: CallRequest, options: CallOptions, judged: Judged): Promise<CallOutcome> {
-    const asked = await board.ask(judged.call, toAbout(request.principal, judged), limits.mostPending(request.principal))
+    const asked = await board.ask(
+      judged.call,
+      toAbout(request.principal, judged),
+      limits.mostPending(request.principal),
+    )
     const call = { ...judged.call, id: asked.call, startedAt: Date.parse(asked.askedAt) }
+    if (asked.call === judged.call.id) parts.emit('call-waiting', { call: toWaiting(call), approval: asked.id })
     let question = asked
     for (let round = 0; round < mostRounds; round++) {
       if (question.state === 'waiting') {
-        if (round > 0 || !options.present) return toWaiting(call, question)
+        if (round > 0 || !options.present) break
         question = await present(question, options)
         continue
       }
@@ -90,7 +103,7 @@ export function createAsk(parts: AskParts): Ask {
       if (outcome) return deliver(question, outcome, options.signal)
       question = (await board.find(question.id)) ?? question
     }
-    return toWaiting(call, question)
+    return { kind: 'waiting', call: toWaiting(call), approval: question }
   }
 
   /** The surface shows it until it is answered, or until it has waited long enough. */
@@ -172,13 +185,9 @@ export function createAsk(parts: AskParts): Ask {
   }
 
   async function refused(call: ResolvedCall, question: StoredQuestion): Promise<CallOutcome> {
-    const record = await storage.calls.find(question.call)
     const state = question.state === 'expired' ? 'expired' : 'denied'
-    return {
-      kind: 'refused',
-      call: record ?? toRecord(call, { state }, storage.instance),
-      error: toRefusal(question),
-    }
+    const record = (await storage.calls.find(question.call)) ?? toRecord(call, { state }, storage.instance)
+    return { kind: 'refused', call: record, error: toRefusal(question, record.error) }
   }
 
   /** Until then an equal call gets the same outcome: whoever hung up can come back for it. */
@@ -187,8 +196,8 @@ export function createAsk(parts: AskParts): Ask {
     return outcome
   }
 
-  function toWaiting(call: ResolvedCall, approval: StoredQuestion): CallOutcome {
-    return { kind: 'waiting', call: toRecord(call, { state: 'waiting' }, storage.instance), approval }
+  function toWaiting(call: ResolvedCall): Call {
+    return toRecord(call, { state: 'waiting' }, storage.instance)
   }
 
   function toAbout(principal: Principal, { call, target, decision }: Judged): About {
@@ -227,9 +236,10 @@ export function createAsk(parts: AskParts): Ask {
 
 type Permitted = ResolvedCall & { readonly permission: Permission }
 
-function toRefusal(question: StoredQuestion): GatewayError {
+function toRefusal(question: StoredQuestion, recorded: Call['error']): GatewayError {
   if (question.state === 'denied') return deniedByPerson(question)
-  return question.state === 'expired' ? expired(question) : withdrawn(question)
+  if (question.state === 'expired') return expired(question)
+  return recorded ? recall(recorded.code, recorded.message) : withdrawn(question)
 }
 
 /** What runs may have no definition of its own, such as a resource. */

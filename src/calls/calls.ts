@@ -123,7 +123,7 @@ export function createCalls(parts: CallsParts): Calls {
   const limits = createLimits({ config, clock })
   const kept = createKeptResults({ storage, limits: () => config.current().limits, clock, ids })
   const once = createOnce({ keys: storage.keys, clock })
-  const ask = createAsk({ storage, board, grants, config, limits, once, judge, run })
+  const ask = createAsk({ storage, board, grants, config, limits, once, emit, judge, run })
   let closing = false
   let stopping = false
 
@@ -339,7 +339,10 @@ export function createCalls(parts: CallsParts): Calls {
     }
   }
 
-  function toSubject({ principal, method = 'tools/call', name, arguments: given }: CallRequest, target: Target): Subject {
+  function toSubject(
+    { principal, method = 'tools/call', name, arguments: given }: CallRequest,
+    target: Target,
+  ): Subject {
     return {
       tool: target.publicName,
       server: target.server,

@@ -15,7 +15,11 @@ export function toEnd(
   return error.details.sent === false ? { state, error: told, unsent: true } : { state, error: told }
 }
 
-function judge(call: ResolvedCall, error: GatewayError, stopping: boolean): { state: CallEndState; error: GatewayError } {
+function judge(
+  call: ResolvedCall,
+  error: GatewayError,
+  stopping: boolean,
+): { state: CallEndState; error: GatewayError } {
   if (error.code === 'call-timeout') return { state: 'timeout', error }
   if (error.code === 'call-cancelled' && !stopping) return { state: 'cancelled', error }
   if (call.risk !== 'read' && mayHaveHappened(error)) return { state: 'unknown', error: unknown(error) }

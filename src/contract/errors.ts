@@ -339,10 +339,6 @@ export function recall(code: string, message: string): GatewayError {
   return new GatewayError(isErrorCode(code) ? code : 'internal', message)
 }
 
-function isErrorCode(code: string): code is ErrorCode {
-  return Object.hasOwn(errorTable, code)
-}
-
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   const message = error instanceof Error ? error.message : String(error)

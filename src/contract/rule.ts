@@ -72,7 +72,9 @@ export const Rule = z.strictObject({
     .string()
     .regex(/^(any|client|other|two|group:.+)$/, 'must be any, client, other, two or group:NAME')
     .default('any')
-    .describe('Who may answer: any, client (also whoever sits at the agent), other (not the owner of the agent), two (different people) or group:NAME'),
+    .describe(
+      'Who may answer: any, client (also whoever sits at the agent), other (not the owner of the agent), two (different people) or group:NAME',
+    ),
   reason: z.string().max(500).optional().describe('Why, shown with the decision'),
 })
 export type Rule = z.infer<typeof Rule>

@@ -116,7 +116,8 @@ export function createApprovalDesk(parts: DeskParts): { approvals: ApprovalDesk;
       throw new GatewayError('approval-changed', 'The question is not the one that was looked at')
     if (wanted.grant && wanted.verdict === 'deny')
       throw new GatewayError('request-invalid', 'A denial gives no grant: leave `grant` away, or approve')
-    const grant = wanted.grant && toGivenGrant(question, wanted.grant, { by: person.name, now: clock.now(), ids: parts.ids })
+    const grant =
+      wanted.grant && toGivenGrant(question, wanted.grant, { by: person.name, now: clock.now(), ids: parts.ids })
     const { verdict, reason } = wanted
     return toApproval(await board.answer(question, { by: person.name, verdict, reason, grant }))
   }
@@ -176,7 +177,11 @@ export function createApprovalDesk(parts: DeskParts): { approvals: ApprovalDesk;
   }
 }
 
-function toApproval({ definition: _definition, argumentsHash: _hash, live: _live, ...shown }: StoredQuestion): Approval {
+function toApproval({
+  definition: _definition,
+  argumentsHash: _hash,
+  live: _live,
+  ...shown
+}: StoredQuestion): Approval {
   return shown
 }
-

@@ -46,15 +46,14 @@ function toEqual({ arguments: given }: StoredQuestion, pointer: string): string 
 }
 
 /** A grant that somebody gives by itself. */
-export function toNewGrant(
-  wanted: NewGrant,
-  { by, now, ids, tools }: Giving & { tools: readonly ToolFacts[] },
-): Grant {
+export function toNewGrant(wanted: NewGrant, { by, now, ids, tools }: Giving & { tools: readonly ToolFacts[] }): Grant {
   if ((wanted.principal === undefined) === (wanted.scope === undefined))
     throw invalid('A grant is for a `principal` or for a `scope`, and for one of them only')
   const expiresAt = Date.parse(wanted.expiresAt)
   if (expiresAt <= now) throw invalid('`expiresAt` has passed already')
-  const covered = tools.filter(({ name, risk }) => name === wanted.tools || (risk !== 'danger' && matchesGlob(wanted.tools, name)))
+  const covered = tools.filter(
+    ({ name, risk }) => name === wanted.tools || (risk !== 'danger' && matchesGlob(wanted.tools, name)),
+  )
   const dangerous = tools.filter(({ name, risk }) => risk === 'danger' && matchesGlob(wanted.tools, name))
   if (covered.length === 0 && dangerous.length > 0)
     throw invalid(`${dangerous[0]?.name} is dangerous: name it exactly, without a pattern`)

@@ -51,10 +51,16 @@ export function createAsking(parts: AskingParts): Asking {
     throw new GatewayError('internal', `A question could not be written: ${outcome.reason}`)
   }
 
-  function toEnd(question: StoredQuestion, state: 'denied' | 'expired', error: { code: string; message: string }): Unit {
+  function toEnd(
+    question: StoredQuestion,
+    state: 'denied' | 'expired',
+    error: { code: string; message: string },
+  ): Unit {
     const endedAt = now()
     const end = { state, endedAt, error } as const
-    const body = JSON.stringify(toOutcomeBody(end))
+    const { tool, server, arguments: args, risk, reason: decision } = question
+    // It has no intent, as any call that was refused: the entry says what was asked for as well.
+    const body = JSON.stringify({ tool, server, arguments: args, risk, decision, ...toOutcomeBody(end) })
     const entry = { ...toCallEntry('outcome', { ...question, id: question.call }, endedAt), body }
     return [calls.endWaiting(question.call, end), { entry }]
   }

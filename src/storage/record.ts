@@ -30,6 +30,8 @@ export type RecordStore = {
   removal(instance: string, from: number, through: number): Unit
   /** A piece of the calls that ended before a time, of those whose ids sort before `floor`. */
   callRemoval(floor: string, before: number, limit: number): Unit
+  /** A piece of the questions that ended before a time. */
+  questionRemoval(before: number, limit: number): Unit
 }
 
 /** A place among marks of one kind: time, then chain and sequence, because several may share one time. */
@@ -125,6 +127,11 @@ export function createRecordStore(database: Database): RecordStore {
         .orderBy('id')
         .limit(limit)
       return [toStatement(database.deleteFrom('calls').where('id', 'in', old))]
+    },
+    questionRemoval(before, limit) {
+      const old = database.selectFrom('questions').select('id').where('asked_at', '<', before)
+      const ended = old.where('ended_at', '<', before).orderBy('asked_at').limit(limit)
+      return [toStatement(database.deleteFrom('questions').where('id', 'in', ended))]
     },
   }
 

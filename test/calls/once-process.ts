@@ -16,6 +16,7 @@ const outcome = await gateway.call(
   },
   { signal: AbortSignal.timeout(20_000) },
 )
-const told = outcome.kind === 'refused' ? outcome.error.code : outcome.replayed ? 'replayed' : 'run'
+const told =
+  outcome.kind === 'refused' ? outcome.error.code : outcome.kind === 'answered' && outcome.replayed ? 'replayed' : 'run'
 await gateway.close()
 process.stdout.write(told)

@@ -83,7 +83,7 @@ describe('one key', () => {
 
 describe('whoever waits for the first call with a key', () => {
   const running = { state: 'running', hash: 'h', call: 'call_1' } as const
-  const keys = { find: async () => running }
+  const keys = { find: async () => running, findOf: async () => running }
   const call = callOf('write', { once: { key, hash: 'h' } })
 
   it('is told when to come again if it takes long', async () => {

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import { createBoard, createGrantBook } from '../../src/approvals/approvals.ts'
 import { type CallOutcome, type Calls, type CallsParts, createCalls } from '../../src/calls/calls.ts'
 import { createCatalog, createPins } from '../../src/catalog/catalog.ts'
 import { createConfig } from '../../src/config/config.ts'
@@ -73,12 +74,17 @@ export async function buildRoad({ maxPages, around = (parts) => parts }: RoadOpt
   const pins = await createPins({ storage, clock: systemClock, log, emit: events.emit, onChange() {} })
   const catalog = createCatalog({ config, servers, pins })
   const reader = readerOf(folder)
-  const parts: CallsParts = { storage, catalog, config, servers, masking, clock: systemClock, ids, emit: events.emit }
+  const clock = systemClock
+  const board = createBoard({ storage, expiry: () => 600_000, clock, ids, log, emit: events.emit })
+  const grants = await createGrantBook({ storage, log })
+  const parts: CallsParts = { storage, catalog, config, board, grants, servers, masking, clock, ids, emit: events.emit }
   const calls = createCalls(around(parts, reader))
   servers.reconcile(config.connections())
   onTestFinished(async () => {
     await config.close()
     await calls.close(0)
+    board.close()
+    grants.close()
     await servers.close()
     pins.close()
     await storage.close()

@@ -1,5 +1,5 @@
 import { implement } from '@orpc/server'
-import { toResultPage } from '../../calls/calls.ts'
+import { toResultPage, waiting } from '../../calls/calls.ts'
 import { readResultName } from '../../catalog/catalog.ts'
 import { api } from '../../contract/api.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
@@ -13,6 +13,7 @@ export function createResultsRoutes(gateway: Gateway) {
       const request = { principal, surface, selector: { kind: 'all' as const }, name: readResultName, arguments: given }
       const outcome = await gateway.call(request, { signal })
       if (outcome.kind === 'refused') throw outcome.error
+      if (outcome.kind === 'waiting') throw waiting(outcome.approval)
       return toResultPage(outcome.answer)
     }),
   })

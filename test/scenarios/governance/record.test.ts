@@ -27,7 +27,7 @@ const ways: readonly Way[] = [
   { ends: crashed, ask: (gateway) => call(gateway, 'crashing_trigger') },
   { ends: crashed, ask: (gateway) => call(gateway, 'dying_trigger_write') },
   { ends: ['call-denied'], ask: (gateway) => call(gateway, 'files_destroy_thing') },
-  { ends: ['approval-required'], ask: (gateway) => call(gateway, 'files_both_thing') },
+  { ends: ['call-denied'], ask: (gateway) => call(gateway, 'files_both_thing') },
   { ends: ['tool-not-found'], ask: (gateway) => call(gateway, 'files_no_such_tool') },
 ]
 
@@ -44,7 +44,7 @@ it('ends each of many different calls in exactly one state, with exactly one out
     },
     rules: [
       { risk: ['read', 'write'], action: 'allow' },
-      { tools: 'files_destroy_thing', action: 'deny' },
+      { tools: ['files_destroy_thing', 'files_both_thing'], action: 'deny' },
     ],
   })
   const asked = numbersUpTo(300).map(async (n) => {

@@ -39,6 +39,7 @@ export function call({ gateway }: Pick<TestGateway, 'gateway'>, name: string, as
 
 export function textOf(outcome: CallOutcome): string {
   if (outcome.kind === 'refused') throw outcome.error
+  if (outcome.kind === 'waiting') throw new Error(`It waits for ${outcome.approval.id}`)
   const [first] = [outcome.answer.value().content].flat()
   const { text } = Object(first)
   return String(text)
