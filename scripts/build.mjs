@@ -1,30 +1,38 @@
-// Bundles what is shipped into dist/: the CLI, the library and the storage worker, flat, so that they find each other.
+// Builds what is shipped into dist/: the CLI, the library and the storage worker, flat, so that they find each other, and
+// the dashboard in dist/web. Each of the two is left alone if it was made of what is there now: a gateway that is running
+// from it is not disturbed without need.
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { rolldown } from 'rolldown'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
-
+const dist = join(root, 'dist')
 const noForms = join(root, 'scripts', 'no-forms.mjs')
-const stampFile = join(root, 'dist', '.built-from')
+/** What both are made by. */
+const tools = [join(root, 'package-lock.json'), fileURLToPath(import.meta.url)]
 
-/** Of everything that the bundle is made of: a gateway that is running from it is not disturbed without need. */
-async function stamp() {
-  const entries = await readdir(join(root, 'src'), { recursive: true, withFileTypes: true })
-  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+const parts = [
+  { stampFile: '.built-from', folders: ['src'], files: [noForms], build: buildProgram },
+  { stampFile: '.web-built-from', folders: ['web', join('src', 'contract')], files: [], build: buildWeb },
+]
+
+/** Of everything that a part is made of. */
+async function stamp({ folders, files }) {
   const hash = createHash('sha256')
-  for (const file of [...files.sort(), join(root, 'package-lock.json'), noForms, fileURLToPath(import.meta.url)]) {
-    hash.update(file).update(await readFile(file))
-  }
+  const found = await Promise.all(folders.map((folder) => listFiles(join(root, folder))))
+  for (const file of [...found.flat().sort(), ...files, ...tools]) hash.update(file).update(await readFile(file))
   return hash.digest('hex')
 }
 
-async function build() {
-  const wanted = await stamp()
-  if ((await readFile(stampFile, 'utf8').catch(() => '')) === wanted) return
-  await rm(join(root, 'dist'), { recursive: true, force: true })
+async function listFiles(folder) {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+}
+
+async function buildProgram() {
+  const { rolldown } = await import('rolldown')
+  await clear()
   const bundle = await rolldown({
     cwd: root,
     input: {
@@ -40,7 +48,7 @@ async function build() {
     checks: { ineffectiveDynamicImport: false },
   })
   await bundle.write({
-    dir: join(root, 'dist'),
+    dir: dist,
     format: 'esm',
     // An engine keeps the text of what runs, at two bytes a character as soon as one of them is not Latin.
     charset: 'ascii',
@@ -50,8 +58,26 @@ async function build() {
     chunkFileNames: '[name]-[hash].js',
   })
   await bundle.close()
-  await mkdir(dirname(stampFile), { recursive: true })
-  await writeFile(stampFile, wanted)
 }
 
-await build()
+/** Chunks have other names each time; the dashboard beside them is not ours. */
+async function clear() {
+  const names = await readdir(dist).catch(() => [])
+  const own = names.filter((name) => name !== 'web' && name !== '.web-built-from')
+  await Promise.all(own.map((name) => rm(join(dist, name), { recursive: true, force: true })))
+}
+
+async function buildWeb() {
+  const { build } = await import('vite')
+  await build({ configFile: join(root, 'web', 'vite.config.ts'), logLevel: 'warn' })
+}
+
+for (const part of parts) {
+  const stampFile = join(dist, part.stampFile)
+  const wanted = await stamp(part)
+  if ((await readFile(stampFile, 'utf8').catch(() => '')) === wanted) continue
+  await rm(stampFile, { force: true })
+  await part.build()
+  await mkdir(dist, { recursive: true })
+  await writeFile(stampFile, wanted)
+}

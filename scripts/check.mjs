@@ -7,6 +7,7 @@ const bin = (name) => join(root, 'node_modules', ...name)
 const steps = [
   ['format and lint', [bin(['@biomejs', 'biome', 'bin', 'biome']), 'ci', '.', '--error-on-warnings']],
   ['types', [bin(['typescript', 'bin', 'tsc']), '--noEmit']],
+  ['types of the dashboard', [bin(['typescript', 'bin', 'tsc']), '--noEmit', '-p', 'web']],
   ['generated files', [join(root, 'scripts', 'generate.mjs'), '--check']],
   ['tests', [join(root, 'scripts', 'test.mjs')]],
 ]

@@ -13,6 +13,9 @@ export default defineConfig({
     // The content security policy permits no `data:` script and no inline one.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // One file on purpose: the whole is small, and comes from near by.
+    chunkSizeWarningLimit: 2000,
+    reportCompressedSize: false,
   },
   server: { proxy: { '/api': process.env.SALLYPORT_URL ?? 'http://127.0.0.1:4777' } },
 })

@@ -3,6 +3,7 @@ import { approvals } from './api/approvals.ts'
 import { audit } from './api/audit.ts'
 import { calls } from './api/calls.ts'
 import { config } from './api/config.ts'
+import { events } from './api/events.ts'
 import { grants } from './api/grants.ts'
 import { people } from './api/people.ts'
 import { pins } from './api/pins.ts'
@@ -35,6 +36,7 @@ export const api = {
   calls,
   approvals,
   grants,
+  events,
   results,
   rules,
   secrets,

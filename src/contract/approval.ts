@@ -49,5 +49,6 @@ export type Approval = z.infer<typeof Approval>
 export const ApprovalDetail = Approval.extend({
   before: z.object({ approved: z.int(), asked: z.int() }).describe('Earlier questions of this agent for this tool'),
   around: z.array(Call).describe('What this agent did shortly before'),
+  barred: z.string().optional().describe('Why whoever looks may not answer it'),
 })
 export type ApprovalDetail = z.infer<typeof ApprovalDetail>

@@ -105,12 +105,21 @@ export function createApprovalDesk(parts: DeskParts): { approvals: ApprovalDesk;
     throw new GatewayError('approval-not-found', `No question has the id ${id}`)
   }
 
+  function whyNot(person: Answerer, { owner, approvers, answers }: StoredQuestion): string | undefined {
+    const approved = answers.filter(({ verdict }) => verdict === 'approve').map((each) => each.by)
+    return whyNotAnswer(person, { owner, approvers, approved })
+  }
+
+  /** The same before anybody tries, for whoever looks. */
+  function barredOf(by: Principal, question: StoredQuestion): string | undefined {
+    const person = by.kind === 'user' && by.person ? findUser(by.name) : undefined
+    return person ? whyNot(person, question) : 'only a person who has signed in answers'
+  }
+
   async function answer(by: Principal, id: string, wanted: WantedAnswer): Promise<Approval> {
     const person = answererOf(by)
     const question = await find(by, id)
-    const { owner, approvers, answers } = question
-    const approved = answers.filter(({ verdict }) => verdict === 'approve').map((each) => each.by)
-    const problem = whyNotAnswer(person, { owner, approvers, approved })
+    const problem = whyNot(person, question)
     if (problem) throw new GatewayError('approval-forbidden', `${person.name} may not answer this: ${problem}`)
     if (wanted.hash !== undefined && wanted.hash !== question.hash)
       throw new GatewayError('approval-changed', 'The question is not the one that was looked at')
@@ -125,6 +134,7 @@ export function createApprovalDesk(parts: DeskParts): { approvals: ApprovalDesk;
   async function detail(by: Principal, id: string): Promise<ApprovalDetail> {
     const question = await find(by, id)
     const { principal, tool } = question
+    const barred = barredOf(by, question)
     const [earlier, calls] = await Promise.all([
       storage.questions.countBefore({ principal, tool, before: question.askedAt }),
       storage.calls.list({ limit: around + 1, principal }),
@@ -133,6 +143,7 @@ export function createApprovalDesk(parts: DeskParts): { approvals: ApprovalDesk;
       ...toApproval(question),
       before: earlier,
       around: calls.items.filter((call) => call.id !== question.call).slice(0, around),
+      ...(barred !== undefined && { barred }),
     }
   }
 

@@ -22,7 +22,9 @@ export function createEventLog(instance: string, events: Emitter<EventTable>, na
   const listeners = new Set<(event: LoggedEvent) => void>()
   let kept: LoggedEvent[] = []
   let number = 0
-  const stops = names.map((name) => events.on(name, (event) => add({ number: ++number, name, event } as LoggedEvent)))
+  const stops = names.map((name) =>
+    events.on(name, (event) => add({ number: ++number, name, event: toKept(event) } as LoggedEvent)),
+  )
 
   function add(event: LoggedEvent): void {
     kept.push(event)
@@ -48,4 +50,11 @@ export function createEventLog(instance: string, events: Emitter<EventTable>, na
       listeners.clear()
     },
   }
+}
+
+/** So many of them are kept that long arguments would fill the memory: those of a call are read with the call. */
+function toKept(event: EventTable[EventName]): EventTable[EventName] {
+  if (!('call' in event) || typeof event.call !== 'object') return event
+  const { arguments: _arguments, ...call } = event.call
+  return { ...event, call: { ...call, arguments: undefined } }
 }

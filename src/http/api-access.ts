@@ -13,6 +13,8 @@ const users: readonly CallerClass[] = [...members, 'auditor']
 /** Looks at everything. */
 const onlookers: readonly CallerClass[] = ['administrator', 'auditor', 'token-file']
 const persons: readonly CallerClass[] = ['administrator', 'member', 'auditor']
+/** Says yes or no to what agents want; no token does. */
+const deciders: readonly CallerClass[] = ['administrator', 'member']
 /** Signed in: no token makes or changes who may sign in. */
 const administrators: readonly CallerClass[] = ['administrator']
 
@@ -55,6 +57,13 @@ export const access: Readonly<Record<string, readonly CallerClass[]>> = {
   'tools.call': everyone,
   'calls.list': everyone,
   'calls.get': everyone,
+  'approvals.list': everyone,
+  'approvals.get': everyone,
+  'approvals.answer': deciders,
+  'grants.list': everyone,
+  'grants.add': deciders,
+  'grants.revoke': deciders,
+  'events.listen': everyone,
   'results.get': everyone,
   'tokens.list': users,
   'tokens.create': members,

@@ -3,10 +3,13 @@ import { api } from '../contract/api.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { seesAll } from './api-access.ts'
 import { createAgentsRoutes } from './routes/agents.ts'
+import { createApprovalsRoutes } from './routes/approvals.ts'
 import { createAuditRoutes } from './routes/audit.ts'
 import { createCallsRoutes } from './routes/calls.ts'
 import { createConfigRoutes } from './routes/config.ts'
 import type { ApiContext } from './routes/context.ts'
+import { createEventsRoutes } from './routes/events.ts'
+import { createGrantsRoutes } from './routes/grants.ts'
 import { createPeopleRoutes } from './routes/people.ts'
 import { createPinsRoutes } from './routes/pins.ts'
 import { createProjectsRoutes, createToolsetsRoutes } from './routes/projects.ts'
@@ -38,6 +41,9 @@ export function createRouter(gateway: Gateway) {
     toolsets: createToolsetsRoutes(gateway),
     tools: createToolsRoutes(gateway),
     calls: createCallsRoutes(gateway),
+    approvals: createApprovalsRoutes(gateway),
+    grants: createGrantsRoutes(gateway),
+    events: createEventsRoutes(),
     results: createResultsRoutes(gateway),
     tokens: createTokensRoutes(gateway),
     rules: createRulesRoutes(gateway),

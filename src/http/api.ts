@@ -3,6 +3,7 @@ import { OpenAPIHandler } from '@orpc/openapi/node'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { Principal } from '../contract/principal.ts'
 import type { Gateway } from '../gateway/gateway.ts'
+import { type Clock, systemClock } from '../lib/clock.ts'
 import { type Log, silentLog } from '../lib/log.ts'
 import { authorise } from './api-access.ts'
 import { liftDefinition, readBody } from './api-body.ts'
@@ -10,8 +11,10 @@ import { toFailure, toRetryAfter, toWireBody, toWireError } from './api-errors.t
 import { toOpenApi } from './api-openapi.ts'
 import { type ApiContext, createRouter } from './api-router.ts'
 import type { SignInCookie } from './cookie.ts'
+import { createEventStreams } from './events.ts'
 import { sendExport } from './routes/audit.ts'
 import type { DoorContext } from './routes/context.ts'
+import { maySeeEvent } from './routes/events.ts'
 import { createDoorRoutes } from './routes/people.ts'
 
 export type Api = {
@@ -19,12 +22,15 @@ export type Api = {
   handle(request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<boolean>
   /** The one thing for whoever is not known yet: signing in. */
   admit(request: IncomingMessage, response: ServerResponse, address: string): Promise<void>
+  /** Ends the streams that would last. */
+  close(): void
 }
 
 export type ApiParts = {
   readonly gateway: Gateway
   readonly url: () => string
   readonly cookie: SignInCookie
+  readonly clock?: Clock
   readonly log?: Log
 }
 
@@ -35,7 +41,13 @@ export function isDoor(request: IncomingMessage, path: string): boolean {
 }
 
 /** REST: the contract on one side, the gateway on the other, and nothing decided in between but who may. */
-export function createApi({ gateway, url, cookie, log = silentLog }: ApiParts): Api {
+export function createApi({ gateway, url, cookie, clock = systemClock, log = silentLog }: ApiParts): Api {
+  const streams = createEventStreams({
+    log: gateway.eventLog,
+    clock,
+    maySee: (principal, event) => maySeeEvent(gateway, principal, event),
+  })
+  const stopHearing = gateway.identity.onRevoked(streams.endOf)
   let description: Promise<object> | undefined
   const handler = new OpenAPIHandler<ApiContext>(createRouter(gateway), {
     clientInterceptors: [
@@ -76,6 +88,10 @@ export function createApi({ gateway, url, cookie, log = silentLog }: ApiParts): 
       authorise(principal, 'audit.export')
       return sendExport(gateway, new URL(request.url ?? '', 'http://gateway').searchParams, response)
     }
+    if (pathOf(request) === `${prefix}/events` && request.method === 'GET') {
+      authorise(principal, 'events.listen')
+      return streams.open(request, response, principal)
+    }
     const body = liftDefinition(pathOf(request), await readBody(request))
     const surface = request.headers['x-sallyport-surface'] === 'cli' ? 'cli' : 'http'
     const context: ApiContext = {
@@ -112,6 +128,10 @@ export function createApi({ gateway, url, cookie, log = silentLog }: ApiParts): 
         sendError(response, toGatewayError(error), gateway.masking)
       }
       return true
+    },
+    close() {
+      stopHearing()
+      streams.close()
     },
   }
 }

@@ -8,6 +8,8 @@ import type { Clock } from '../lib/clock.ts'
 export type EventStreams = {
   /** Answers with events until the caller leaves; `Last-Event-ID` brings what was missed. */
   open(request: IncomingMessage, response: ServerResponse, principal: Principal): void
+  /** Ends what somebody has open whose token or sign-in no longer counts. */
+  endOf(principal: Principal): void
   close(): void
 }
 
@@ -16,58 +18,69 @@ type EventStreamsParts = {
   readonly clock: Clock
   /** Whether an event is this caller's business; asked again for every one, because that may change. */
   maySee(principal: Principal, event: LoggedEvent): boolean
-  /** Whether the caller is still who it was. */
-  stillValid(request: IncomingMessage): boolean
 }
 
+/** Often enough for whatever stands between to see that the line is in use. */
 const beatMs = 15_000
 /** A reader that does not keep up loses the line instead of filling the memory; it comes back with its last id. */
 const mostBuffered = 1024 * 1024
 const mostStreams = 1000
 
-export function createEventStreams({ log, clock, maySee, stillValid }: EventStreamsParts): EventStreams {
-  const open = new Set<ServerResponse>()
+export function createEventStreams({ log, clock, maySee }: EventStreamsParts): EventStreams {
+  const open = new Map<ServerResponse, Principal>()
 
   return {
     open(request, response, principal) {
-      if (open.size >= mostStreams)
-        throw new GatewayError('limit-exceeded', 'Too many listen already', { retryAfterMs: 5000 })
       const wanted = parseNames(request)
-      const last = lastIdOf(request)
-      const missed = last === undefined ? [] : log.since(last)
+      if (open.size >= mostStreams)
+        throw new GatewayError('limit-exceeded', 'Too many listen already', { retryAfter: 5, retryAfterMs: 5000 })
+      const isWanted = (event: LoggedEvent) => wanted.has(event.name) && maySee(principal, event)
       response.writeHead(200, {
         'content-type': 'text/event-stream',
         'cache-control': 'no-store',
         'x-accel-buffering': 'no',
       })
       response.write(': sallyport\n\n')
-      // Too much was missed, or another gateway knew it: whoever listens reads everything again.
-      if (missed === undefined) response.write('event: reset\ndata: {}\n\n')
-      for (const event of missed ?? []) write(event)
-      const stop = log.listen(write)
+      response.write(missedSince(lastIdOf(request), isWanted))
+      const stop = log.listen((event) => {
+        if (!isWanted(event)) return
+        if (response.writableLength > mostBuffered) return void response.destroy()
+        response.write(toText(event))
+      })
       let cancelBeat = clock.after(beatMs, beat)
-      open.add(response)
+      open.set(response, principal)
       response.on('close', () => {
         stop()
         cancelBeat()
         open.delete(response)
       })
 
-      function write(event: LoggedEvent): void {
-        if (!wanted.has(event.name) || !maySee(principal, event)) return
-        response.write(`id: ${log.toId(event)}\nevent: ${event.name}\ndata: ${JSON.stringify(event.event)}\n\n`)
-        if (response.writableLength > mostBuffered) response.destroy()
-      }
-
       function beat(): void {
-        if (!stillValid(request)) return void response.end()
         response.write(': beat\n\n')
         cancelBeat = clock.after(beatMs, beat)
       }
     },
-    close() {
-      for (const response of open) response.end()
+    endOf(principal) {
+      for (const [response, of] of open) if (of === principal) response.end()
     },
+    close() {
+      for (const response of open.keys()) response.end()
+    },
+  }
+
+  /** Too much was missed, or another gateway knew it: whoever listens reads everything again. */
+  function missedSince(last: string | undefined, isWanted: (event: LoggedEvent) => boolean): string {
+    if (last === undefined) return ''
+    let text = ''
+    for (const event of log.since(last)?.filter(isWanted) ?? [undefined]) {
+      if (event === undefined || text.length > mostBuffered) return 'event: reset\ndata: {}\n\n'
+      text += toText(event)
+    }
+    return text
+  }
+
+  function toText(event: LoggedEvent): string {
+    return `id: ${log.toId(event)}\nevent: ${event.name}\ndata: ${JSON.stringify(event.event)}\n\n`
   }
 }
 

@@ -16,6 +16,7 @@ import { createHostCheck, toClientAddress } from './hosts.ts'
 import { valuesOf } from './raw-headers.ts'
 import { demandOwnPage, demandSameOrigin } from './same-origin.ts'
 import { createSetupPage, setupPath } from './setup-page.ts'
+import { createWeb } from './web.ts'
 
 export type Listener = {
   readonly url: string
@@ -51,8 +52,9 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
   const mcp = createMcp(parts)
   const secure = isSecure(listen)
   const cookie = createSignInCookie(listen, () => port)
-  const api = createApi({ gateway, url: () => url, cookie, log })
+  const api = createApi({ gateway, url: () => url, cookie, clock: parts.clock, log })
   const setup = createSetupPage(gateway.identity.setup)
+  const web = createWeb()
 
   const server = await createServer(listen, (request, response) => {
     underWay += 1
@@ -79,6 +81,7 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
     if (selector) return mcp.handle(request, response, whileOpen(fromToken(request)), selector)
     if (isDoor(request, path)) return admit(request, response, host)
     if (path === setupPath) return setup.handle(request, response, () => demandOwnPage(request, host, secure))
+    if (await web.handle(request, response, path)) return
     const principal = whileOpen(await fromTokenOrCookie(request, host))
     if (await api.handle(request, response, principal)) return
     throw new GatewayError('not-found', 'There is nothing at this address')
@@ -130,6 +133,7 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
     if (closing) return
     closing = true
     mcp.close()
+    api.close()
     server.close(() => closed.resolve())
     closeWhenDone()
   }

@@ -48,10 +48,7 @@ export function createWeb(folder: string = builtFolder()): Web {
   return {
     async handle(request, response, path) {
       const isPage = pages.test(path)
-      if (!isPage && !files.test(path)) return false
-      if (request.method !== 'GET' && request.method !== 'HEAD') {
-        throw new GatewayError('request-invalid', 'Pages are only read: use GET')
-      }
+      if ((!isPage && !files.test(path)) || (request.method !== 'GET' && request.method !== 'HEAD')) return false
       const name = isPage ? 'index.html' : path.slice(1)
       const body = await read(name).catch((error: unknown) => {
         throw new GatewayError('not-found', 'The dashboard has no such file', {}, { cause: error })

@@ -1,11 +1,21 @@
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
+import { isSignedOut } from './lib/api.ts'
+import { meKey } from './lib/who.ts'
 import { router } from './router.tsx'
 import './style.css'
 
-const queries = new QueryClient({ defaultOptions: { queries: { staleTime: 10_000, retry: false } } })
+const queries: QueryClient = new QueryClient({
+  queryCache: new QueryCache({
+    // Whatever hears first that the sign-in has ended: who it is decides which page is shown.
+    onError(error, { queryKey }) {
+      if (queryKey[0] !== meKey[0] && isSignedOut(error)) void queries.invalidateQueries({ queryKey: meKey })
+    },
+  }),
+  defaultOptions: { queries: { staleTime: 10_000, retry: false } },
+})
 const root = document.getElementById('root')
 
 if (root) {

@@ -22,19 +22,12 @@ const home = createRoute({
   component: () => <Navigate to="/approvals" replace />,
 })
 
-const approvals = createRoute({ getParentRoute: () => framed, path: '/approvals', component: () => <ApprovalsPage /> })
-
-const approval = createRoute({
-  getParentRoute: () => framed,
-  path: '/approvals/$id',
-  component: function OneApproval() {
-    const { id } = approval.useParams()
-    return <ApprovalsPage selected={id} />
-  },
-})
+/** One page for the list and for each question: what was decided and not sent yet outlives going from one to the other. */
+const approvals = createRoute({ getParentRoute: () => framed, path: '/approvals', component: ApprovalsPage })
+const approval = createRoute({ getParentRoute: () => approvals, path: '/$id', component: () => null })
 
 export const router = createRouter({
-  routeTree: root.addChildren([signIn, framed.addChildren([home, approvals, approval])]),
+  routeTree: root.addChildren([signIn, framed.addChildren([home, approvals.addChildren([approval])])]),
 })
 
 declare module '@tanstack/react-router' {

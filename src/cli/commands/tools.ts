@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
+import type { CallWaiting } from '../../contract/api/tools.ts'
 import { GatewayError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import { nearest, toVisible } from '../../lib/text.ts'
@@ -100,7 +101,9 @@ export function addTools(program: Command, run: Run): void {
               headers: { 'idempotency-key': key },
               body: { arguments: whole ?? (await readPairs(client, name, arg)), toolset },
             })
-            return full ? { ...called, result: await readWhole(client, called.result) } : called
+            if (called.status === 202) throw waitingFor(called.body)
+            const { body } = called
+            return full ? { ...body, result: await readWhole(client, body.result) } : body
           }),
         patience.calling,
       )
@@ -114,6 +117,11 @@ export function addTools(program: Command, run: Run): void {
   })
 
   addPins(tools, run)
+}
+
+function waitingFor({ call, approval }: CallWaiting): GatewayError {
+  const message = `${approval.tool} waits for a person: approval ${approval.id}`
+  return new GatewayError('approval-waiting', message, { call: call.id, approval: approval.id })
 }
 
 /** An unknown server has no tools, which looks just like a server without any: say which one was meant. */

@@ -1,10 +1,17 @@
 import { z } from 'zod'
+import { Approval } from '../approval.ts'
 import { Call } from '../call.ts'
 import { Tool } from '../tool.ts'
 import { base, page } from './base.ts'
 
 export const CallAnswer = z.object({ call: Call, result: z.unknown().describe("The tool's result, as MCP shapes it") })
 export type CallAnswer = z.infer<typeof CallAnswer>
+
+export const CallWaiting = z.object({
+  call: Call,
+  approval: Approval.describe('The question that a person is asked; the same call made again goes on from there'),
+})
+export type CallWaiting = z.infer<typeof CallWaiting>
 
 /** Visible ASCII and blanks: a key stands in a header, and in messages for people. */
 const IdempotencyKey = z.string().regex(/^[\x20-\x7e]{1,255}$/, 'must be 1 to 255 visible ASCII characters')
@@ -41,8 +48,9 @@ export const tools = {
       tags: ['tools'],
       summary: 'Run a tool',
       description:
-        "A tool's own failure is a result with `isError`. 403 when denied, 429 with Retry-After over a limit. With an `Idempotency-Key` the call runs once: repeated within a day it gets the same answer, marked with `Idempotency-Replayed: true`; 422 with other arguments, 409 while the first one runs or when nobody knows whether it took effect.",
+        "A tool's own failure is a result with `isError`. 202 while a person is asked: nothing was sent, and the same call made again goes on from there and runs once it is approved. 403 when denied, 429 with Retry-After over a limit. With an `Idempotency-Key` the call runs once: repeated within a day it gets the same answer, marked with `Idempotency-Replayed: true`; 422 with other arguments, 409 while the first one runs or when nobody knows whether it took effect.",
       inputStructure: 'detailed',
+      outputStructure: 'detailed',
     })
     .input(
       z.object({
@@ -58,5 +66,10 @@ export const tools = {
         }),
       }),
     )
-    .output(CallAnswer),
+    .output(
+      z.union([
+        z.object({ status: z.literal(200).describe('It ran'), body: CallAnswer }),
+        z.object({ status: z.literal(202).describe('A person is asked'), body: CallWaiting }),
+      ]),
+    ),
 }

@@ -1,17 +1,20 @@
 import type { CallRequest } from '../../calls/calls.ts'
-import type { CallAnswer } from '../../contract/api/tools.ts'
+import type { CallAnswer, CallWaiting } from '../../contract/api/tools.ts'
 import type { Call } from '../../contract/call.ts'
 import { GatewayError } from '../../contract/errors.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import { toVisible } from '../../lib/text.ts'
 
-/** A result is an answer, a tool's own failure included; everything else is an error that names the call. */
-export async function callTool(gateway: Gateway, request: CallRequest, options: Options): Promise<CallAnswer> {
+type Called = { status: 200; body: CallAnswer } | { status: 202; body: CallWaiting }
+
+/** A result is an answer, a tool's own failure included; what is neither that nor waits is an error that names the call. */
+export async function callTool(gateway: Gateway, request: CallRequest, options: Options): Promise<Called> {
   const outcome = await gateway.call(request, { signal: options.signal })
   if (outcome.kind === 'refused') throw withCall(outcome.error, outcome.call)
+  if (outcome.kind === 'waiting') return { status: 202, body: { call: outcome.call, approval: outcome.approval } }
   if (outcome.replayed) options.onReplayed()
   const { call, answer } = outcome
-  if (answer.kind === 'result') return { call, result: answer.value() }
+  if (answer.kind === 'result') return { status: 200, body: { call, result: answer.value() } }
   const { message } = answer.value()
   const said = typeof message === 'string' ? `: ${toVisible(message.slice(0, 2000))}` : ''
   throw withCall(new GatewayError('server-refused', `The server refused the call${said}`), call)

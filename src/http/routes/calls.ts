@@ -36,6 +36,12 @@ async function getCall(gateway: Gateway, principal: Principal, id: string): Prom
   throw new GatewayError('call-not-found', `No call has the id ${id}`)
 }
 
+/** The same of one call that is at hand. */
+export function maySeeCall(principal: Principal, call: Call): boolean {
+  if (seesAll(principal) || call.principal === toPrincipalKey(principal)) return true
+  return isPerson(principal) && call.owner === principal.name
+}
+
 function isPerson({ kind, person }: Principal): boolean {
   return kind === 'user' && person === true
 }

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react'
+import { type FocusEvent, type PointerEvent, useEffect, useState } from 'react'
 import type { Approval } from '../../../src/contract/approval.ts'
 import type { Failure } from '../lib/api.ts'
 import { toSpan } from '../lib/time.ts'
@@ -7,6 +7,7 @@ import { RiskChip, StateChip } from '../parts/Chip.tsx'
 import { useNow } from '../parts/useNow.ts'
 import { Visible } from '../parts/Visible.tsx'
 import type { Decisions } from './decisions.ts'
+import { nameOf } from './words.ts'
 
 type ApprovalListProps = {
   open: readonly Approval[]
@@ -41,33 +42,27 @@ export function ApprovalList(props: ApprovalListProps) {
       {props.loading && <Skeleton />}
       {!props.loading && shown.length === 0 && <p className="px-4 py-6 text-soft">Nothing waits.</p>}
       <ul>
-        {shown.map((approval) => (
-          <li key={approval.id}>
-            <Row
-              approval={approval}
-              now={now}
-              selected={approval.id === selected}
-              onSelect={onSelect}
-              pending={decisions.pending(approval.id) !== undefined}
-            />
-          </li>
-        ))}
+        {shown.map((approval) => {
+          const isPending = decisions.pending(approval.id) !== undefined
+          return (
+            <li key={approval.id} className="relative">
+              <Row approval={approval} now={now} selected={approval.id === selected} onSelect={onSelect} />
+              {isPending && (
+                <Button onClick={() => decisions.undo(approval.id)} className="absolute right-2 bottom-1.5 h-8!">
+                  Undo
+                </Button>
+              )}
+            </li>
+          )
+        })}
       </ul>
       {answered.length > 0 && (
         <>
-          <h2 className="border-line border-y bg-ground px-4 py-2 font-semibold text-13">
-            Answered <span className="text-soft">{answered.length}</span>
-          </h2>
+          <h2 className="sticky top-0 border-line border-b bg-ground px-4 py-2 font-semibold text-13">Answered</h2>
           <ul>
             {answered.map((approval) => (
               <li key={approval.id}>
-                <Row
-                  approval={approval}
-                  now={now}
-                  selected={approval.id === selected}
-                  onSelect={onSelect}
-                  pending={false}
-                />
+                <Row approval={approval} now={now} selected={approval.id === selected} onSelect={onSelect} />
               </li>
             ))}
           </ul>
@@ -77,42 +72,35 @@ export function ApprovalList(props: ApprovalListProps) {
   )
 }
 
-type RowProps = { approval: Approval; now: number; selected: boolean; pending: boolean; onSelect(id: string): void }
+type RowProps = { approval: Approval; now: number; selected: boolean; onSelect(id: string): void }
 
-function Row({ approval, now, selected, pending, onSelect }: RowProps) {
+function Row({ approval, now, selected, onSelect }: RowProps) {
   return (
     <button
       type="button"
       aria-current={selected ? 'true' : undefined}
       onClick={() => onSelect(approval.id)}
-      className={`block w-full rounded-none border-line border-b px-4 py-2 text-left hover:bg-sunken ${selected ? 'bg-accent-ground' : ''}`}
+      className={`block w-full rounded-none border-line border-b px-4 py-2 text-left hover:bg-sunken focus-visible:-outline-offset-2 ${selected ? 'bg-accent-ground hover:bg-accent-ground' : ''}`}
     >
-      <span className="line-clamp-2 font-medium">
+      <span className="line-clamp-2 break-words font-medium">
         <Visible text={approval.title} />
       </span>
       <span className="mt-1 flex flex-wrap items-center gap-x-2 gap-y-1 text-12 text-soft">
         <span className="max-w-40 truncate">{nameOf(approval.principal)}</span>
-        <span>{toSpan(now - Date.parse(approval.askedAt))}</span>
+        <span title={approval.askedAt}>{toSpan(now - Date.parse(approval.askedAt))}</span>
         <RiskChip risk={approval.risk} />
-        {pending ? (
-          <span className="text-ink">sending</span>
-        ) : (
-          approval.state !== 'waiting' && <StateChip state={approval.state} />
-        )}
+        {approval.state !== 'waiting' && <StateChip state={approval.state} />}
       </span>
     </button>
   )
 }
 
-/** `agent:reviewer` as people say it. */
-export function nameOf(principal: string): string {
-  return principal.slice(principal.indexOf(':') + 1)
-}
-
-/** New rows wait while somebody is at the list: nothing moves under the pointer. */
+/** New rows wait while somebody is at the list: nothing moves under the pointer or the focus. */
 function useHeldRows(rows: readonly Approval[]) {
-  const [held, setHeld] = useState(false)
+  const [pointed, setPointed] = useState(false)
+  const [focused, setFocused] = useState(false)
   const [known, setKnown] = useState<ReadonlySet<string>>()
+  const held = pointed || focused
   useEffect(() => {
     if (!held || known === undefined) setKnown(new Set(rows.map(({ id }) => id)))
   }, [held, known, rows])
@@ -122,15 +110,17 @@ function useHeldRows(rows: readonly Approval[]) {
     fresh: rows.length - shown.length,
     catchUp: () => setKnown(new Set(rows.map(({ id }) => id))),
     hold: {
-      onPointerEnter: (event: React.PointerEvent) => event.pointerType === 'mouse' && setHeld(true),
-      onPointerLeave: () => setHeld(false),
+      onPointerEnter: (event: PointerEvent) => event.pointerType === 'mouse' && setPointed(true),
+      onPointerLeave: () => setPointed(false),
+      onFocus: () => setFocused(true),
+      onBlur: (event: FocusEvent) => !event.currentTarget.contains(event.relatedTarget) && setFocused(false),
     },
   }
 }
 
 function Skeleton() {
   return (
-    <div aria-hidden="true" className="animate-pulse">
+    <div aria-hidden="true" className="late">
       {[0, 1, 2].map((row) => (
         <div key={row} className="border-line border-b px-4 py-2">
           <div className="mb-2 h-4 w-4/5 rounded bg-sunken" />

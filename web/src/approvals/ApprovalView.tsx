@@ -1,74 +1,87 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { ArrowLeft } from 'lucide-react'
-import { type ReactNode, useEffect, useRef } from 'react'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
 import type { ApprovalDetail } from '../../../src/contract/approval.ts'
-import { api, toFailure } from '../lib/api.ts'
-import { toClock, toCountdown, toSpan } from '../lib/time.ts'
+import { toFailure } from '../lib/api.ts'
+import { toCountdown, toSpan } from '../lib/time.ts'
 import { Button } from '../parts/Button.tsx'
 import { RiskChip, StateChip } from '../parts/Chip.tsx'
 import { useNow } from '../parts/useNow.ts'
 import { Visible } from '../parts/Visible.tsx'
-import { nameOf } from './ApprovalList.tsx'
-import { Arguments } from './Arguments.tsx'
+import { Answers, Ended } from './Answers.tsx'
+import { Arguments, isLong } from './Arguments.tsx'
 import { DenyForm } from './DenyForm.tsx'
 import type { Decision, Decisions, Pending } from './decisions.ts'
 import { GrantForm } from './GrantForm.tsx'
+import { useKeys } from './keys.tsx'
+import { approvalQuery } from './queries.ts'
+import { nameOf, toApprovers, toWho } from './words.ts'
 
-export type Panel = 'grant' | 'deny' | undefined
+type ApprovalViewProps = { id: string; decisions: Decisions }
 
-type ApprovalViewProps = { id: string; panel: Panel; onPanel(panel: Panel): void; decisions: Decisions }
-
-/** One question in full: what, who, with which arguments, why it was asked, and the three things one can do. */
-export function ApprovalView({ id, panel, onPanel, decisions }: ApprovalViewProps) {
-  const { data, error, refetch } = useQuery({
-    queryKey: ['approvals', 'one', id],
-    queryFn: () => api.approvals.get({ params: { id } }),
-  })
-  const back = (
-    <Link to="/approvals" className="mb-3 inline-flex items-center gap-1 text-accent md:hidden">
-      <ArrowLeft size={16} aria-hidden="true" /> All questions
-    </Link>
+/** One question with the states in which there is none to show. */
+export function ApprovalView({ id, decisions }: ApprovalViewProps) {
+  const { data, error, refetch } = useQuery(approvalQuery(id))
+  const failure = !data && error ? toFailure(error) : undefined
+  return (
+    <div className="max-w-3xl p-4 md:p-6">
+      <Link to="/approvals" className="mb-3 inline-flex items-center gap-1 text-accent md:hidden">
+        <ArrowLeft size={16} aria-hidden="true" /> All questions
+      </Link>
+      {failure && (
+        <div role="alert">
+          <p className="font-medium">{failure.message}</p>
+          <p className="mt-1 mb-3 text-soft">{failure.hint}</p>
+          <Button onClick={() => void refetch()}>Try again</Button>
+        </div>
+      )}
+      {!data && !failure && <p className="late text-soft">Loading</p>}
+      {data && <Question approval={data} decisions={decisions} />}
+    </div>
   )
-  if (error) {
-    const { message, hint } = toFailure(error)
-    return (
-      <div role="alert" className="p-4 md:p-6">
-        {back}
-        <p className="font-medium">{message}</p>
-        <p className="mt-1 mb-3 text-soft">{hint}</p>
-        <Button onClick={() => void refetch()}>Try again</Button>
-      </div>
-    )
-  }
-  if (!data) return <div className="p-6 text-soft">Loading</div>
+}
+
+type Panel = 'grant' | 'deny' | undefined
+
+/** What, who, with which arguments, why it was asked, and the three things one can do. */
+function Question({ approval, decisions }: { approval: ApprovalDetail; decisions: Decisions }) {
+  const { id, hash, state, barred } = approval
+  const [panel, setPanel] = useState<Panel>()
+  const [opened, setOpened] = useState(false)
+  const whole = opened || !isLong(approval.arguments)
   const pending = decisions.pending(id)
   const failure = decisions.failure(id)
+  const answerable = state === 'waiting' && barred === undefined && !pending
   const decide = (decision: Omit<Decision, 'hash'>) => {
-    onPanel(undefined)
-    decisions.decide(id, { ...decision, hash: data.hash })
+    setPanel(undefined)
+    decisions.decide(id, { ...decision, hash })
   }
+  useKeys({
+    o: () => setOpened(true),
+    ...(answerable && whole && { a: () => decide({ verdict: 'approve' }), g: () => setPanel('grant') }),
+    ...(answerable && { d: () => setPanel('deny') }),
+  })
   return (
-    <article className="p-4 md:p-6" aria-labelledby="question-title">
-      {back}
-      <Head approval={data} />
-      {data.risk === 'danger' && (
+    <article aria-labelledby="question-title">
+      <Head approval={approval} />
+      {approval.risk === 'danger' && (
         <p className="mb-4 text-danger">
           This tool is marked as danger: it may change or destroy something that cannot be brought back.
         </p>
       )}
-      <Arguments value={data.arguments} hash={data.hash} />
-      <Facts approval={data} />
+      <Arguments value={approval.arguments} hash={hash} whole={whole} onWhole={() => setOpened(true)} />
+      <Facts approval={approval} />
       {failure && (
         <p role="alert" className="mb-4 rounded-md bg-danger-ground px-3 py-2 text-danger">
-          Your answer was not taken: {failure.message} {failure.hint}
+          Your answer was not taken. {failure.message} {failure.hint}
         </p>
       )}
-      {pending && <Undo pending={pending} onUndo={() => decisions.undo(id)} />}
-      {!pending && data.state === 'waiting' && (
-        <Actions panel={panel} onPanel={onPanel} approval={data} onDecide={decide} />
-      )}
-      {data.state !== 'waiting' && <Answered approval={data} />}
+      <Answers approval={approval} />
+      {state === 'waiting' && pending && <Undo pending={pending} onUndo={() => decisions.undo(id)} />}
+      {state === 'waiting' && barred !== undefined && <Barred why={barred} />}
+      {answerable && <Actions panel={panel} onPanel={setPanel} approval={approval} whole={whole} onDecide={decide} />}
+      {state !== 'waiting' && <Ended approval={approval} />}
     </article>
   )
 }
@@ -85,12 +98,11 @@ function Head({ approval }: { approval: ApprovalDetail }) {
         <Visible text={approval.title} />
       </h1>
       <p className="mt-1 flex flex-wrap items-center gap-x-2 gap-y-1 text-13 text-soft">
-        <span>
-          {nameOf(approval.principal)}
-          {approval.owner && ` (agent of ${approval.owner})`}
+        <span className="break-words">
+          <Visible text={toWho(approval)} />
         </span>
         <span aria-hidden="true">·</span>
-        <code className="font-mono text-12">
+        <code className="min-w-0 break-all font-mono text-12">
           <Visible text={approval.tool} />
         </code>
         <RiskChip risk={approval.risk} />
@@ -108,15 +120,24 @@ function Head({ approval }: { approval: ApprovalDetail }) {
 }
 
 function Facts({ approval }: { approval: ApprovalDetail }) {
-  const { before, around } = approval
+  const { before, around, description } = approval
+  const approvers = toApprovers(approval.approvers)
   return (
-    <dl className="my-4 grid grid-cols-[minmax(5rem,auto)_1fr] gap-x-4 gap-y-1 text-13">
+    <dl className="my-4 grid grid-cols-[minmax(5rem,auto)_1fr] gap-x-4 gap-y-1.5 text-13">
+      {description !== undefined && (
+        <Fact name="The tool says">
+          <p className="max-h-40 overflow-y-auto">
+            <Visible text={description} />
+          </p>
+        </Fact>
+      )}
       <Fact name="Why asked">
         <Visible text={approval.reason} />
       </Fact>
+      {approvers !== undefined && <Fact name="Who answers">{approvers}</Fact>}
       <Fact name="Before">
         {before.asked === 0
-          ? 'Nobody was asked this for this agent before.'
+          ? 'nobody was asked for this tool before'
           : `approved ${before.approved} of ${before.asked} times for ${nameOf(approval.principal)}`}
       </Fact>
       {around.length > 0 && (
@@ -124,7 +145,7 @@ function Facts({ approval }: { approval: ApprovalDetail }) {
           <ul>
             {around.map((call) => (
               <li key={call.id}>
-                <code className="font-mono text-12">
+                <code className="break-all font-mono text-12">
                   <Visible text={call.tool} />
                 </code>{' '}
                 <span className="text-soft">→ {call.state}</span>
@@ -149,11 +170,13 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
 type ActionsProps = {
   approval: ApprovalDetail
   panel: Panel
+  /** All of the arguments are open: what was not shown is not approved. */
+  whole: boolean
   onPanel(panel: Panel): void
   onDecide(decision: Omit<Decision, 'hash'>): void
 }
 
-function Actions({ approval, panel, onPanel, onDecide }: ActionsProps) {
+function Actions({ approval, panel, whole, onPanel, onDecide }: ActionsProps) {
   if (panel === 'grant') {
     return (
       <GrantForm
@@ -167,52 +190,56 @@ function Actions({ approval, panel, onPanel, onDecide }: ActionsProps) {
     return <DenyForm onCancel={() => onPanel(undefined)} onDeny={(reason) => onDecide({ verdict: 'deny', reason })} />
   }
   return (
-    <div className="flex flex-col gap-2 max-md:sticky max-md:bottom-16 max-md:bg-ground max-md:py-2 md:flex-row">
-      <Button tone="main" hint="A" onClick={() => onDecide({ verdict: 'approve' })}>
-        Approve once
-      </Button>
-      <Button hint="G" onClick={() => onPanel('grant')}>
-        Approve and allow…
-      </Button>
-      <Button tone="danger" hint="D" onClick={() => onPanel('deny')}>
-        Deny…
-      </Button>
+    <div className="max-md:sticky max-md:bottom-14 max-md:-mx-4 max-md:border-line max-md:border-t max-md:bg-ground max-md:px-4 max-md:py-2">
+      {!whole && (
+        <p id="open-first" className="mb-2 text-13 text-write">
+          Open all of the arguments before you approve them.
+        </p>
+      )}
+      <div className="flex flex-wrap gap-2 max-md:flex-col">
+        <Button
+          tone="main"
+          hint="A"
+          disabled={!whole}
+          aria-describedby={whole ? undefined : 'open-first'}
+          onClick={() => onDecide({ verdict: 'approve' })}
+        >
+          Approve once
+        </Button>
+        <Button
+          hint="G"
+          disabled={!whole}
+          aria-describedby={whole ? undefined : 'open-first'}
+          onClick={() => onPanel('grant')}
+        >
+          Approve and allow…
+        </Button>
+        <Button tone="danger" hint="D" onClick={() => onPanel('deny')}>
+          Deny…
+        </Button>
+      </div>
     </div>
   )
+}
+
+function Barred({ why }: { why: string }) {
+  return <p className="rounded-lg border border-line bg-panel p-3 text-soft">You cannot answer this: {why}.</p>
 }
 
 function Undo({ pending, onUndo }: { pending: Pending; onUndo(): void }) {
   const now = useNow()
-  const verb = pending.verdict === 'approve' ? 'Approved' : 'Denied'
+  const left = Math.ceil((pending.sendAt - now) / 1000)
+  const verb = { approve: pending.grant ? 'Approved, with a grant' : 'Approved', deny: 'Denied' }[pending.verdict]
   return (
     <div className="flex items-center gap-3 rounded-lg border border-line bg-panel p-3">
       <output>
-        {verb}. It is sent in {Math.max(1, Math.ceil((pending.sendAt - now) / 1000))} s.
+        {verb}. {left > 0 ? `It is sent in ${left} s.` : 'It is being sent.'}
       </output>
-      <Button hint="U" onClick={onUndo} className="ml-auto">
-        Undo
-      </Button>
+      {left > 0 && (
+        <Button hint="U" onClick={onUndo} className="ml-auto">
+          Undo
+        </Button>
+      )}
     </div>
-  )
-}
-
-function Answered({ approval }: { approval: ApprovalDetail }) {
-  const now = new Date()
-  if (approval.answers.length === 0) return null
-  return (
-    <ul className="rounded-lg border border-line bg-panel p-3">
-      {approval.answers.map((answer) => (
-        <li key={answer.by}>
-          {answer.verdict === 'approve' ? 'Approved' : 'Denied'} by {nameOf(answer.by)} at{' '}
-          {toClock(new Date(answer.at), now)}
-          {answer.reason && (
-            <>
-              : <Visible text={answer.reason} />
-            </>
-          )}
-          {approval.grant && answer.verdict === 'approve' && ', with a grant'}
-        </li>
-      ))}
-    </ul>
   )
 }

@@ -1,74 +1,120 @@
-import type { ReactNode } from 'react'
+import { type ReactNode, useState } from 'react'
+import { Button } from '../parts/Button.tsx'
 import { ScrollBox } from '../parts/ScrollBox.tsx'
 import { Visible } from '../parts/Visible.tsx'
 import { toChanges } from './changes.ts'
 
+type ArgumentsProps = {
+  value: unknown
+  hash: string
+  /** Long ones are shown whole. */
+  whole: boolean
+  onWhole(): void
+}
+
+/** Beyond these, a person is shown the beginning, and nothing is approved before the rest was opened. */
+const mostCharacters = 1000
+const mostFields = 20
+
 /** Known shapes as fields, and below them every byte as it will be sent. */
-export function Arguments({ value, hash }: { value: unknown; hash: string }) {
-  const fields = isRecord(value) ? Object.entries(value) : []
-  const pair = findPair(fields)
-  const shown = fields.filter(([name]) => name !== pair?.before && name !== pair?.after)
-  const whole = JSON.stringify(value, null, 2) ?? 'null'
+export function Arguments({ value, hash, whole, onWhole }: ArgumentsProps) {
+  const { fields, pair } = toShape(value)
+  const shown = whole ? fields : fields.slice(0, mostFields)
   return (
     <section aria-label="Arguments" className="rounded-lg border border-line bg-panel">
-      {fields.length === 0 && <p className="px-4 py-3 text-soft">It has no arguments.</p>}
+      {fields.length === 0 && !pair && <p className="px-4 py-3 text-soft">It has no arguments.</p>}
       {shown.length > 0 && (
-        <dl className="grid grid-cols-[minmax(5rem,max-content)_1fr] gap-x-4 px-4 py-2">
+        <dl className="grid grid-cols-[minmax(5rem,max-content)_1fr] gap-x-4 px-4 py-2 max-md:grid-cols-1">
           {shown.map(([name, field]) => (
             <Field key={name} name={name}>
-              <Value value={field} />
+              <Value value={field} whole={whole} />
             </Field>
           ))}
         </dl>
       )}
-      {pair && <Difference pair={pair} />}
-      <details className="border-line border-t">
-        <summary className="px-4 py-2 text-13 text-soft">
-          All arguments, exactly as they will be sent{' '}
-          <span className="font-mono text-12">(sha {hash.slice(0, 8)}…)</span>
-        </summary>
-        <ScrollBox label="All arguments" className="max-h-96 px-4 pb-4">
-          <Visible text={whole} />
-        </ScrollBox>
-      </details>
+      {pair && <Difference pair={pair} whole={whole} />}
+      {!whole && isLong(value) && (
+        <div className="flex flex-wrap items-center gap-x-4 gap-y-2 border-line border-t px-4 py-3">
+          <Button hint="O" onClick={onWhole}>
+            Show all of it
+          </Button>
+          <span className="text-13 text-soft">
+            This is the beginning; all together it is {toText(value).length.toLocaleString()} characters.
+          </span>
+        </div>
+      )}
+      <AsSent value={value} hash={hash} />
     </section>
+  )
+}
+
+/** Whether there is more of it than is shown at first. */
+export function isLong(value: unknown): boolean {
+  const { fields, pair } = toShape(value)
+  const texts = [...fields.map(([, field]) => toText(field)), ...(pair ? [pair.old, pair.new] : [])]
+  return fields.length > mostFields || texts.some((text) => text.length > mostCharacters)
+}
+
+function AsSent({ value, hash }: { value: unknown; hash: string }) {
+  const [open, setOpen] = useState(false)
+  return (
+    <details className="border-line border-t" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary className="px-4 py-2 text-13 text-soft">
+        All arguments, exactly as they will be sent <span className="font-mono text-12">(sha {hash.slice(0, 8)}…)</span>
+      </summary>
+      {open && (
+        <ScrollBox label="All arguments" className="max-h-96 px-4 pb-4">
+          <Visible text={toText(value)} />
+        </ScrollBox>
+      )}
+    </details>
   )
 }
 
 function Field({ name, children }: { name: string; children: ReactNode }) {
   return (
     <>
-      <dt className="max-w-48 break-words py-1.5 text-soft">
+      <dt className="max-w-48 break-words py-1.5 text-soft max-md:max-w-full max-md:pb-0">
         <Visible text={name} />
       </dt>
-      <dd className="min-w-0 py-1.5">{children}</dd>
+      <dd className="min-w-0 py-1.5 max-md:pt-0">{children}</dd>
     </>
   )
 }
 
-const longText = 160
+const longLine = 160
 
-function Value({ value }: { value: unknown }) {
-  const text = typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? 'null')
+function Value({ value, whole }: { value: unknown; whole: boolean }) {
+  const text = toText(value)
   if (text === '') return <span className="text-soft">empty text</span>
-  if (text.length <= longText && !text.includes('\n')) {
+  if (text.length <= longLine && !text.includes('\n')) {
     return (
       <span className={`break-words ${typeof value === 'string' ? '' : 'font-mono text-13'}`}>
         <Visible text={text} />
       </span>
     )
   }
+  return <LongText text={text} whole={whole} />
+}
+
+function LongText({ text, whole }: { text: string; whole: boolean }) {
+  const cut = !whole && text.length > mostCharacters
   return (
     <>
       <ScrollBox label="Value" className="max-h-60 rounded-md bg-sunken p-2">
-        <Visible text={text} />
+        <Visible text={cut ? text.slice(0, mostCharacters) : text} />
+        {cut && '…'}
       </ScrollBox>
-      <span className="text-12 text-soft">{text.length.toLocaleString()} characters</span>
+      <span className="text-12 text-soft">
+        {cut && `${mostCharacters.toLocaleString()} of `}
+        {text.length.toLocaleString()} characters
+      </span>
     </>
   )
 }
 
 type Pair = { before: string; after: string; old: string; new: string }
+type Shape = { fields: readonly [string, unknown][]; pair: Pair | undefined }
 
 const pairs = [
   ['old_string', 'new_string'],
@@ -80,26 +126,32 @@ const pairs = [
 ] as const
 
 /** Old and new beside each other are read as a difference. */
-function findPair(fields: readonly [string, unknown][]): Pair | undefined {
+function toShape(value: unknown): Shape {
+  if (value === undefined || value === null) return { fields: [], pair: undefined }
+  if (!isRecord(value)) return { fields: [['value', value]], pair: undefined }
+  const fields = Object.entries(value)
   const texts = new Map(fields.filter((field): field is [string, string] => typeof field[1] === 'string'))
   for (const [before, after] of pairs) {
     const [old, fresh] = [texts.get(before), texts.get(after)]
-    if (old !== undefined && fresh !== undefined) return { before, after, old, new: fresh }
+    if (old === undefined || fresh === undefined) continue
+    const others = fields.filter(([name]) => name !== before && name !== after)
+    return { fields: others, pair: { before, after, old, new: fresh } }
   }
-  return undefined
+  return { fields, pair: undefined }
 }
 
 const marks = { same: ' ', added: '+', removed: '−' }
 const tones = { same: '', added: 'bg-good-ground text-good', removed: 'bg-danger-ground text-danger' }
 
-function Difference({ pair }: { pair: Pair }) {
+function Difference({ pair, whole }: { pair: Pair; whole: boolean }) {
+  const most = whole ? undefined : mostCharacters
   return (
     <div className="border-line border-t px-4 py-2">
       <p className="mb-1 text-13 text-soft">
         {pair.before} → {pair.after}
       </p>
       <ScrollBox label="Difference" className="max-h-80 rounded-md bg-sunken p-2">
-        {toChanges(pair.old, pair.new).map(({ kind, line }, index) => (
+        {toChanges(pair.old.slice(0, most), pair.new.slice(0, most)).map(({ kind, line }, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: lines of one difference never change their places
           <div key={index} className={tones[kind]}>
             {marks[kind]} <Visible text={line} />
@@ -108,6 +160,10 @@ function Difference({ pair }: { pair: Pair }) {
       </ScrollBox>
     </div>
   )
+}
+
+function toText(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? 'null')
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -4,7 +4,7 @@ import type { GrantWish } from '../../../src/contract/grant.ts'
 import { toClock } from '../lib/time.ts'
 import { Button } from '../parts/Button.tsx'
 import { Visible } from '../parts/Visible.tsx'
-import { nameOf } from './ApprovalList.tsx'
+import { nameOf } from './words.ts'
 
 type GrantFormProps = { approval: ApprovalDetail; onCancel(): void; onGrant(grant: GrantWish): void }
 
@@ -32,7 +32,15 @@ export function GrantForm({ approval, onCancel, onGrant }: GrantFormProps) {
     })
   const radio = (value: GrantWish['covers'], words: string) => (
     <label className="flex items-center gap-2 py-1">
-      <input type="radio" name="covers" checked={covers === value} onChange={() => setCovers(value)} /> {words}
+      <input
+        type="radio"
+        name="covers"
+        // biome-ignore lint/a11y/noAutofocus: the person just asked for this form
+        autoFocus={covers === value}
+        checked={covers === value}
+        onChange={() => setCovers(value)}
+      />{' '}
+      {words}
     </label>
   )
   return (
@@ -55,7 +63,10 @@ export function GrantForm({ approval, onCancel, onGrant }: GrantFormProps) {
               <label key={pointer} className="flex min-w-0 items-center gap-2 py-1">
                 <input type="checkbox" checked={same.has(pointer)} onChange={() => toggle(pointer)} />
                 <span className="truncate">
-                  <Visible text={name} /> <span className="text-soft">{text}</span>
+                  <Visible text={name} />{' '}
+                  <span className="text-soft">
+                    <Visible text={text} />
+                  </span>
                 </span>
               </label>
             ))}

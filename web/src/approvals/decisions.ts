@@ -10,7 +10,7 @@ export type Decision = {
   readonly hash: string
 }
 
-/** Decided, and not sent yet: it can be taken back until `sendAt`. */
+/** Decided; it can be taken back until `sendAt`, and then it is sent. */
 export type Pending = Decision & { readonly sendAt: number }
 
 export type Decisions = {
@@ -19,79 +19,93 @@ export type Decisions = {
   decide(id: string, decision: Decision): void
   undo(id: string): void
   /** The last one that can still be taken back. */
-  readonly last: string | undefined
+  last(): string | undefined
 }
 
 const undoMs = 5000
 
 /** A decision is sent after five seconds, or when the page goes away: what a person decided is not lost. */
-export function useDecisions(onSent: (id: string) => void): Decisions {
+export function useDecisions(onSent: () => void): Decisions {
   const [pending, setPending] = useState<ReadonlyMap<string, Pending>>(new Map())
   const [failures, setFailures] = useState<ReadonlyMap<string, Failure>>(new Map())
-  const timers = useRef(new Map<string, ReturnType<typeof setTimeout>>())
-  const latest = useRef(pending)
-  latest.current = pending
+  /** Those that are not on their way yet. */
+  const held = useRef(new Map<string, { timer: ReturnType<typeof setTimeout>; decision: Decision }>())
+  const open = useRef(new Set<string>())
 
   const forget = useCallback((id: string) => {
-    clearTimeout(timers.current.get(id))
-    timers.current.delete(id)
+    open.current.delete(id)
     setPending((known) => without(known, id))
   }, [])
 
   const send = useCallback(
     async (id: string, { verdict, reason, grant, hash }: Decision) => {
+      held.current.delete(id)
       try {
         await api.approvals.answer({ params: { id }, body: { verdict, reason, grant, hash } })
       } catch (error) {
         setFailures((known) => new Map(known).set(id, toFailure(error)))
       }
       forget(id)
-      onSent(id)
+      onSent()
     },
     [forget, onSent],
   )
 
   const decide = useCallback(
     (id: string, decision: Decision) => {
-      if (timers.current.has(id)) return
+      if (open.current.has(id)) return
+      open.current.add(id)
       setFailures((known) => without(known, id))
       setPending((known) => new Map(known).set(id, { ...decision, sendAt: Date.now() + undoMs }))
-      timers.current.set(
-        id,
-        setTimeout(() => void send(id, decision), undoMs),
-      )
+      held.current.set(id, { decision, timer: setTimeout(() => void send(id, decision), undoMs) })
     },
     [send],
   )
 
+  const undo = useCallback(
+    (id: string) => {
+      const waiting = held.current.get(id)
+      if (!waiting) return
+      clearTimeout(waiting.timer)
+      held.current.delete(id)
+      forget(id)
+    },
+    [forget],
+  )
+
   useEffect(() => {
-    const onHide = () => {
-      for (const [id, { verdict, reason, grant, hash }] of latest.current) {
-        if (!timers.current.has(id)) continue
-        clearTimeout(timers.current.get(id))
-        timers.current.delete(id)
-        void fetch(`/api/approvals/${encodeURIComponent(id)}/answer`, {
-          method: 'POST',
-          keepalive: true,
-          headers: { 'content-type': 'application/json' },
-          body: JSON.stringify({ verdict, reason, grant, hash }),
-        })
+    const sendNow = () => {
+      for (const [id, { timer, decision }] of held.current) {
+        clearTimeout(timer)
+        sendInLeaving(id, decision)
+        forget(id)
       }
+      held.current.clear()
     }
-    addEventListener('pagehide', onHide)
+    addEventListener('pagehide', sendNow)
     return () => {
-      removeEventListener('pagehide', onHide)
-      onHide()
+      removeEventListener('pagehide', sendNow)
+      sendNow()
     }
-  }, [])
+  }, [forget])
 
   return {
     pending: (id) => pending.get(id),
     failure: (id) => failures.get(id),
     decide,
-    undo: forget,
-    last: [...pending.keys()].at(-1),
+    undo,
+    last: () => [...held.current.keys()].at(-1),
   }
+}
+
+/** A request that a browser finishes without its page. */
+function sendInLeaving(id: string, { verdict, reason, grant, hash }: Decision): void {
+  void fetch(`/api/approvals/${encodeURIComponent(id)}/answer`, {
+    method: 'POST',
+    keepalive: true,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ verdict, reason, grant, hash }),
+  })
 }
 
 function without<Value>(map: ReadonlyMap<string, Value>, key: string): ReadonlyMap<string, Value> {

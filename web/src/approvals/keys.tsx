@@ -1,17 +1,12 @@
 import { useEffect, useRef } from 'react'
 import { Button } from '../parts/Button.tsx'
 
-export type Keys = {
-  move(step: 1 | -1): void
-  approve(): void
-  grant(): void
-  deny(): void
-  undo(): void
-  help(): void
-}
+export type Keys = Readonly<Record<string, () => void>>
 
 const list = [
   ['j', 'k', 'next and previous question'],
+  ['Enter', '', 'open the question that is in focus'],
+  ['o', '', 'show long arguments whole'],
   ['a', '', 'approve once'],
   ['g', '', 'approve and allow more'],
   ['d', '', 'deny with a reason'],
@@ -25,18 +20,8 @@ export function useKeys(keys: Keys): void {
   latest.current = keys
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
-      const { move, approve, grant, deny, undo, help } = latest.current
-      const actions: Record<string, () => void> = {
-        j: () => move(1),
-        k: () => move(-1),
-        a: approve,
-        g: grant,
-        d: deny,
-        u: undo,
-        '?': help,
-      }
-      const action = actions[event.key]
+      if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || isTyping(event.target)) return
+      const action = Object.hasOwn(latest.current, event.key) ? latest.current[event.key] : undefined
       if (!action) return
       event.preventDefault()
       action()

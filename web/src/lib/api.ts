@@ -17,15 +17,31 @@ export const door: ContractRouterClient<typeof doorContract> = createORPCClient(
 
 export type Failure = { readonly code: string; readonly message: string; readonly hint: string }
 
+/** The gateway's hints are for whoever has a terminal; here a page is at hand. */
+const hints: Readonly<Record<string, string>> = {
+  'sign-in-failed': 'Try again; after several attempts it takes longer.',
+  'approval-answered': 'How it stands now is below.',
+  'approval-changed': 'Look at it again, then decide.',
+  'approval-forbidden': 'Somebody else has to answer it.',
+  'approval-not-found': 'It may have been removed, or it is nothing that you may see.',
+}
+
 /** What went wrong, in the words of the gateway; without an answer it is the line to it. */
 export function toFailure(error: unknown): Failure {
   const body = ErrorBody.safeParse(bodyOf(error))
-  if (body.success) return body.data.error
+  if (body.success) {
+    const { code, message, hint } = body.data.error
+    return { code, message: toSentence(message), hint: hints[code] ?? hint }
+  }
   return {
     code: 'unreachable',
     message: 'The gateway does not answer.',
-    hint: 'Check that it runs and that this page can reach it; it is tried again by itself.',
+    hint: 'Check that it runs and that this page can reach it.',
   }
+}
+
+function toSentence(message: string): string {
+  return /[.!?]$/.test(message) ? message : `${message}.`
 }
 
 function bodyOf(error: unknown): unknown {

@@ -2,28 +2,45 @@ import { useEffect, useState } from 'react'
 
 export type LiveState = 'connecting' | 'live' | 'lost'
 
-/** Tells whoever listens of every event; a stream that breaks is opened again and brings what was missed. */
-export function useLive(events: readonly string[], onEvent: (name: string) => void): LiveState {
+type Heard = {
+  onEvent(name: string, data: unknown): void
+  /** Something may have been missed: what is shown has to be read again. */
+  onGap(): void
+  onLost(): void
+}
+
+const retryMs = 3000
+
+/** Tells whoever listens of every event; a stream that breaks is opened again. */
+export function useLive(events: readonly string[], { onEvent, onGap, onLost }: Heard): LiveState {
   const [state, setState] = useState<LiveState>('connecting')
   const names = events.join(',')
   useEffect(() => {
     let source: EventSource | undefined
     let retry: ReturnType<typeof setTimeout> | undefined
     const open = () => {
-      source = new EventSource(`/api/events?names=${names}`)
-      source.onopen = () => setState('live')
-      source.onerror = () => {
-        setState('lost')
-        // The browser tries again by itself, unless it was refused: then nobody else would.
-        if (source?.readyState === EventSource.CLOSED) retry = setTimeout(open, 5000)
+      const opened = new EventSource(`/api/events?names=${names}`)
+      source = opened
+      opened.onopen = () => {
+        setState('live')
+        onGap()
       }
-      for (const name of names.split(',')) source.addEventListener(name, () => onEvent(name))
+      opened.onerror = () => {
+        setState('lost')
+        onLost()
+        // The browser tries again by itself, unless it was refused: then nobody else would.
+        if (opened.readyState === EventSource.CLOSED) retry = setTimeout(open, retryMs)
+      }
+      opened.addEventListener('reset', onGap)
+      for (const name of names.split(',')) {
+        opened.addEventListener(name, ({ data }) => onEvent(name, JSON.parse(data)))
+      }
     }
     open()
     return () => {
       clearTimeout(retry)
       source?.close()
     }
-  }, [names, onEvent])
+  }, [names, onEvent, onGap, onLost])
   return state
 }

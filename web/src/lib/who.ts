@@ -3,16 +3,18 @@ import { useNavigate, useRouterState } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { api, isSignedOut } from './api.ts'
 
+export const meKey = ['me']
+
 /** Who has signed in. Without anybody the page of the sign-in comes, and this one again afterwards. */
 export function useMe() {
   const navigate = useNavigate()
   const here = useRouterState({ select: (state) => state.location.href })
-  const me = useQuery({ queryKey: ['me'], queryFn: () => api.people.me() })
+  const me = useQuery({ queryKey: meKey, queryFn: () => api.people.me() })
   const signedOut = me.error !== null && isSignedOut(me.error)
   useEffect(() => {
     if (signedOut) navigate({ to: '/sign-in', search: { next: here }, replace: true })
   }, [signedOut, navigate, here])
-  return me.data
+  return { me: me.data, error: signedOut ? undefined : (me.error ?? undefined), retry: () => void me.refetch() }
 }
 
 export function useSignOut(): () => Promise<void> {

@@ -1,27 +1,39 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, Outlet } from '@tanstack/react-router'
 import { Inbox, LogOut, Moon, Sun, WifiOff } from 'lucide-react'
-import { useCallback, useState } from 'react'
-import { api } from '../lib/api.ts'
+import { useCallback, useEffect, useRef, useState } from 'react'
+import { approvalsKey, isAbout, waitingQuery } from '../approvals/queries.ts'
+import { toFailure } from '../lib/api.ts'
 import { type LiveState, useLive } from '../lib/live.ts'
-import { useMe, useSignOut } from '../lib/who.ts'
-
-const heard = ['question-asked', 'question-answered', 'call-ended']
+import { meKey, useMe, useSignOut } from '../lib/who.ts'
+import { Button } from './Button.tsx'
 
 /** Rail, top bar, and the page. One stream of events for all of them. */
 export function Frame() {
-  const me = useMe()
-  const queries = useQueryClient()
-  const onEvent = useCallback(() => void queries.invalidateQueries({ queryKey: ['approvals'] }), [queries])
-  const live = useLive(heard, onEvent)
-  if (!me) return <output className="sr-only">Loading</output>
+  const { me, error, retry } = useMe()
+  if (me) return <Framed name={me.name} role={me.role ?? ''} />
+  if (!error) return <output className="sr-only">Loading</output>
+  const { message, hint } = toFailure(error)
   return (
-    <div className="flex min-h-dvh flex-col md:flex-row">
+    <main className="grid min-h-dvh place-items-center p-4">
+      <div role="alert" className="max-w-sm">
+        <h1 className="font-semibold text-20">{message}</h1>
+        <p className="mt-1 mb-4 text-soft">{hint}</p>
+        <Button onClick={retry}>Try again</Button>
+      </div>
+    </main>
+  )
+}
+
+function Framed({ name, role }: { name: string; role: string }) {
+  const live = useFreshness()
+  return (
+    <div className="flex min-h-dvh flex-col md:h-dvh md:flex-row">
       <Rail />
-      <div className="flex min-w-0 flex-1 flex-col">
-        <TopBar name={me.name} role={me.role ?? ''} live={live} />
+      <div className="flex min-h-0 min-w-0 flex-1 flex-col">
+        <TopBar name={name} role={role} live={live} />
         {live === 'lost' && <Stale />}
-        <main className="min-w-0 flex-1 pb-16 md:pb-0">
+        <main className="min-h-0 min-w-0 flex-1 pb-16 md:pb-0">
           <Outlet />
         </main>
       </div>
@@ -29,16 +41,37 @@ export function Frame() {
   )
 }
 
+const heard = ['question-asked', 'question-answered', 'call-ended']
+const refreshMs = 250
+
+/** Keeps what is shown as fresh as the stream, however many events there are. */
+function useFreshness(): LiveState {
+  const queries = useQueryClient()
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  useEffect(() => () => clearTimeout(timer.current), [])
+  const onGap = useCallback(() => {
+    timer.current ??= setTimeout(() => {
+      timer.current = undefined
+      void queries.invalidateQueries({ queryKey: approvalsKey })
+    }, refreshMs)
+  }, [queries])
+  const onEvent = useCallback(
+    (name: string, data: unknown) => {
+      if (name !== 'call-ended' || isAbout(queries, data)) onGap()
+    },
+    [queries, onGap],
+  )
+  const onLost = useCallback(() => void queries.invalidateQueries({ queryKey: meKey }), [queries])
+  return useLive(heard, { onEvent, onGap, onLost })
+}
+
 function Rail() {
-  const waiting = useQuery({
-    queryKey: ['approvals', 'waiting'],
-    queryFn: () => api.approvals.list({ state: 'waiting', limit: 200 }),
-  })
+  const waiting = useQuery(waitingQuery)
   const count = waiting.data?.items.length ?? 0
   return (
     <nav
       aria-label="Pages"
-      className="fixed inset-x-0 bottom-0 z-10 flex border-line border-t bg-panel md:static md:w-48 md:flex-col md:border-t-0 md:border-r"
+      className="fixed inset-x-0 bottom-0 z-10 flex border-line border-t bg-panel md:static md:w-48 md:shrink-0 md:flex-col md:border-t-0 md:border-r"
     >
       <div className="hidden items-center gap-2 px-4 py-4 font-semibold text-16 md:flex">
         <img src="/icon.svg" alt="" width={22} height={22} /> Sallyport
@@ -51,8 +84,9 @@ function Rail() {
       >
         <Inbox size={16} aria-hidden="true" /> Approvals
         {count > 0 && (
-          <span className="rounded-full bg-write-ground px-2 text-12 text-write">
+          <span className="rounded-full bg-write-ground px-2 text-12 text-write md:ml-auto">
             {count}
+            {waiting.data?.next && '+'}
             <span className="sr-only"> waiting</span>
           </span>
         )}
@@ -66,7 +100,7 @@ const liveWords: Record<LiveState, string> = { connecting: 'connecting', live: '
 function TopBar({ name, role, live }: { name: string; role: string; live: LiveState }) {
   const signOut = useSignOut()
   return (
-    <header className="flex h-12 items-center gap-3 border-line border-b bg-panel px-4">
+    <header className="flex h-12 shrink-0 items-center gap-3 border-line border-b bg-panel px-4">
       <span className="flex items-center gap-2 font-semibold md:hidden">
         <img src="/icon.svg" alt="" width={20} height={20} /> Sallyport
       </span>
@@ -75,14 +109,14 @@ function TopBar({ name, role, live }: { name: string; role: string; live: LiveSt
         {liveWords[live]}
       </span>
       <ThemeButton />
-      <span className="text-13" title={role}>
+      <span className="min-w-0 truncate text-13" title={role}>
         {name}
       </span>
       <button
         type="button"
         onClick={() => void signOut()}
         aria-label="Sign out"
-        className="grid size-8 place-items-center text-soft hover:text-ink"
+        className="grid size-8 shrink-0 place-items-center text-soft hover:text-ink"
       >
         <LogOut size={16} aria-hidden="true" />
       </button>
@@ -103,7 +137,7 @@ function ThemeButton() {
       type="button"
       onClick={change}
       aria-label={`Use the ${other} theme`}
-      className="grid size-8 place-items-center text-soft hover:text-ink"
+      className="grid size-8 shrink-0 place-items-center text-soft hover:text-ink"
     >
       {theme === 'dark' ? <Sun size={16} aria-hidden="true" /> : <Moon size={16} aria-hidden="true" />}
     </button>
@@ -113,8 +147,8 @@ function ThemeButton() {
 function Stale() {
   return (
     <output className="flex items-center gap-2 bg-write-ground px-4 py-2 text-13 text-write">
-      <WifiOff size={14} aria-hidden="true" /> The line to the gateway is lost. What you see may be old; it is tried
-      again by itself.
+      <WifiOff size={14} className="shrink-0" aria-hidden="true" /> The line to the gateway is lost. What you see may be
+      old; it is tried again by itself.
     </output>
   )
 }

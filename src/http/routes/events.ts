@@ -1,0 +1,25 @@
+import { implement } from '@orpc/server'
+import { api } from '../../contract/api.ts'
+import { GatewayError } from '../../contract/errors.ts'
+import type { Principal } from '../../contract/principal.ts'
+import type { Gateway, LoggedEvent } from '../../gateway/gateway.ts'
+import { seesAll } from '../api-access.ts'
+import { maySeeCall } from './calls.ts'
+import type { ApiContext } from './context.ts'
+
+export function createEventsRoutes() {
+  const on = implement(api.events).$context<ApiContext>()
+  return on.router({
+    listen: on.listen.handler(() => {
+      throw new GatewayError('internal', 'A stream of events is answered piece by piece, before it gets here')
+    }),
+  })
+}
+
+/** Questions and calls are the business of those who see them in the lists; the rest is how the gateway is built. */
+export function maySeeEvent(gateway: Gateway, principal: Principal, { event }: LoggedEvent): boolean {
+  if ('approval' in event && typeof event.approval === 'object')
+    return gateway.approvals.maySee(principal, event.approval)
+  if ('call' in event && typeof event.call === 'object') return maySeeCall(principal, event.call)
+  return seesAll(principal)
+}
