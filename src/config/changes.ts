@@ -14,7 +14,7 @@ export function listChanged(before: Config, after: Config): string[] {
   })
 }
 
-const named: ReadonlySet<string> = new Set(['servers', 'toolsets', 'projects', 'agents', 'users'])
+const named: ReadonlySet<string> = new Set(['servers', 'toolsets', 'projects', 'agents', 'users', 'webhooks'])
 
 function listEntries(key: string, before: PlainObject, after: PlainObject): string[] {
   const names = new Set([...Object.keys(before), ...Object.keys(after)])

@@ -17,6 +17,7 @@ import { status } from './api/status.ts'
 import { tokens } from './api/tokens.ts'
 import { tools } from './api/tools.ts'
 import { users } from './api/users.ts'
+import { webhooks } from './api/webhooks.ts'
 
 export { door } from './api/people.ts'
 
@@ -42,4 +43,5 @@ export const api = {
   secrets,
   audit,
   config,
+  webhooks,
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Rule } from './rule.ts'
 import { Pinning, ServerDefinition, ServerName, ServerPatch } from './server.ts'
+import { Webhook } from './webhook.ts'
 
 export const Listen = z.strictObject({
   host: z.string().min(1).default('127.0.0.1').describe('Address to listen on'),
@@ -160,5 +161,6 @@ export const Config = z.strictObject({
   users: z.record(ServerName, UserSettings).default({}).describe('Settings of single users and of their agents'),
   limits: Limits.prefault({}).describe('Bounds of sizes, counts and times'),
   audit: AuditSettings.prefault({}).describe('How the record is proven and how long it is kept'),
+  webhooks: z.record(ServerName, Webhook).default({}).describe('Addresses that hear of events, signed'),
 })
 export type Config = z.infer<typeof Config>

@@ -224,6 +224,13 @@ export const errorTable = {
     exit: 1,
     hint: 'A grant is for a principal or a scope, ends in the future, and names dangerous tools exactly.',
   },
+  'webhook-not-found': { http: 404, rpc: -32602, exit: 1, hint: 'List the endpoints with `sallyport webhooks list`.' },
+  'delivery-not-found': {
+    http: 404,
+    rpc: -32602,
+    exit: 1,
+    hint: 'List the deliveries with `sallyport webhooks deliveries`; old ones are forgotten.',
+  },
   'call-denied': { http: 403, rpc: -32003, exit: 6, hint: 'A rule denies this call; `sallyport audit show` names it.' },
   'call-timeout': {
     http: 504,

@@ -11,8 +11,9 @@ import { createEmitter } from '../lib/emitter.ts'
 import { createIds, type Ids } from '../lib/ids.ts'
 import { type Log, silentLog } from '../lib/log.ts'
 import { createMasking, type Masking } from '../masking/masking.ts'
+import { createNotify, type NotifySettings } from '../notify/notify.ts'
 import { createSecrets } from '../secrets/secrets.ts'
-import { createServers, postJson, type SupervisionSettings } from '../servers/servers.ts'
+import { createServers, type Posting, postJson, type SupervisionSettings } from '../servers/servers.ts'
 import { loadAuditKeys } from '../storage/audit-key.ts'
 import { openStorage } from '../storage/storage.ts'
 import { createApprovalDesk } from './approval-desk.ts'
@@ -48,6 +49,8 @@ export type GatewayOptions = {
   /** What hides secrets; whoever writes the log gives the one that the log goes through. */
   readonly masking?: Masking
   readonly supervision?: Partial<SupervisionSettings>
+  /** How patiently and how much webhooks are served. */
+  readonly notify?: Partial<NotifySettings>
   /** How slow a password is to compare; what is stored knows its own. */
   readonly passwordCost?: PasswordCost
   /** Milliseconds that calls under way may still take when the gateway closes. */
@@ -126,14 +129,17 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const book = await createGrantBook({ storage, log }).catch(giveUp)
   const pins = await createPins({ storage, clock, log, emit: events.emit, onChange: announceTools }).catch(giveUp)
 
+  /** To addresses that an administrator wrote, as for a server of his own. */
+  const post = (posting: Pick<Posting, 'url' | 'body' | 'headers'>, signal: AbortSignal) =>
+    postJson({ ...posting, signal, clock, egress: { privateAllowed: true, allow: config.current().egress.allow } })
   const audit = createAudit({
     storage,
     keys: auditKeys,
     folder,
     settings: () => toAuditSettings(config.current().audit, config.file),
-    // The administrator wrote the address, as for a server of his own.
-    post: (url, body, signal) =>
-      postJson({ url, body, signal, clock, egress: { privateAllowed: true, allow: config.current().egress.allow } }),
+    async post(url, body, signal) {
+      await post({ url, body }, signal)
+    },
     clock,
     log,
   })
@@ -203,6 +209,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     },
   })
   const eventLog = createEventLog(storage.instance, events, eventNames)
+  const { notify: settings } = options
+  const notify = createNotify({ events, config, secrets, masking, storage, post, settings, clock, ids, log })
   const status = createStatus({ config, storage, calls, desk, audit, clock })
 
   /** What asked for a secret is connected anew when it is another, is there at last, or is gone. */
@@ -255,6 +263,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     board.close()
     book.close()
     eventLog.close()
+    await notify.close()
     await servers.close()
     secrets.close()
     pins.close()
@@ -278,6 +287,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     ...rules.surface,
     ...people,
     eventLog,
+    webhooks: notify.webhooks,
     pins: createPinDesk({ pins, config }),
     introduce: createIntroduction({ catalog, servers }),
     listTools: desk.listTools,

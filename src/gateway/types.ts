@@ -16,6 +16,7 @@ import type { Tool } from '../contract/tool.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Masking } from '../masking/masking.ts'
+import type { Notify } from '../notify/notify.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { ApprovalDesk, GrantDesk } from './approval-desk.ts'
@@ -71,6 +72,8 @@ export type Gateway = {
   readonly grants: GrantDesk
   /** The last events, for whoever lost the line for a moment. */
   readonly eventLog: EventLog
+  /** Addresses outside that hear of events. */
+  readonly webhooks: Notify['webhooks']
   introduce(principal: Principal, selector: ViewSelector): Introduction
   listTools(principal: Principal, selector: ViewSelector): Tool[]
   call(request: CallRequest, options: CallOptions): Promise<CallOutcome>

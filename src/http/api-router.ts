@@ -21,6 +21,7 @@ import { createSessionsRoutes } from './routes/sessions.ts'
 import { createTokensRoutes } from './routes/tokens.ts'
 import { createToolsRoutes } from './routes/tools.ts'
 import { createUsersRoutes } from './routes/users.ts'
+import { createWebhooksRoutes } from './routes/webhooks.ts'
 
 export type { ApiContext } from './routes/context.ts'
 
@@ -51,5 +52,6 @@ export function createRouter(gateway: Gateway) {
     audit: createAuditRoutes(gateway),
     config: createConfigRoutes(gateway),
     pins: createPinsRoutes(gateway),
+    webhooks: createWebhooksRoutes(gateway),
   })
 }

@@ -72,6 +72,7 @@ export async function startGateway(options: ServeOptions): Promise<RunningGatewa
       startListener({ gateway, listen: { ...listen, port }, clock, ids, log }),
     )
     listener = started
+    gateway.webhooks.servedAt(started.url)
     const lingers = options.lingers === true
     const facts = { url: started.url, pid: process.pid, instance: gateway.instance, ...(lingers && { lingers }) }
     await replaceFile(note, JSON.stringify(facts))

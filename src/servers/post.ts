@@ -7,6 +7,8 @@ export type Posting = {
   readonly url: string
   /** JSON. */
   readonly body: string
+  /** Beside those that say what the body is. */
+  readonly headers?: Readonly<Record<string, string>>
   readonly egress: EgressRules
   readonly clock: Clock
   readonly signal: AbortSignal
@@ -14,8 +16,8 @@ export type Posting = {
 
 const connectTimeoutMs = 10_000
 
-/** One message to an address outside, over the guarded client; throws unless it answers that it took it. */
-export async function postJson({ url, body, egress, clock, signal }: Posting): Promise<void> {
+/** One message to an address outside, over the guarded client; tells the status, and throws unless it says that it was taken. */
+export async function postJson({ url, body, headers, egress, clock, signal }: Posting): Promise<number> {
   signal.throwIfAborted()
   const to = new URL(url)
   if (!/^https?:$/.test(to.protocol)) throw new GatewayError('request-invalid', `${to.protocol} cannot be posted to`)
@@ -26,7 +28,7 @@ export async function postJson({ url, body, egress, clock, signal }: Posting): P
     {
       method: 'POST',
       path: `${to.pathname}${to.search}`,
-      headers: { 'content-type': 'application/json', 'user-agent': 'sallyport' },
+      headers: { ...headers, 'content-type': 'application/json', 'user-agent': 'sallyport' },
       body: Buffer.from(body),
     },
     {
@@ -43,7 +45,8 @@ export async function postJson({ url, body, egress, clock, signal }: Posting): P
   signal.addEventListener('abort', onAbort, { once: true })
   try {
     const answered = await promise
-    if (answered < 200 || answered >= 300) throw new GatewayError('server-refused', `${to.origin} answered ${answered}`)
+    if (answered >= 200 && answered < 300) return answered
+    throw new GatewayError('server-refused', `${to.origin} answered ${answered}`, { status: answered })
   } finally {
     signal.removeEventListener('abort', onAbort)
     await client.close()

@@ -31,7 +31,7 @@ import type { Subscriber } from './subscriptions.ts'
 export type { SupervisionSettings } from './connection.ts'
 export { toFailure } from './failure.ts'
 export { type ListKind, listKinds, noLists, type RawList, type RawLists } from './listing.ts'
-export { postJson } from './post.ts'
+export { type Posting, postJson } from './post.ts'
 export type { Subscriber } from './subscriptions.ts'
 
 /** Everything about a server but what the catalog makes of its tools. */

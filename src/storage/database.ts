@@ -231,6 +231,23 @@ export type GrantsTable = {
   revoked_by: string | null
 }
 
+export type DeliveriesTable = {
+  id: string
+  endpoint: string
+  type: string
+  /** JSON, as it is sent. */
+  body: string
+  state: string
+  attempts: number
+  next_at: number
+  instance: string | null
+  created_at: number
+  last_at: number | null
+  status: number | null
+  error: string | null
+  ended_at: number | null
+}
+
 export type Tables = {
   instances: InstancesTable
   calls: CallsTable
@@ -252,6 +269,7 @@ export type Tables = {
   pins: PinsTable
   questions: QuestionsTable
   grants: GrantsTable
+  deliveries: DeliveriesTable
 }
 
 /** The one query layer. It queries and compiles; what must happen together is a unit of compiled statements. */

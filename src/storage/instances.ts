@@ -6,7 +6,7 @@ import type { Statement } from './unit.ts'
 export type InstanceStore = {
   start(at: number): Statement
   end(at: number): Statement
-  /** Others that are not alive and left something: no end, calls without an end, or child processes. */
+  /** Others that are not alive and left something: no end, calls without an end, child processes, or deliveries under way. */
   dead(): Promise<string[]>
   endDead(dead: readonly string[], at: number): Statement
 }
@@ -32,6 +32,7 @@ export function createInstanceStore({ database, instance, bootId, findLiving }: 
               .where('calls.ended_at', 'is', null),
           ),
           exists(selectFrom('children').select('pid').whereRef('children.instance', '=', 'instances.id')),
+          exists(selectFrom('deliveries').select('deliveries.id').whereRef('deliveries.instance', '=', 'instances.id')),
         ]),
       )
       .execute()

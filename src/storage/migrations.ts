@@ -7,6 +7,7 @@ import { pins } from './migrations/0005-pins.ts'
 import { results } from './migrations/0006-results.ts'
 import { severalInstances } from './migrations/0007-instances.ts'
 import { questionsAndGrants } from './migrations/0008-questions-grants.ts'
+import { webhooks } from './migrations/0009-webhooks.ts'
 import type { Migration } from './migrations/migration.ts'
 
 export type { Migration } from './migrations/migration.ts'
@@ -21,6 +22,7 @@ export const migrations: readonly Migration[] = [
   results,
   severalInstances,
   questionsAndGrants,
+  webhooks,
 ]
 
 export const migrationsTable =

@@ -1,15 +1,23 @@
 import { toCallEntry, toOutcomeBody } from './audit.ts'
 import type { CallStore, OpenCall } from './calls.ts'
+import type { DeliveryStore } from './deliveries.ts'
 import type { InstanceStore } from './instances.ts'
 import type { Unit } from './unit.ts'
 import type { Writer } from './writer.ts'
 
-type RecoverParts = { writer: Writer; calls: CallStore; instances: InstanceStore; now(): number }
+type RecoverParts = {
+  writer: Writer
+  calls: CallStore
+  deliveries: Pick<DeliveryStore, 'release'>
+  instances: InstanceStore
+  now(): number
+}
 
 const perRound = 500
 
 /** Nobody knows whether the calls that a dead instance had sent took effect: that is their end. */
-export async function recover({ writer, calls, instances, now }: RecoverParts): Promise<{ unknownCalls: number }> {
+export async function recover(parts: RecoverParts): Promise<{ unknownCalls: number }> {
+  const { writer, calls, deliveries, instances, now } = parts
   let unknownCalls = 0
   const dead = await instances.dead()
   if (dead.length === 0) return { unknownCalls }
@@ -20,7 +28,7 @@ export async function recover({ writer, calls, instances, now }: RecoverParts): 
     unknownCalls += closed
     if (closed === 0 || open.length < perRound) break
   }
-  await writer.commit([instances.endDead(dead, now())])
+  await writer.commit([deliveries.release(dead), instances.endDead(dead, now())])
   return { unknownCalls }
 
   function toUnknownUnit(call: OpenCall): Unit {

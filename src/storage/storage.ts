@@ -12,6 +12,7 @@ import type { Changes } from './changes.ts'
 import { type ChildStore, createChildStore } from './children.ts'
 import { type Claims, createClaims } from './claim.ts'
 import type { AuditTable } from './database.ts'
+import { createDeliveryStore, type DeliveryStore } from './deliveries.ts'
 import { createDocumentStore, type DocumentStore } from './documents.ts'
 import { createGrantStore, type GrantStore } from './grants.ts'
 import { createIdempotencyStore, type IdempotencyStore } from './idempotency.ts'
@@ -75,6 +76,8 @@ export type Storage = {
   readonly questions: Pick<QuestionStore, 'find' | 'findLive' | 'list' | 'overdue' | 'countWaiting' | 'countBefore'>
   readonly asking: Asking
   readonly grants: Pick<GrantStore, 'active' | 'find' | 'list' | 'add' | 'revoke'>
+  /** Messages to webhooks. */
+  readonly deliveries: Omit<DeliveryStore, 'release'>
   /** Tells the instances on this database what to read again. */
   readonly changes: Changes
   /** Closes what dead instances left: their open calls become `unknown` with an outcome entry. */
@@ -124,6 +127,7 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
   const keys = createIdempotencyStore(database, now)
   const questions = createQuestionStore(database)
   const grants = createGrantStore({ database, writer, now })
+  const deliveries = createDeliveryStore({ database, writer, instance, now })
   const claims = createClaims({ writer, calls, keys, questions, grants, clock })
   let closing: Promise<void> | undefined
 
@@ -195,7 +199,8 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
     questions,
     asking: createAsking({ writer, calls, questions, grants, keys, instance, now }),
     grants,
-    recover: () => recover({ writer, calls, instances, now }),
+    deliveries,
+    recover: () => recover({ writer, calls, deliveries, instances, now }),
     healthy: writer.healthy,
     async flush() {
       claims.flushReads()

@@ -84,6 +84,10 @@ const expected: Readonly<Record<string, string>> = {
   'audit.get': 'AUF',
   'audit.verify': 'AUF',
   'audit.export': 'AUF',
+  'webhooks.list': 'AUF',
+  'webhooks.deliveries': 'AUF',
+  'webhooks.retry': 'AF',
+  'webhooks.test': 'AF',
   'config.show': 'AUF',
   'config.effective': 'AMOUF',
 }

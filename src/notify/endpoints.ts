@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto'
+import type { ConfigStore } from '../config/config.ts'
+import type { EventName } from '../contract/events.ts'
+import { HttpServer } from '../contract/server.ts'
+import type { Webhook, WebhookState } from '../contract/webhook.ts'
+import { secret } from '../lib/secret.ts'
+import type { Masking } from '../masking/masking.ts'
+import type { Secrets } from '../secrets/secrets.ts'
+import type { Storage } from '../storage/storage.ts'
+import type { Revealed } from './sending.ts'
+
+export type EndpointParts = {
+  readonly config: Pick<ConfigStore, 'current'>
+  readonly secrets: Pick<Secrets, 'resolve'>
+  readonly masking: Pick<Masking, 'hide'>
+  readonly memory: Storage['memory']
+}
+
+/** The configured endpoints, and which of them said that they are gone. */
+export type Endpoints = {
+  names(): string[]
+  find(name: string): Webhook | undefined
+  state(name: string): WebhookState
+  /** Those that get this event. */
+  subscribed(event: EventName): string[]
+  /** Those that anything may be sent to. */
+  ready(): string[]
+  /** The last moment before something is sent; throws `variable-missing`. */
+  reveal(name: string): Revealed
+  /** Nothing more until its entry is another. */
+  markGone(name: string): void
+  /** The configuration may be another; secrets that stand in it are hidden from now on. */
+  read(): Promise<void>
+}
+
+export function createEndpoints({ config, secrets, masking, memory }: EndpointParts): Endpoints {
+  /** By name, the print of the entry that was gone. */
+  const gone = new Map<string, string>()
+  const all = () => config.current().webhooks
+  const find = (name: string) => (Object.hasOwn(all(), name) ? all()[name] : undefined)
+
+  function state(name: string): WebhookState {
+    const webhook = find(name)
+    if (!webhook?.enabled) return 'disabled'
+    return gone.get(name) === toPrint(webhook) ? 'gone' : 'ready'
+  }
+
+  const ready = () => Object.keys(all()).filter((name) => state(name) === 'ready')
+
+  return {
+    names: () => Object.keys(all()),
+    find,
+    state,
+    ready,
+    subscribed: (event) => ready().filter((name) => find(name)?.events.includes(event)),
+    reveal(name) {
+      const { url, secret: text } = find(name) ?? { url: '', secret: '' }
+      const id = `webhook:${name}`
+      // The one place where ${NAME} becomes a value knows servers: an address and what is sent along.
+      const definition = HttpServer.parse({ transport: 'http', url, headers: { secret: text } })
+      const filled = HttpServer.parse(secrets.resolve(id, { name: id, definition, origins }))
+      const value = filled.headers.secret ?? ''
+      hide(value)
+      return { url: filled.url, secret: secret(value) }
+    },
+    markGone(name) {
+      const webhook = find(name)
+      if (!webhook) return
+      gone.set(name, toPrint(webhook))
+      memory.set(toKey(name), toPrint(webhook))
+    },
+    async read() {
+      for (const [name, webhook] of Object.entries(all())) {
+        if (!webhook.secret.includes('${')) hide(webhook.secret)
+        const print = await memory.get(toKey(name))
+        if (print !== undefined) gone.set(name, print)
+      }
+    },
+  }
+
+  /** With and without what tells that it is one. */
+  function hide(text: string): void {
+    for (const value of text.trim().split(/\s+/)) {
+      masking.hide(value)
+      masking.hide(value.replace(/^whsec_/, ''))
+    }
+  }
+}
+
+const origins = { url: 'global', headers: 'global' } as const
+
+function toKey(name: string): string {
+  return `webhook-gone:${name}`
+}
+
+function toPrint({ url, secret: text, events, enabled }: Webhook): string {
+  return createHash('sha256')
+    .update(JSON.stringify([url, text, events, enabled]))
+    .digest('hex')
+}

@@ -1,0 +1,188 @@
+import type { ConfigStore } from '../config/config.ts'
+import { toGatewayError } from '../contract/errors.ts'
+import type { EventTable } from '../contract/events.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Emitter } from '../lib/emitter.ts'
+import type { Ids } from '../lib/ids.ts'
+import type { Log } from '../lib/log.ts'
+import type { Masking } from '../masking/masking.ts'
+import type { Secrets } from '../secrets/secrets.ts'
+import type { DeliveryBounds } from '../storage/deliveries.ts'
+import type { Storage } from '../storage/storage.ts'
+import { type CourierSettings, createCourier } from './courier.ts'
+import { createWebhookDesk, type WebhookDesk } from './desk.ts'
+import { createEndpoints } from './endpoints.ts'
+import { createIntake } from './intake.ts'
+import { type Heard, toBody, toMessageId } from './message.ts'
+import { type Message, type Post, sendSigned } from './sending.ts'
+
+export type { WebhookDesk } from './desk.ts'
+
+export type NotifySettings = CourierSettings & {
+  /** Events that wait in memory to be written. */
+  readonly mostIncoming: number
+  readonly sweepEvery: number
+  readonly bounds: DeliveryBounds
+}
+
+export type NotifyParts = {
+  readonly events: Emitter<EventTable>
+  readonly config: Pick<ConfigStore, 'current'>
+  readonly secrets: Pick<Secrets, 'resolve'>
+  readonly masking: Pick<Masking, 'hide' | 'text' | 'value'>
+  readonly storage: Pick<Storage, 'deliveries' | 'audit' | 'memory'>
+  readonly post: Post
+  readonly settings?: Partial<NotifySettings> | undefined
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+}
+
+/** Tells other programs of events: each is written down, signed, and sent until it is taken or given up. */
+export type Notify = {
+  readonly webhooks: WebhookDesk & {
+    /** Where people reach this gateway if the configuration does not say; pages of questions are below it. */
+    servedAt(url: string): void
+  }
+  close(): Promise<void>
+}
+
+const minute = 60_000
+const hour = 60 * minute
+const day = 24 * hour
+
+const usual: NotifySettings = {
+  pauses: [5000, 30_000, 2 * minute, 10 * minute, hour, 4 * hour, 10 * hour],
+  attemptMs: 15_000,
+  lookEvery: 5000,
+  perEndpoint: 4,
+  mostIncoming: 1000,
+  sweepEvery: minute,
+  bounds: {
+    waiting: 2000,
+    delivered: { count: 1000, milliseconds: day },
+    failed: { count: 2000, milliseconds: 30 * day },
+  },
+}
+
+export function createNotify(parts: NotifyParts): Notify {
+  const { events, config, masking, storage, post, clock, ids, log } = parts
+  const settings = { ...usual, ...parts.settings }
+  const { deliveries, memory } = storage
+  const endpoints = createEndpoints({ ...parts, memory })
+  const dropped = new Map<string, number>()
+  let ownUrl: string | undefined
+  let unswept = 0
+  let sweeping: Promise<void> | undefined
+  let reading: Promise<void> = Promise.resolve()
+  let cancelSweep = () => {}
+  let closed = false
+
+  const send = (endpoint: string, message: Message, signal: AbortSignal) =>
+    sendSigned({ post, clock }, endpoints.reveal(endpoint), message, signal)
+  const courier = createCourier({ deliveries, endpoints, send, mask: masking.text, settings, clock, log })
+  const intake = createIntake({
+    events,
+    subscribed: endpoints.subscribed,
+    toDeliveries,
+    add: deliveries.add,
+    onAdded,
+    onDropped: (names) => drop(new Map(names.map((name) => [name, 1]))),
+    most: settings.mostIncoming,
+    clock,
+    log,
+  })
+  const stopWatching = events.on('config-changed', ({ changed }) => {
+    if (changed.some((key) => key.startsWith('webhooks'))) read()
+  })
+  read()
+  sweepRegularly()
+
+  const desk = createWebhookDesk({
+    storage,
+    endpoints,
+    courier,
+    send,
+    mask: masking.text,
+    dropped: (name) => dropped.get(name) ?? 0,
+    attemptMs: settings.attemptMs,
+    clock,
+    ids,
+  })
+
+  return {
+    webhooks: {
+      ...desk,
+      servedAt(url) {
+        ownUrl = url
+      },
+    },
+    async close() {
+      closed = true
+      stopWatching()
+      cancelSweep()
+      await Promise.all([reading, sweeping, intake.close()])
+      await courier.close()
+    },
+  }
+
+  /** The configuration may be another: who hears what, and who is no longer gone. */
+  function read(): void {
+    intake.sync()
+    reading = reading
+      .then(() => endpoints.read())
+      .catch((error: unknown) => log.warn({ code: toGatewayError(error).code }, 'webhooks could not be read'))
+      .then(() => {
+        intake.sync()
+        courier.wake()
+      })
+  }
+
+  function toDeliveries(heard: Heard) {
+    const names = endpoints.subscribed(heard.name)
+    if (names.length === 0) return []
+    const body = toBody(heard, { pageOf, mask: masking.value })
+    const message = { type: heard.name, body, createdAt: heard.at }
+    return names.map((endpoint) => ({ id: toMessageId(endpoint, heard, ids), endpoint, ...message }))
+  }
+
+  function pageOf(approval: string): string | undefined {
+    const base = config.current().listen.publicUrl ?? ownUrl
+    return base && `${base.replace(/\/+$/, '')}/approvals/${approval}`
+  }
+
+  function onAdded(count: number): void {
+    courier.wake()
+    unswept += count
+    // Between two sweeps no more is let in than a part of what may wait.
+    if (unswept > settings.bounds.waiting / 10) sweep()
+  }
+
+  function drop(counts: ReadonlyMap<string, number>): void {
+    for (const [name, count] of counts) {
+      const before = dropped.get(name) ?? 0
+      dropped.set(name, before + count)
+      if (before === 0) log.warn({ endpoint: name }, 'events for a webhook are dropped: too many wait')
+    }
+  }
+
+  function sweepRegularly(): void {
+    cancelSweep = clock.after(settings.sweepEvery, sweepRegularly)
+    sweep()
+  }
+
+  function sweep(): void {
+    if (closed) return
+    unswept = 0
+    sweeping ??= clean()
+      .catch((error: unknown) => log.debug({ code: toGatewayError(error).code }, 'deliveries could not be swept'))
+      .finally(() => {
+        sweeping = undefined
+      })
+  }
+
+  async function clean(): Promise<void> {
+    await deliveries.giveUp(endpoints.names(), 'There is no such endpoint any more')
+    drop(await deliveries.sweep(settings.bounds))
+  }
+}
