@@ -37,8 +37,8 @@ export type Board = {
   answer(question: StoredQuestion, said: Said): Promise<StoredQuestion>
   /** What it was asked for cannot run any more. */
   withdraw(question: StoredQuestion, why: string): Promise<void>
-  /** Whoever asked has the outcome. */
-  deliver(question: StoredQuestion): void
+  /** Whoever asked gets the outcome; when this resolves an equal call is a new one. */
+  deliver(question: StoredQuestion): Promise<void>
   close(): void
 }
 
@@ -88,7 +88,7 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
     async withdraw(question, why) {
       if (await asking.withdraw(question, why)) await told(question)
     },
-    deliver: (question) => asking.deliver(question),
+    deliver: asking.deliver,
     close: lookout.close,
   }
 

@@ -100,7 +100,7 @@ export function createAsk(parts: AskParts): Ask {
         continue
       }
       const outcome = await settle(request, options, question, call)
-      if (outcome) return deliver(question, outcome, options.signal)
+      if (outcome) return await deliver(question, outcome, options.signal)
       question = (await board.find(question.id)) ?? question
     }
     return { kind: 'waiting', call: toWaiting(call), approval: question }
@@ -191,8 +191,9 @@ export function createAsk(parts: AskParts): Ask {
   }
 
   /** Until then an equal call gets the same outcome: whoever hung up can come back for it. */
-  function deliver(question: StoredQuestion, outcome: CallOutcome, signal: AbortSignal): CallOutcome {
-    if (!signal.aborted && outcome.call.state !== 'waiting') board.deliver(question)
+  async function deliver(question: StoredQuestion, outcome: CallOutcome, signal: AbortSignal): Promise<CallOutcome> {
+    const { state } = outcome.call
+    if (!signal.aborted && state !== 'waiting' && state !== 'running') await board.deliver(question)
     return outcome
   }
 

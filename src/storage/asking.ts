@@ -26,8 +26,8 @@ export type Asking = {
   /** False when it was answered, or is not over yet. */
   expire(question: StoredQuestion): Promise<boolean>
   withdraw(question: StoredQuestion, why: string): Promise<boolean>
-  /** Whoever asked has the outcome: an equal call is a new one from now on. Does not wait. */
-  deliver(question: Pick<StoredQuestion, 'id' | 'principal'>): void
+  /** Whoever asked gets the outcome: an equal call is a new one when this resolves. Survives a store that is briefly broken. */
+  deliver(question: Pick<StoredQuestion, 'id' | 'principal'>): Promise<void>
 }
 
 type AskingParts = {
@@ -93,6 +93,9 @@ export function createAsking(parts: AskingParts): Asking {
         questions.withdraw(question.id, now()),
         ...toEnd(question, 'denied', { code: 'approval-withdrawn', message: why }),
       ]),
-    deliver: ({ id, principal }) => writer.keep([questions.deliver(id), keys.forget(principal, toApprovalKey(id))]),
+    async deliver({ id, principal }) {
+      const unit = [questions.deliver(id), keys.leave(principal, toApprovalKey(id))]
+      await writer.commit(unit).catch(() => writer.keep(unit))
+    },
   }
 }

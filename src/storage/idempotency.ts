@@ -29,8 +29,8 @@ export type IdempotencyStore = {
   /** Changes one row, or none while the key is taken: then its unit is refused, and with it the call. */
   take(call: KeyedCall): Statement
   end(call: KeyedCall, end: KeyEnd): Statement
-  /** What was kept under it has reached whoever it was for. */
-  forget(principal: string, key: string): Statement
+  /** What was kept under it has reached who asked first; those who asked the same meanwhile come for it in a moment. */
+  leave(principal: string, key: string): Statement
   sweep(): Statement
 }
 
@@ -40,6 +40,8 @@ export function toApprovalKey(question: string): string {
 }
 
 const keptMs = 24 * 60 * 60 * 1000
+/** Longer than anybody waits for a call that is running. */
+const leftMs = 5 * 60 * 1000
 
 export function createIdempotencyStore(database: Database, now: () => number): IdempotencyStore {
   const taken = () =>
@@ -97,9 +99,13 @@ export function createIdempotencyStore(database: Database, now: () => number): I
         row.where('principal', '=', principal).where('idempotency_key', '=', once.key).where('call', '=', id),
       )
     },
-    forget: (principal, key) =>
+    leave: (principal, key) =>
       toStatement(
-        database.deleteFrom('idempotency').where('principal', '=', principal).where('idempotency_key', '=', key),
+        database
+          .updateTable('idempotency')
+          .set({ expires_at: now() + leftMs })
+          .where('principal', '=', principal)
+          .where('idempotency_key', '=', key),
       ),
     sweep: () => toStatement(database.deleteFrom('idempotency').where('expires_at', '<=', now())),
   }
