@@ -198,7 +198,8 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
     },
     questions,
     asking: createAsking({ writer, calls, questions, grants, keys, instance, now }),
-    grants,
+    // A refund may be on its way.
+    grants: { ...grants, active: () => upToDate(grants.active) },
     deliveries,
     recover: () => recover({ writer, calls, deliveries, instances, now }),
     healthy: writer.healthy,
