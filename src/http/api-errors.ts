@@ -8,8 +8,12 @@ export function toWireError(error: unknown): ORPCError<ErrorCode, GatewayError> 
   return new ORPCError(failure.code, { status: statusOf(failure), message: failure.message, data: failure })
 }
 
-/** A repeated call whose first one nobody knows the end of was not tried: that is no failure of a server. */
+/**
+ * A repeated call whose first one nobody knows the end of was not tried: that is no failure of a server. What only a call
+ * of a tool can wait for is in the way of everything else.
+ */
 function statusOf({ code, details, entry }: GatewayError): number {
+  if (code === 'approval-waiting') return 409
   return code === 'call-unknown' && details.repeated === true ? 409 : entry.http
 }
 

@@ -66,6 +66,13 @@ const expected: Readonly<Record<string, string>> = {
   'tools.call': 'AMOUasF',
   'calls.list': 'AMOUasF',
   'calls.get': 'AMOUasF',
+  'approvals.list': 'AMOUasF',
+  'approvals.get': 'AMOUasF',
+  'approvals.answer': 'AMO',
+  'grants.list': 'AMOUasF',
+  'grants.add': 'AMO',
+  'grants.revoke': 'AMO',
+  'events.listen': 'AMOUasF',
   'results.get': 'AMOUasF',
   'rules.list': 'AMOUasF',
   'rules.test': 'AMOUasF',
@@ -98,7 +105,9 @@ type Operation = { readonly name: string; readonly method: string; readonly path
 function listOperations(part: object, place: readonly string[] = []): Operation[] {
   if (isContractProcedure(part)) {
     const { method = 'POST', path = '/' } = part['~orpc'].route
-    return [{ name: place.join('.'), method, path: `/api${path.replace(/\{[^}]+\}/g, 'nowhere')}` }]
+    // A stream would never end: asking for events that there are not gets past the door, and no further.
+    const query = path === '/events' ? '?names=nothing' : ''
+    return [{ name: place.join('.'), method, path: `/api${path.replace(/\{[^}]+\}/g, 'nowhere')}${query}` }]
   }
   return Object.entries(part).flatMap(([name, inner]) => listOperations(inner, [...place, name]))
 }
@@ -284,15 +293,26 @@ function toRecord(headers: Sending['headers']): Record<string, string> {
 it('refuses whoever comes with the wrong thing, everywhere', async () => {
   for (const [what, by] of Object.entries(wrong)) {
     for (const operation of operations) {
-      const path = what.includes('address') ? `${operation.path}?token=x&access_token=x` : operation.path
+      const path = what.includes('address') ? `${operation.path.split('?')[0]}?token=x&access_token=x` : operation.path
       const { status } = await knock({ ...operation, path }, by)
       expect([what, operation.name, status]).toEqual([what, operation.name, 401])
     }
-    for (const path of [...mcpPaths, '/', '/metrics', '/api', '/api/openapi.json', '/api/nothing', '/favicon.ico']) {
+    for (const path of [...mcpPaths, '/metrics', '/api', '/api/openapi.json', '/api/nothing', '/favicon.ico']) {
       for (const method of ['GET', 'POST', 'DELETE', 'PUT', 'OPTIONS']) {
         const { status } = await knock({ method, path }, by)
         expect([what, method, path, status]).toEqual([what, method, path, 401])
       }
+    }
+  }
+})
+
+it('gives the pages of the dashboard to whoever asks, to be read only, since they hold nothing', async () => {
+  for (const by of [{}, ...Object.values(credentials)]) {
+    for (const path of ['/', '/sign-in', '/approvals', '/approvals/nowhere']) {
+      const page = await knock({ method: 'GET', path }, by)
+      expect([path, page.status, page.headers['content-type']]).toEqual([path, 200, 'text/html; charset=utf-8'])
+      for (const method of ['POST', 'DELETE', 'PUT', 'OPTIONS'])
+        expect([401, 403, 404], `${method} ${path}`).toContain((await knock({ method, path }, by)).status)
     }
   }
 })
