@@ -8,6 +8,7 @@ import { crashPoint } from '../lib/crash-point.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
+import { createTurns } from '../lib/turns.ts'
 import { approvalsNeeded } from '../policy/policy.ts'
 import type { NewQuestion, StoredQuestion } from '../storage/questions.ts'
 import type { Storage } from '../storage/storage.ts'
@@ -57,8 +58,8 @@ const mostTries = 5
 
 export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardParts): Board {
   const { questions, asking, changes } = storage
-  /** Questions of one principal that are being written: they count as waiting already. */
-  const coming = new Map<string, number>()
+  /** Nobody asks between counting and asking. */
+  const inTurn = createTurns()
   const lookout = createLookout({ questions, changes, clock, log, emit, expire })
 
   return {
@@ -68,7 +69,7 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
         if (live && !isOver(live)) return live
         if (live) await expire(live)
         else {
-          const asked = await askAnew(call, about, most)
+          const asked = await inTurn(() => askAnew(call, about, most))
           if (asked) return asked
         }
       }
@@ -94,21 +95,15 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
 
   async function askAnew(call: ResolvedCall, about: About, most: number): Promise<StoredQuestion | undefined> {
     const { principal } = call
-    coming.set(principal, (coming.get(principal) ?? 0) + 1)
-    try {
-      const waiting = (await questions.countWaiting(principal)) + (coming.get(principal) ?? 0)
-      if (waiting > most) throw tooMany(principal, most)
-      const question = toQuestion(call, about)
-      crashPoint('before the question')
-      if (!(await asking.ask(call, question))) return undefined
-      crashPoint('the question is asked')
-      lookout.asked(question)
-      return { ...question, live: true }
-    } finally {
-      const left = (coming.get(principal) ?? 1) - 1
-      if (left === 0) coming.delete(principal)
-      else coming.set(principal, left)
-    }
+    const live = await questions.findLive(principal, about.hash) // somebody whose turn was earlier may have asked the same
+    if (live) return isOver(live) ? undefined : live
+    if ((await questions.countWaiting(principal)) >= most) throw tooMany(principal, most)
+    const question = toQuestion(call, about)
+    crashPoint('before the question')
+    if (!(await asking.ask(call, question))) return undefined
+    crashPoint('the question is asked')
+    lookout.asked(question)
+    return { ...question, live: true }
   }
 
   function toQuestion(call: ResolvedCall, about: About): NewQuestion {
