@@ -17,7 +17,7 @@ import { createLookout } from './lookout.ts'
 /** What a person has to know, and what the answer is bound to. */
 export type About = Pick<
   NewQuestion,
-  'hash' | 'definition' | 'argumentsHash' | 'title' | 'description' | 'reason' | 'approvers'
+  'hash' | 'definition' | 'argumentsHash' | 'title' | 'description' | 'reason' | 'approvers' | 'owner'
 >
 
 export type Said = {
@@ -116,7 +116,6 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
       tool: shown.tool,
       server: call.server,
       principal: call.principal,
-      ...(call.owner !== undefined && { owner: call.owner }),
       arguments: shown.arguments,
       risk: call.risk,
       ...about,

@@ -8,7 +8,7 @@ import { GatewayError, recall } from '../contract/errors.ts'
 import type { EventTable } from '../contract/events.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Permission, ResolvedCall } from '../contract/permit.ts'
-import { type Principal, toPrincipalKey } from '../contract/principal.ts'
+import { type Principal, toPrincipalKey, userBehind } from '../contract/principal.ts'
 import type { ScopeKey } from '../contract/scope.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import { argumentsHash, bindingOf, type Decision, type Subject, toTitle } from '../policy/policy.ts'
@@ -204,7 +204,9 @@ export function createAsk(parts: AskParts): Ask {
   function toAbout(principal: Principal, { call, target, decision }: Judged): About {
     const definition = definitionOf(target)
     const shown = call.recorded ?? call
+    const owner = userBehind(principal)
     return {
+      ...(owner !== undefined && { owner }),
       hash: bindingOf({
         principal: call.principal,
         method: call.method,

@@ -19,6 +19,11 @@ export type Principal = z.infer<typeof Principal>
 
 export type PrincipalKey = `${Principal['kind']}:${string}`
 
+/** The user behind whoever calls; what a user does is their own. */
+export function userBehind({ kind, name, owner }: Principal): string | undefined {
+  return kind === 'user' ? name : owner
+}
+
 export function toPrincipalKey(principal: Principal): PrincipalKey {
   return `${principal.kind}:${principal.name}`
 }
