@@ -166,7 +166,10 @@ export function createAsk(parts: AskParts): Ask {
   }
 
   function whyNotRun(principal: Principal, now: Judged, question: StoredQuestion): GatewayError | undefined {
-    if (now.decision.action === 'deny') return denied(now.call)
+    const { action, approvers } = now.decision
+    if (action === 'deny') return denied(now.call)
+    // Who was asked may not be who has to be asked by now.
+    if (action === 'ask' && !sameSet(approvers, question.approvers)) return changedMeanwhile(now.call)
     return toAbout(principal, now).hash === question.hash ? undefined : changedMeanwhile(now.call)
   }
 
@@ -248,6 +251,10 @@ function toRefusal(question: StoredQuestion, recorded: Call['error']): GatewayEr
 /** What runs may have no definition of its own, such as a resource. */
 function definitionOf({ hash: definition = '' }: Target): string {
   return definition
+}
+
+function sameSet(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((each) => b.includes(each))
 }
 
 function toObject(value: unknown): JsonObject {
