@@ -1,13 +1,14 @@
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { Grant } from '../contract/grant.ts'
 import type { Log } from '../lib/log.ts'
-import { findGrants, type Grantee } from '../policy/policy.ts'
+import { createTurns } from '../lib/turns.ts'
+import { type Answerer, countsFor, findGrants, type Grantee } from '../policy/policy.ts'
 import type { Storage } from '../storage/storage.ts'
 
 /** The standing permissions as this instance remembers them. What may still be spent, the claim decides. */
 export type GrantBook = {
-  /** Those that permit a call, the one to spend first. */
-  find(call: Grantee): Grant[]
+  /** Those that permit a call which these people would have to approve, the one to spend first. */
+  find(call: Grantee & { readonly approvers: readonly string[] }): Grant[]
   /** A claim found it used up, over or taken back. */
   drop(id: string): void
   /** One more call may be left after all. */
@@ -20,18 +21,26 @@ export type GrantBook = {
 
 type GrantBookParts = {
   readonly storage: Pick<Storage, 'grants' | 'changes'>
+  /** A user as they are at this moment. */
+  findUser(name: string): Answerer | undefined
   readonly log: Log
 }
 
-export async function createGrantBook({ storage, log }: GrantBookParts): Promise<GrantBook> {
+export async function createGrantBook({ storage, findUser, log }: GrantBookParts): Promise<GrantBook> {
   const { grants, changes } = storage
   let active = await grants.active()
-  const stop = changes.on('grants', async () => {
-    active = await grants.active()
-  })
+  const inTurn = createTurns()
+  const stop = changes.on('grants', () =>
+    inTurn(async () => {
+      active = await grants.active()
+    }),
+  )
 
   return {
-    find: (call) => (active.length === 0 ? [] : findGrants(active, call)),
+    find(call) {
+      if (active.length === 0) return []
+      return findGrants(active, call).filter(({ givenBy }) => countsFor(() => findUser(givenBy), call))
+    },
     drop(id) {
       active = active.filter((grant) => grant.id !== id)
     },

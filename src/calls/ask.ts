@@ -60,8 +60,15 @@ export function createAsk(parts: AskParts): Ask {
   return { pass, close: () => leaving.abort() }
 
   async function pass(request: CallRequest, options: CallOptions, judged: Judged): Promise<CallOutcome> {
-    const scopes = scopesOf(request.principal)
-    for (const { id, givenBy } of grants.find({ ...judged.subject, definition: definitionOf(judged.target), scopes })) {
+    const { subject, target, decision: asks } = judged
+    const grantee = {
+      ...subject,
+      owner: userBehind(request.principal),
+      definition: definitionOf(target),
+      scopes: scopesOf(request.principal),
+      approvers: asks.approvers,
+    }
+    for (const { id, givenBy } of grants.find(grantee)) {
       const decision = `a grant of ${givenBy} permits it`
       const outcome = await attempt(request, options, { ...judged.call, decision, permission: { grant: id } })
       if (outcome) return outcome

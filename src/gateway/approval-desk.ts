@@ -6,7 +6,7 @@ import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
-import { type Answerer, whyNotAnswer } from '../policy/policy.ts'
+import { type Answerer, approvalsNeeded, whyNotAnswer } from '../policy/policy.ts'
 import type { Page } from '../storage/page.ts'
 import type { StoredQuestion } from '../storage/questions.ts'
 import type { Storage } from '../storage/storage.ts'
@@ -42,7 +42,9 @@ type DeskParts = {
   readonly storage: Pick<Storage, 'questions' | 'grants' | 'calls'>
   readonly board: Board
   readonly book: GrantBook
-  readonly identity: Pick<Identity, 'users' | 'roster'>
+  readonly identity: Pick<Identity, 'roster'>
+  /** A user as they are at this moment. */
+  findUser(name: string): Answerer | undefined
   readonly clock: Clock
   readonly ids: Ids
   /** The tools that somebody sees, to know which of them are dangerous. */
@@ -53,18 +55,13 @@ type DeskParts = {
 const around = 10
 
 export function createApprovalDesk(parts: DeskParts): { approvals: ApprovalDesk; grants: GrantDesk } {
-  const { storage, board, book, identity, clock } = parts
+  const { storage, board, book, identity, findUser, clock } = parts
 
   /** The person as they are at this moment: roles and groups change while pages are open. */
   function answererOf(by: Principal): Answerer {
     const user = by.kind === 'user' && by.person ? findUser(by.name) : undefined
     if (user) return user
     throw new GatewayError('person-needed', 'Only a person who has signed in answers questions and gives grants')
-  }
-
-  function findUser(name: string): Answerer | undefined {
-    const user = identity.users.list().find((candidate) => candidate.name === name && !candidate.disabledAt)
-    return user && { name, role: user.role, groups: user.groups }
   }
 
   function seesAll({ kind, role }: Principal): boolean {
@@ -125,6 +122,8 @@ export function createApprovalDesk(parts: DeskParts): { approvals: ApprovalDesk;
       throw new GatewayError('approval-changed', 'The question is not the one that was looked at')
     if (wanted.grant && wanted.verdict === 'deny')
       throw new GatewayError('request-invalid', 'A denial gives no grant: leave `grant` away, or approve')
+    if (wanted.grant && approvalsNeeded(question.approvers) > 1)
+      throw new GatewayError('grant-invalid', 'Two people decide about each of these calls: no grant stands for both')
     const grant =
       wanted.grant && toGivenGrant(question, wanted.grant, { by: person.name, now: clock.now(), ids: parts.ids })
     const { verdict, reason } = wanted
@@ -170,6 +169,7 @@ export function createApprovalDesk(parts: DeskParts): { approvals: ApprovalDesk;
           ids: parts.ids,
           tools: parts.toolsOf(toViewer(wanted)),
         })
+        if (person.role === 'auditor') throw new GatewayError('forbidden', 'Auditors change nothing')
         if (person.role !== 'administrator' && !principalsOf(by).includes(grant.principal ?? ''))
           throw new GatewayError('forbidden', 'Members give grants to their own agents and sessions only')
         await book.add(grant, toPrincipalKey(by))

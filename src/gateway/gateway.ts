@@ -126,7 +126,9 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     log,
     onChange: (connections) => reconnect(connections),
   }).catch(giveUp)
-  const book = await createGrantBook({ storage, log }).catch(giveUp)
+  const findUser = (name: string) =>
+    identity.users.list().find((user) => user.name === name && user.disabledAt === undefined)
+  const book = await createGrantBook({ storage, findUser, log }).catch(giveUp)
   const pins = await createPins({ storage, clock, log, emit: events.emit, onChange: announceTools }).catch(giveUp)
 
   /** To addresses that an administrator wrote, as for a server of his own. */
@@ -200,6 +202,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     board,
     book,
     identity,
+    findUser,
     clock,
     ids,
     describePrincipal: rules.surface.describePrincipal,

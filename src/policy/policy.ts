@@ -1,4 +1,4 @@
-export { type Answerer, approvalsNeeded, whyNotAnswer } from './approvers.ts'
+export { type Answerer, approvalsNeeded, countsFor, whyNotAnswer } from './approvers.ts'
 export { argumentsHash, type Binding, bindingOf } from './binding.ts'
 export { atPointer } from './conditions.ts'
 export { type Decision, decide, type ScopedRules, type Subject } from './decide.ts'
