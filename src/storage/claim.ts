@@ -6,7 +6,7 @@ import type { CallStore } from './calls.ts'
 import type { GrantStore } from './grants.ts'
 import type { IdempotencyStore, KeyEnd } from './idempotency.ts'
 import type { QuestionStore } from './questions.ts'
-import type { Unit } from './unit.ts'
+import type { Statement, Unit } from './unit.ts'
 import type { Writer } from './writer.ts'
 
 export type Claims = {
@@ -59,9 +59,8 @@ export function createClaims({ writer, calls, keys, questions, grants, clock }: 
   }
 
   async function commitIntent(call: ResolvedCall): Promise<void> {
-    const key = call.once ? [keys.take({ ...call, once: call.once })] : []
-    // Key and permission first: while one of them is gone nothing else of the unit happens.
-    const unit: Unit = [...key, ...toClaimSteps(call), { entry: toIntentEntry(call, clock.now()) }]
+    const key = call.once && keys.take({ ...call, once: call.once })
+    const unit: Unit = [...toClaimSteps(call, key), { entry: toIntentEntry(call, clock.now()) }]
     const outcome = await writer.commit(unit).catch((error: unknown) => {
       // Whether it reached the disk before the store broke is not known. If it did, this closes it: nothing was sent.
       writer.keep(toEndUnit(call, toUnrecordedEnd(call, clock.now()), { kind: 'released' }))
@@ -69,17 +68,22 @@ export function createClaims({ writer, calls, keys, questions, grants, clock }: 
     })
     if (outcome.kind === 'done') return
     if (outcome.by === 'expectation') {
-      if (call.once && outcome.step === 0) throw keyTaken(call.once.key)
+      if (call.once && unit[outcome.step] === key) throw keyTaken(call.once.key)
       if (call.permission) throw new GatewayError('permission-spent', `The permission for ${call.tool} is used up`)
     }
     throw new GatewayError('internal', `The call ${call.id} was not claimed: ${outcome.reason}`)
   }
 
-  function toClaimSteps(call: ResolvedCall): Unit {
+  /**
+   * While the key or the permission is gone nothing else happens. A call that finds its key taken gets what another got,
+   * whether or not the grant has room; one that finds its approval used does so whatever the key.
+   */
+  function toClaimSteps(call: ResolvedCall, key: Statement | undefined): Unit {
     const { permission } = call
-    if (permission === undefined) return [calls.insert(call)]
-    if ('grant' in permission) return [grants.spend(permission.grant), calls.insert(call)]
-    return [questions.use(permission.question, clock.now()), calls.start(call)]
+    const taken = key ? [key] : []
+    if (permission === undefined) return [...taken, calls.insert(call)]
+    if ('grant' in permission) return [...taken, grants.spend(permission.grant), calls.insert(call)]
+    return [questions.use(permission.question, clock.now()), ...taken, calls.start(call)]
   }
 
   function toEndUnit(call: ResolvedCall, end: CallEnd, key?: KeyEnd): Unit {

@@ -1,0 +1,357 @@
+import { describe, expect, it } from 'vitest'
+import { poll } from '../../support/gateway.ts'
+import { databases } from '../../storage/support.ts'
+import {
+  ada,
+  answer,
+  ask,
+  bob,
+  codeOf,
+  connected,
+  createStage,
+  entriesOf,
+  type Gate,
+  gus,
+  held,
+  helper,
+  ivy,
+  mia,
+  openOn,
+  person,
+  question,
+  stateOf,
+  stray,
+  textOf,
+} from './stage.ts'
+
+const asking = (approvers: string) => ({
+  rules: [{ tools: 'files_write_thing', action: 'ask' as const, approvers }],
+})
+/** A tool that writes and takes its time. */
+const slowly = { tool: 'echo', given: { text: 'done', delayMs: 300 } }
+const slowRules = { rules: [{ tools: 'files_echo', action: 'ask' as const }] }
+
+async function until(gate: Gate, name: string, state: string): Promise<void> {
+  await poll(() => gate.gateway.pins.list(ada, {}).find((pin) => pin.name === name && pin.state === state))
+}
+
+describe.each(databases)('on %s', (kind) => {
+  it('runs a call once that a person approves, gives its result to whoever waits, and asks anew the next time', async () => {
+    const gate = await openOn(kind)
+    const { outcome, approval } = await held(gate)
+    expect(approval).toMatchObject({ state: 'waiting', principal: 'agent:helper', owner: 'mia', arguments: { n: 1 } })
+    expect(await gate.received()).toEqual([])
+
+    expect(await answer(gate, ada, approval)).toMatchObject({ answers: [{ by: 'ada', verdict: 'approve' }] })
+    expect(textOf(await outcome)).toBe('{"n":1}')
+    const next = await question(gate)
+    expect(next.id).not.toBe(approval.id)
+    expect(await gate.received()).toEqual(['write_thing'])
+
+    expect(await stateOf(gate, approval)).toBe('used')
+    expect(await gate.gateway.findCall(approval.call)).toMatchObject({ state: 'ok', decision: 'approved by ada' })
+    expect(await entriesOf(gate, approval.call)).toEqual(['question', 'answer', 'intent', 'outcome'])
+    expect(await gate.gateway.audit.verify(AbortSignal.timeout(20_000))).toMatchObject({ clean: true })
+  })
+
+  it('gives the reason of a denial to the caller, once, also to one who left meanwhile', async () => {
+    const gate = await openOn(kind)
+    const no = { verdict: 'deny', reason: 'Not on a Friday' } as const
+    const { outcome, approval } = await held(gate)
+    await answer(gate, ada, approval, no)
+    expect(await outcome).toMatchObject({
+      kind: 'refused',
+      call: { id: approval.call, state: 'denied' },
+      error: { code: 'approval-denied', message: expect.stringContaining('Not on a Friday') },
+    })
+    expect(await entriesOf(gate, approval.call)).toEqual(['question', 'answer', 'outcome'])
+
+    const left = await question(gate)
+    expect(left.id).not.toBe(approval.id)
+    await answer(gate, ada, left, no)
+    const again = await ask(gate)
+    expect(again).toMatchObject({ error: { message: expect.stringContaining('Not on a Friday') } })
+    expect((await question(gate)).id).not.toBe(left.id)
+    expect(await gate.received()).toEqual([])
+  })
+
+  it('takes no answer once its time is up, runs no approval that was not used in time, and asks anew then', async () => {
+    const gate = await openOn(kind)
+    const inTime = await question(gate, { given: { n: 1 } })
+    const late = await question(gate, { given: { n: 2 } })
+    gate.time.now = Date.parse(inTime.expiresAt) - 1
+    await answer(gate, ada, inTime)
+    gate.time.now += 1
+    await expect(answer(gate, ada, late)).rejects.toMatchObject({
+      code: 'approval-answered',
+      message: 'Its time was up',
+      details: { state: 'expired' },
+    })
+    expect(await stateOf(gate, late)).toBe('expired')
+    expect(await gate.gateway.findCall(late.call)).toMatchObject({ state: 'expired' })
+    expect(await entriesOf(gate, late.call)).toEqual(['question', 'outcome'])
+
+    expect((await question(gate, { given: { n: 1 } })).id).not.toBe(inTime.id)
+    expect(await stateOf(gate, inTime)).toBe('expired')
+    expect(await gate.received()).toEqual([])
+  })
+
+  it('tells whoever waits that nobody answered in time', async () => {
+    const gate = await openOn(kind, { limits: { approvalExpiry: 1000 } })
+    const { outcome, approval } = await held(gate)
+    gate.time.now += 1000
+    expect(await outcome).toMatchObject({ call: { id: approval.call }, error: { code: 'approval-expired' } })
+    expect(await gate.received()).toEqual([])
+  })
+
+  it('takes equal calls for one, however their arguments are written, and anything else for another', async () => {
+    const gate = await openOn(kind)
+    const given = JSON.parse('{ "path": "/srv/a", "n": 1, "deep": { "a": 1, "b": [1, 2] } }')
+    const first = await question(gate, { given })
+    const alike = JSON.parse('{ "deep": { "b": [1.0, 2e0], "a": 1.0 }, "n": 1.0, "path": "/srv/\\u0061" }')
+    expect((await question(gate, { given: alike })).id).toBe(first.id)
+
+    const others = [
+      await question(gate, { given: { ...given, n: 2 } }),
+      await question(gate, { given: { ...given, more: null } }),
+      await question(gate, { given: { ...given, deep: { a: 1, b: [2, 1] } } }),
+      await question(gate, { given, as: stray }),
+      await question(gate, { given, tool: 'plain_thing' }),
+    ]
+    expect(new Set([first, ...others].map(({ id }) => id)).size).toBe(6)
+    expect(new Set([first, ...others].map(({ hash }) => hash)).size).toBe(6)
+  })
+
+  it('asks anew when the server is another than the one that was approved', async () => {
+    const gate = await openOn(kind)
+    const first = await question(gate)
+    await answer(gate, ada, first)
+    const { files } = gate.gateway.config.current().servers
+    if (files?.transport !== 'stdio') throw new Error('It is not configured')
+    const definition = { ...files, args: [...files.args, '--name', 'another'] }
+    await gate.gateway.changeServer(ada, { name: 'files', definition })
+    await connected(gate.gateway)
+    expect((await question(gate)).id).not.toBe(first.id)
+    expect(await gate.received()).toEqual([])
+  })
+
+  it('withdraws an approval when the tool was changed before it ran, and sends nothing', async () => {
+    const gate = await openOn(kind)
+    const { outcome, approval } = await held(gate)
+    await gate.restate(gate, { write_thing: { description: 'Does something else' } })
+    await until(gate, 'write_thing', 'changed')
+    await answer(gate, ada, approval)
+    expect(await outcome).toMatchObject({ kind: 'refused', error: { code: 'approval-withdrawn' } })
+    expect(await stateOf(gate, approval)).toBe('withdrawn')
+    expect(await gate.gateway.findCall(approval.call)).toMatchObject({ state: 'denied' })
+
+    const next = await held(gate)
+    expect(next.approval.hash).not.toBe(approval.hash)
+    await answer(gate, ada, next.approval)
+    expect(textOf(await next.outcome)).toBe('{"n":1}')
+    expect(await gate.received()).toEqual(['write_thing'])
+  })
+
+  it('withdraws an approval when a rule denies the call by now, or wants other people to agree', async () => {
+    const gate = await openOn(kind, asking('any'))
+    const change = (action: 'ask' | 'deny', approvers: string) =>
+      gate.gateway.setRules(ada, 'global', [{ tools: 'files_write_thing', action, approvers }])
+    const denied = await held(gate)
+    await change('deny', 'any')
+    await answer(gate, ada, denied.approval)
+    expect(await codeOf(denied.outcome)).toBe('approval-withdrawn')
+    expect(await codeOf(ask(gate))).toBe('call-denied')
+
+    await change('ask', 'any')
+    const alone = await held(gate)
+    await change('ask', 'two')
+    await answer(gate, ada, alone.approval)
+    expect(await codeOf(alone.outcome)).toBe('approval-withdrawn')
+    expect((await question(gate)).approvers).toEqual(['two'])
+    expect(await gate.received()).toEqual([])
+  })
+
+  it('runs one of the equal calls that wait, and gives its outcome to all of them', async () => {
+    const gate = await openOn(kind)
+    const { outcome, approval } = await held(gate)
+    const others = Array.from({ length: 9 }, () => ask(gate, { hold: true }))
+    await question(gate)
+    await answer(gate, ada, approval)
+    const outcomes = await Promise.all([outcome, ...others])
+    expect(outcomes.map(textOf)).toEqual(outcomes.map(() => '{"n":1}'))
+    expect(new Set(outcomes.map(({ call }) => call.id))).toEqual(new Set([approval.call]))
+    expect(await gate.received()).toEqual(['write_thing'])
+    expect((await question(gate)).id).not.toBe(approval.id)
+  })
+
+  it('runs nothing for a caller who left, and runs it once when the same call is made again', async () => {
+    const gate = await openOn(kind)
+    const leaving = new AbortController()
+    const { outcome, approval } = await held(gate, { signal: leaving.signal })
+    leaving.abort()
+    expect(await codeOf(outcome)).toBe('call-cancelled')
+    await answer(gate, ada, approval)
+    expect(await stateOf(gate, approval)).toBe('approved')
+    expect(await gate.received()).toEqual([])
+
+    const again = await ask(gate)
+    expect(again.call.id).toBe(approval.call)
+    expect(textOf(again)).toBe('{"n":1}')
+    expect((await question(gate)).id).not.toBe(approval.id)
+    expect(await gate.received()).toEqual(['write_thing'])
+  })
+
+  it('keeps the outcome for a caller who left while it ran, until it was delivered', async () => {
+    const gate = await openOn(kind, slowRules)
+    const leaving = new AbortController()
+    const { outcome, approval } = await held(gate, { ...slowly, signal: leaving.signal })
+    await answer(gate, ada, approval)
+    await poll(async () => (await gate.received()).length > 0 || undefined)
+    leaving.abort()
+    await outcome.catch(() => {})
+
+    const again = await ask(gate, slowly)
+    expect(textOf(again)).toBe('done')
+    expect(again.call).toMatchObject({ id: approval.call, state: 'ok' })
+    expect((await question(gate, slowly)).id).not.toBe(approval.id)
+    expect(await gate.received()).toEqual(['echo'])
+  })
+
+  it('survives a restart while it waits and while it is approved, and then runs once', async () => {
+    const stage = await createStage(kind)
+    const before = await stage.open()
+    const waiting = await question(before, { given: { n: 1 } })
+    const approved = await question(before, { given: { n: 2 } })
+    await answer(before, ada, approved)
+    await before.close()
+
+    const gate = await stage.open()
+    const { items } = await gate.gateway.approvals.list(ada, { limit: 10, state: 'waiting' })
+    expect(items).toMatchObject([{ id: waiting.id, expiresAt: waiting.expiresAt }])
+    expect((await question(gate, { given: { n: 1 } })).id).toBe(waiting.id)
+    await answer(gate, ada, waiting)
+    for (const [n, { call }] of [waiting, approved].entries()) {
+      const outcome = await ask(gate, { given: { n: n + 1 } })
+      expect(outcome.call.id).toBe(call)
+      expect(textOf(outcome)).toBe(`{"n":${n + 1}}`)
+      await question(gate, { given: { n: n + 1 } })
+    }
+    expect(await stage.received()).toEqual(['write_thing', 'write_thing'])
+  })
+
+  it('takes the answer of a person, and of nobody else', async () => {
+    const gate = await openOn(kind)
+    const approval = await question(gate)
+    const tokenFile = { kind: 'user', name: 'admin-token', role: 'administrator' } as const
+    const nobody = person('eve', 'administrator')
+    for (const by of [helper, stray, tokenFile, nobody, { ...ada, person: false }])
+      expect(await codeOf(answer(gate, by, approval))).toBe('person-needed')
+    expect(await codeOf(answer(gate, ivy, approval))).toBe('approval-forbidden')
+    expect(await codeOf(answer(gate, gus, approval))).toBe('approval-not-found')
+
+    const other = await question(gate, { given: { n: 2 } })
+    const looked = { verdict: 'approve', hash: other.hash } as const
+    expect(await codeOf(answer(gate, ada, approval, looked))).toBe('approval-changed')
+    expect(await stateOf(gate, approval)).toBe('waiting')
+    await answer(gate, mia, approval)
+    expect(await codeOf(answer(gate, ada, approval))).toBe('approval-answered')
+    expect(textOf(await ask(gate))).toBe('{"n":1}')
+  })
+
+  it('shows people what is theirs, and auditors everything', async () => {
+    const gate = await openOn(kind)
+    const own = await question(gate)
+    const other = await question(gate, { as: stray })
+    const seenBy = async (by: typeof ada) => {
+      const { items } = await gate.gateway.approvals.list(by, { limit: 10 })
+      return items.map(({ id }) => id)
+    }
+    expect(new Set(await seenBy(ada))).toEqual(new Set([own.id, other.id]))
+    expect(new Set(await seenBy(ivy))).toEqual(new Set([own.id, other.id]))
+    expect(await seenBy(mia)).toEqual([own.id])
+    expect(await seenBy(helper)).toEqual([own.id])
+    expect(await seenBy(gus)).toEqual([])
+    expect(await codeOf(gate.gateway.approvals.get(mia, other.id))).toBe('approval-not-found')
+    expect(await codeOf(answer(gate, mia, other))).toBe('approval-not-found')
+  })
+
+  it('does not take the answer of the owner where a rule wants somebody else', async () => {
+    const gate = await openOn(kind, asking('other'))
+    const { outcome, approval } = await held(gate)
+    expect(await codeOf(answer(gate, mia, approval))).toBe('approval-forbidden')
+    expect(await codeOf(answer(gate, mia, approval, 'deny'))).toBe('approval-forbidden')
+    await answer(gate, ada, approval)
+    expect(textOf(await outcome)).toBe('{"n":1}')
+
+    const own = await question(gate, { as: ada })
+    expect(await codeOf(answer(gate, ada, own))).toBe('approval-forbidden')
+    await answer(gate, bob, own)
+    expect(await stateOf(gate, own)).toBe('approved')
+  })
+
+  it('waits for two different people where a rule wants two, and one no is a no', async () => {
+    const gate = await openOn(kind, asking('two'))
+    const { outcome, approval } = await held(gate)
+    await answer(gate, mia, approval)
+    expect(await stateOf(gate, approval)).toBe('waiting')
+    expect(await codeOf(answer(gate, mia, approval))).toBe('approval-forbidden')
+    expect(await gate.received()).toEqual([])
+    await answer(gate, ada, approval)
+    expect(textOf(await outcome)).toBe('{"n":1}')
+    expect(await gate.gateway.findCall(approval.call)).toMatchObject({ decision: 'approved by mia and ada' })
+
+    const refused = await held(gate, { given: { n: 2 } })
+    await answer(gate, mia, refused.approval)
+    await answer(gate, ada, refused.approval, 'deny')
+    expect(await codeOf(refused.outcome)).toBe('approval-denied')
+    expect(await gate.received()).toEqual(['write_thing'])
+  })
+
+  it('asks the people of a group where a rule names one', async () => {
+    const gate = await openOn(kind, asking('group:ops'))
+    const { outcome, approval } = await held(gate)
+    for (const by of [ada, mia]) expect(await codeOf(answer(gate, by, approval))).toBe('approval-forbidden')
+    const { items } = await gate.gateway.approvals.list(gus, { limit: 10 })
+    expect(items.map(({ id }) => id)).toEqual([approval.id])
+    await answer(gate, gus, approval)
+    expect(textOf(await outcome)).toBe('{"n":1}')
+  })
+
+  it('looks at rights when somebody answers, whatever they were when the question was opened', async () => {
+    const gate = await openOn(kind, {
+      rules: [
+        { tools: 'files_write_thing', action: 'ask', approvers: 'group:ops' },
+        { tools: 'files_plain_thing', action: 'ask' },
+      ],
+    })
+    const ofGroup = await question(gate)
+    const ofAll = await question(gate, { tool: 'plain_thing' })
+    await gate.gateway.approvals.get(gus, ofGroup.id)
+    await gate.gateway.approvals.get(bob, ofAll.id)
+    const { users, agents } = gate.gateway.identity
+    await users.change('gus', { groups: [] }, ada)
+    await users.change('bob', { role: 'member' }, ada)
+    expect(await codeOf(answer(gate, gus, ofGroup))).toBe('approval-not-found')
+    expect(await codeOf(answer(gate, bob, ofAll))).toBe('approval-forbidden')
+    await users.change('bob', { role: 'administrator', disabled: true }, ada)
+    expect(await codeOf(answer(gate, bob, ofAll))).toBe('person-needed')
+    await agents.change('helper', { owner: 'gus' }, ada)
+    expect(await codeOf(answer(gate, mia, ofAll))).toBe('approval-not-found')
+    expect([await stateOf(gate, ofGroup), await stateOf(gate, ofAll)]).toEqual(['waiting', 'waiting'])
+  })
+
+  it('lets ten questions of one principal wait, and another when one was answered', async () => {
+    const gate = await openOn(kind, { agents: { stray: { limits: { pending: 2 } } } })
+    const all = await Promise.all(Array.from({ length: 10 }, (_, n) => question(gate, { given: { n } })))
+    expect(new Set(all.map(({ id }) => id)).size).toBe(10)
+    const more = { given: { n: 10 } }
+    await expect(ask(gate, more)).rejects.toMatchObject({ code: 'limit-exceeded', details: { limit: 'pending' } })
+    expect((await question(gate, { given: { n: 3 } })).id).toBe(all[3]?.id)
+
+    const [first] = all
+    if (first) await answer(gate, ada, first, 'deny')
+    await question(gate, more)
+    const strays = [1, 2, 3].map((n) => codeOf(ask(gate, { as: stray, given: { n } })))
+    expect((await Promise.all(strays)).toSorted()).toEqual(['limit-exceeded', 'waiting', 'waiting'])
+  })
+})
