@@ -32,6 +32,8 @@ export type Board = {
   /** The question of this call: the one that an equal call of the same principal asked, or a new one. */
   ask(call: ResolvedCall, about: About, most: number): Promise<StoredQuestion>
   find(id: string): Promise<StoredQuestion | undefined>
+  /** What people said to an equal call of the same principal that has not come back for it yet. */
+  findAnswered(principal: string, hash: string): Promise<StoredQuestion | undefined>
   /** Resolves when it no longer waits, rejects when `signal` says that nobody wants to know. */
   settled(question: StoredQuestion, signal: AbortSignal): Promise<StoredQuestion>
   /** The question as it is then; throws `approval-answered` when somebody was faster, or its time was up. */
@@ -76,6 +78,10 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
       throw new GatewayError('internal', `The question for ${call.tool} could not be asked`)
     },
     find: questions.find,
+    async findAnswered(principal, hash) {
+      const live = await questions.findLive(principal, hash)
+      return live && live.state !== 'waiting' && !isOver(live) ? live : undefined
+    },
     settled: lookout.settled,
     async answer(question, said) {
       const answer = toAnswer(said, clock.now())

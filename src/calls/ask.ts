@@ -60,21 +60,37 @@ export function createAsk(parts: AskParts): Ask {
   return { pass, close: () => leaving.abort() }
 
   async function pass(request: CallRequest, options: CallOptions, judged: Judged): Promise<CallOutcome> {
-    const { subject, target, decision: asks } = judged
-    const grantee = {
-      ...subject,
-      owner: userBehind(request.principal),
-      definition: definitionOf(target),
-      scopes: scopesOf(request.principal),
-      approvers: asks.approvers,
-    }
-    for (const { id, givenBy } of grants.find(grantee)) {
+    return (await spendGrant(request, options, judged)) ?? askPerson(request, options, judged)
+  }
+
+  async function spendGrant(
+    request: CallRequest,
+    options: CallOptions,
+    judged: Judged,
+  ): Promise<CallOutcome | undefined> {
+    const found = grants.find(toGrantee(request.principal, judged))
+    if (found.length === 0) return undefined
+    // What a person said to this very call comes first: a grant that was given with it is for those that follow.
+    const { hash: binding } = toAbout(request.principal, judged)
+    if (await board.findAnswered(judged.call.principal, binding)) return undefined
+    for (const { id, givenBy } of found) {
       const decision = `a grant of ${givenBy} permits it`
       const outcome = await attempt(request, options, { ...judged.call, decision, permission: { grant: id } })
       if (outcome) return outcome
       grants.drop(id)
     }
-    return askPerson(request, options, judged)
+    return undefined
+  }
+
+  function toGrantee(principal: Principal, { subject, target, decision }: Judged) {
+    const owner = userBehind(principal)
+    return {
+      ...subject,
+      owner,
+      definition: definitionOf(target),
+      scopes: scopesOf(principal),
+      approvers: decision.approvers,
+    }
   }
 
   /** Undefined when the permission was gone: nothing has happened. */

@@ -199,7 +199,12 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
     questions,
     asking: createAsking({ writer, calls, questions, grants, keys, instance, now }),
     // A refund may be on its way.
-    grants: { ...grants, active: () => upToDate(grants.active) },
+    grants: {
+      ...grants,
+      active: () => upToDate(grants.active),
+      find: (id) => upToDate(() => grants.find(id)),
+      list: (query) => upToDate(() => grants.list(query)),
+    },
     deliveries,
     recover: () => recover({ writer, calls, deliveries, instances, now }),
     healthy: writer.healthy,

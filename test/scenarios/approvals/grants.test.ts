@@ -59,7 +59,12 @@ describe.each(databases)('on %s', (kind) => {
     [
       'calls that share an argument',
       { covers: 'shape', same: ['/path'] },
-      [{ ...a, n: 2 }, { ...a, path: '/srv/b' }, { ...a, n: 3 }, { ...a, n: 4 }],
+      [
+        { ...a, n: 2 },
+        { ...a, path: '/srv/b' },
+        { ...a, n: 3 },
+        { ...a, n: 4 },
+      ],
       ['answered', 'waiting', 'answered', 'waiting'],
     ],
     ['the tool', { covers: 'tool' }, [{ n: 5 }, {}, { n: 6 }], ['answered', 'answered', 'waiting']],

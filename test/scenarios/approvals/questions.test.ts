@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { poll } from '../../support/gateway.ts'
 import { databases } from '../../storage/support.ts'
+import { poll } from '../../support/gateway.ts'
 import {
   ada,
   answer,

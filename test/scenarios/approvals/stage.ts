@@ -49,7 +49,10 @@ export type Gate = {
 
 export type StageOptions = { readonly config?: Partial<ConfigInput>; readonly place?: Place }
 
-export async function createStage(kind: DatabaseKind, { config = {}, place: given }: StageOptions = {}): Promise<Stage> {
+export async function createStage(
+  kind: DatabaseKind,
+  { config = {}, place: given }: StageOptions = {},
+): Promise<Stage> {
   const place = given ?? (await placeOn(kind))
   const time = { now: Date.now() }
   const record = join(place.folder, 'record.jsonl')
