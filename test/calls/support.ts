@@ -76,7 +76,7 @@ export async function buildRoad({ maxPages, around = (parts) => parts }: RoadOpt
   const reader = readerOf(folder)
   const clock = systemClock
   const board = createBoard({ storage, expiry: () => 600_000, clock, ids, log, emit: events.emit })
-  const grants = await createGrantBook({ storage, log })
+  const grants = await createGrantBook({ storage, log, findUser: () => undefined })
   const parts: CallsParts = { storage, catalog, config, board, grants, servers, masking, clock, ids, emit: events.emit }
   const calls = createCalls(around(parts, reader))
   servers.reconcile(config.connections())

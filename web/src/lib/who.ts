@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useNavigate, useRouterState } from '@tanstack/react-router'
+import { useNavigate, useRouter } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { api, isSignedOut } from './api.ts'
 
@@ -7,13 +7,14 @@ export const meKey = ['me']
 
 /** Who has signed in. Without anybody the page of the sign-in comes, and this one again afterwards. */
 export function useMe() {
-  const navigate = useNavigate()
-  const here = useRouterState({ select: (state) => state.location.href })
+  const router = useRouter()
   const me = useQuery({ queryKey: meKey, queryFn: () => api.people.me() })
   const signedOut = me.error !== null && isSignedOut(me.error)
   useEffect(() => {
-    if (signedOut) navigate({ to: '/sign-in', search: { next: here }, replace: true })
-  }, [signedOut, navigate, here])
+    const { pathname, href } = router.state.location
+    if (signedOut && pathname !== '/sign-in')
+      void router.navigate({ to: '/sign-in', search: { next: href }, replace: true })
+  }, [signedOut, router])
   return { me: me.data, error: signedOut ? undefined : (me.error ?? undefined), retry: () => void me.refetch() }
 }
 
