@@ -196,6 +196,9 @@ describe('doctor on a set-up in order', () => {
     expect(findings).toContainEqual(expect.objectContaining({ check: 'port', status: 'ok' }))
     expect(findings).toContainEqual(expect.objectContaining({ check: 'lock', status: 'ok' }))
     expect(findings).toContainEqual(expect.objectContaining({ check: 'server good', status: 'ok' }))
+    expect(findings).toContainEqual(
+      expect.objectContaining({ check: 'people', status: 'warning', message: expect.stringContaining('Nobody') }),
+    )
     expect(findings.filter((each) => each.status === 'problem').map((each) => each.check)).toEqual(['server bad'])
     expect(ended.code).toBe(1)
   })

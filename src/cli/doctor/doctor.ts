@@ -4,6 +4,7 @@ import { checkConfiguration } from './configuration.ts'
 import type { Finding } from './finding.ts'
 import { askGateway, checkAnchors, checkGateway, checkStates, listConnected } from './gateway.ts'
 import { checkDataFolder, checkNode, checkPort, isAlive } from './machine.ts'
+import { checkPeople } from './people.ts'
 import { checkServers } from './servers.ts'
 
 /** What `serve` would be given. */
@@ -22,6 +23,7 @@ export async function examine({ settings, request }: Context, { config: explicit
   const ours = running.kind === 'answers' && running.status.instance === local?.instance ? local.url : undefined
   findings.push(await checkPort(listen, ours))
   findings.push(checkGateway(running), ...checkAnchors(running))
+  if (running.kind === 'answers') findings.push(...(await checkPeople(request)))
   if (config && file !== undefined) {
     const names = running.kind === 'answers' ? await listSecrets(request) : []
     const place = { config, file, environment: process.env, secrets: new Set(names) }
