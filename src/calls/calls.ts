@@ -40,6 +40,7 @@ import { toEnd } from './end.ts'
 import { createKeptResults, hideHandle } from './kept.ts'
 import { createLimits } from './limits.ts'
 import { createOnce, toKeyEnd, toOnceKey } from './once.ts'
+import { createOwnTools, withoutAsking } from './own.ts'
 import { toRecord } from './records.ts'
 import { denied, notFound } from './refusals.ts'
 import { fits } from './results.ts'
@@ -122,6 +123,7 @@ export function createCalls(parts: CallsParts): Calls {
   const tasks = createTasks(catalog)
   const limits = createLimits({ config, clock })
   const kept = createKeptResults({ storage, limits: () => config.current().limits, clock, ids })
+  const own = createOwnTools({ kept, board, clock })
   const once = createOnce({ keys: storage.keys, clock })
   const ask = createAsk({ storage, board, grants, config, limits, once, emit, judge, run })
   let closing = false
@@ -166,7 +168,7 @@ export function createCalls(parts: CallsParts): Calls {
     const target = findTarget(request)
     if (target instanceof GatewayError) return target
     const subject = toSubject(request, target)
-    const decision = decideOn(request, subject)
+    const decision = withoutAsking(target, decideOn(request, subject))
     return { call: toCall(request, target, decision), target, decision, subject }
   }
 
@@ -232,7 +234,7 @@ export function createCalls(parts: CallsParts): Calls {
     options.signal.addEventListener('abort', onAbort, { once: true })
     sending.add(ending)
     try {
-      if (permit.connection === ownServer) return await answerOwn(permit)
+      if (permit.connection === ownServer) return await answerOwn(permit, ending.signal)
       const sent = servers.send(permit, {
         signal: ending.signal,
         caller: options.caller ?? muteCaller,
@@ -259,9 +261,8 @@ export function createCalls(parts: CallsParts): Calls {
     }
   }
 
-  /** The gateway's own tool: a page fits by itself, and is never cut again. */
-  async function answerOwn(permit: Permit): Promise<CallOutcome> {
-    const answer = await kept.read(permit)
+  async function answerOwn(permit: Permit, signal: AbortSignal): Promise<CallOutcome> {
+    const answer = await own.answer(permit, signal)
     return answered(permit, { answer, finished: answer, resent: false })
   }
 
@@ -420,6 +421,7 @@ export function createCalls(parts: CallsParts): Calls {
   async function close(graceMs: number): Promise<void> {
     closing = true
     ask.close()
+    own.close()
     const { promise, resolve } = Promise.withResolvers<void>()
     const cancel = clock.after(graceMs, resolve)
     await Promise.race([Promise.allSettled(running), promise])

@@ -18,7 +18,7 @@ import { buildView, findToolset, offeredTools, type ToolRef, toTool, type View, 
 export { inFormOf } from './addresses.ts'
 export { driftWords } from './judge.ts'
 export { toPublicName } from './naming.ts'
-export { ownServer, readResultName } from './own-tools.ts'
+export { approvalStatusName, approvalWait, ownServer, readResultName, waitForApprovalName } from './own-tools.ts'
 export { createPins, type Pins } from './pins.ts'
 export type { Target } from './target.ts'
 export { type Listing, type ToolRef, toTool, type View, type ViewSelector } from './view.ts'

@@ -49,7 +49,7 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
   let lastEnded = parts.clock.monotonic()
   const closed = Promise.withResolvers<void>()
   const checkHost = createHostCheck(listen, () => port)
-  const mcp = createMcp(parts)
+  const mcp = createMcp({ ...parts, url: () => url })
   const secure = isSecure(listen)
   const cookie = createSignInCookie(listen, () => port)
   const api = createApi({ gateway, url: () => url, cookie, clock: parts.clock, log })

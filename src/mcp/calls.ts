@@ -1,4 +1,6 @@
-import type { CallOptions, CallOutcome, CallRequest } from '../calls/calls.ts'
+import { type CallOptions, type CallOutcome, type CallRequest, waiting } from '../calls/calls.ts'
+import { approvalStatusName, type ViewSelector, waitForApprovalName } from '../catalog/catalog.ts'
+import type { Approval } from '../contract/approval.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { CallMethod } from '../contract/permit.ts'
@@ -86,7 +88,11 @@ function toName(problem: string, name: unknown): string {
 }
 
 /** What one era hears of a call while it runs. */
-export type CallHearing = CallOptions & { readonly caller: Caller }
+export type CallHearing = CallOptions & {
+  readonly caller: Caller
+  /** Where people answer a question that it waits for; a subscription waits for none. */
+  readonly addressOf?: (approval: string) => string
+}
 
 export async function runCall(
   gateway: Pick<Gateway, 'call'>,
@@ -95,11 +101,17 @@ export async function runCall(
   hearing: CallHearing,
 ): Promise<Answer> {
   const { progressToken: _own, ...request } = call
-  return toAnswer(await gateway.call({ ...who, ...request, surface: 'mcp' }, hearing), call.method)
+  const { addressOf, ...options } = hearing
+  const outcome = await gateway.call({ ...who, ...request, surface: 'mcp' }, options)
+  if (outcome.kind !== 'waiting') return toAnswer(outcome, call.method)
+  const url = addressOf?.(outcome.approval.id) ?? ''
+  if (call.method === 'tools/call') return toWaitingResult(outcome.approval, url, who.selector)
+  const { code, message, details } = waiting(outcome.approval)
+  throw new GatewayError(code, message, { ...details, url })
 }
 
 /** What Sallyport says instead of a tool is a failed result: the model reads it, and no output schema applies. */
-function toAnswer(outcome: CallOutcome, method: CallMethod): Answer {
+function toAnswer(outcome: Exclude<CallOutcome, { kind: 'waiting' }>, method: CallMethod): Answer {
   if (outcome.kind === 'answered') return outcome.answer
   const { error, call } = outcome
   if (method !== 'tools/call' || isNoResult(error)) throw error
@@ -108,16 +120,26 @@ function toAnswer(outcome: CallOutcome, method: CallMethod): Answer {
 
 export function toFailedResult(error: GatewayError, call?: string): Answer {
   const { retryAfter } = error.details
+  return toFailure(error, '', {
+    ...(call !== undefined && { call }),
+    ...(typeof retryAfter === 'number' && { retryAfter }),
+  })
+}
+
+/** It has not ended: who makes the same call again goes on waiting, or gets what came of it. */
+function toWaitingResult(approval: Approval, url: string, { kind }: ViewSelector): Answer {
+  const { id, call } = approval
+  const given = JSON.stringify({ id })
+  const helpers = `${waitForApprovalName} ${given} waits for the answer, ${approvalStatusName} ${given} tells how it stands.`
+  const where = kind === 'server' ? '' : `\n${helpers}` // at a server's own address there is nothing but its own
+  return toFailure(waiting(approval), `\nA person answers at ${url}${where}`, { call, approval: id, url })
+}
+
+function toFailure(error: GatewayError, more: string, facts: JsonObject): Answer {
   return toResultAnswer({
-    content: [{ type: 'text', text: `${error.code}: ${error.message}\n${error.entry.hint}` }],
+    content: [{ type: 'text', text: `${error.code}: ${error.message}\n${error.entry.hint}${more}` }],
     isError: true,
-    _meta: {
-      'sallyport/error': {
-        code: error.code,
-        ...(call !== undefined && { call }),
-        ...(typeof retryAfter === 'number' && { retryAfter }),
-      },
-    },
+    _meta: { 'sallyport/error': { code: error.code, ...facts } },
   })
 }
 

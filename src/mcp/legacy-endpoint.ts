@@ -30,12 +30,20 @@ import { toLegacyOffer } from './capabilities.ts'
 import { createLegacyCaller } from './legacy-caller.ts'
 import { type ListChanges, toChangeMethod } from './list-changes.ts'
 import { isListMethod, listPage } from './lists.ts'
+import type { Presenting } from './present.ts'
 import type { McpRequest } from './request.ts'
 import type { McpSession, McpSessions } from './sessions.ts'
 
+export type LegacyParts = {
+  readonly gateway: Gateway
+  readonly sessions: McpSessions
+  readonly changes: ListChanges
+  readonly presenting: Presenting
+}
+
 /** The era with sessions: `initialize` opens one, and everything else names it. */
-export function createLegacyEndpoint(parts: { gateway: Gateway; sessions: McpSessions; changes: ListChanges }) {
-  const { gateway, sessions, changes } = parts
+export function createLegacyEndpoint(parts: LegacyParts) {
+  const { gateway, sessions, changes, presenting } = parts
 
   async function handle(request: McpRequest): Promise<void> {
     const { envelope, http, principal, selector, reply } = request
@@ -91,8 +99,8 @@ export function createLegacyEndpoint(parts: { gateway: Gateway; sessions: McpSes
       throw new GatewayError('request-invalid', 'A request with this id is still under way')
     const controller = new AbortController()
     session.inFlight.set(key, controller)
+    const { stopLooking, ...hearing } = toHearing(request, session, call, controller, presenting)
     try {
-      const hearing = toHearing(request, session, call, controller)
       if (method === 'resources/subscribe') return await follow(request, session, call, hearing)
       const answered = await runCall(gateway, { principal, selector }, call, hearing)
       const required = lackingIn(answered)
@@ -104,6 +112,7 @@ export function createLegacyEndpoint(parts: { gateway: Gateway; sessions: McpSes
       if (missing && method === 'tools/call') return toFailedResult(error)
       throw error
     } finally {
+      stopLooking()
       session.inFlight.delete(key)
     }
   }
@@ -161,19 +170,35 @@ function withTask(call: McpCall, task: unknown): McpCall {
   return call.method === 'tools/call' && isObject(task) ? { ...call, input: { ...call.input, task } } : call
 }
 
+type LegacyHearing = CallHearing & { stopLooking(): void }
+
 function toHearing(
   { reply }: McpRequest,
   session: McpSession,
   call: McpCall,
   controller: AbortController,
-): CallHearing {
-  const { progressToken } = call
+  presenting: Presenting,
+): LegacyHearing {
+  const { progressToken, method } = call
+  const giveUp = () => controller.abort()
+  const caller = createLegacyCaller(session, reply, giveUp)
   const onProgress = (progress: Progress) =>
     reply.notify('notifications/progress', { ...progress, progressToken: progressToken ?? null })
+  const hearsProgress = () => progressToken !== undefined && reply.streams
+  const present = presenting.to({ caller, method, hearsProgress, onProgress })
+  let stopLooking = () => {}
   return {
     signal: controller.signal,
-    caller: createLegacyCaller(session, reply, () => controller.abort()),
+    caller,
     ...(progressToken !== undefined && { onProgress }),
+    // From here on whoever hangs up has left its call, and what comes of it is kept for the next one.
+    present(question, wait) {
+      if (reply.isGone()) giveUp()
+      stopLooking = reply.onGone(giveUp)
+      return present(question, wait)
+    },
+    addressOf: presenting.addressOf,
+    stopLooking: () => stopLooking(),
   }
 }
 

@@ -16,11 +16,19 @@ import { readBody } from './body.ts'
 import { createLegacyEndpoint } from './legacy-endpoint.ts'
 import { createListChanges } from './list-changes.ts'
 import { createModernEndpoint } from './modern-endpoint.ts'
+import { createPresenting } from './present.ts'
 import { createReply } from './reply.ts'
 import type { McpRequest } from './request.ts'
 import { createMcpSessions } from './sessions.ts'
 
-export type McpParts = { readonly gateway: Gateway; readonly clock: Clock; readonly ids: Ids; readonly log: Log }
+export type McpParts = {
+  readonly gateway: Gateway
+  /** Where the gateway is reached, as far as it knows by itself. */
+  readonly url: () => string
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+}
 
 /** MCP towards agents: `/mcp`, `/mcp/t/<toolset>`, `/mcp/s/<server>`. */
 export type Mcp = {
@@ -35,11 +43,16 @@ export type Mcp = {
 }
 
 export function createMcp(parts: McpParts): Mcp {
-  const { gateway, clock, ids, log } = parts
+  const { gateway, url, clock, ids, log } = parts
   const changes = createListChanges({ catalog: gateway.catalog, events: gateway.events, clock })
   const sessions = createMcpSessions({ instance: gateway.instance, clock, ids })
-  const legacy = createLegacyEndpoint({ gateway, sessions, changes })
-  const modern = createModernEndpoint({ gateway, changes, clock, ids })
+  const presenting = createPresenting({
+    baseUrl: () => gateway.config.current().listen.publicUrl ?? url(),
+    hold: () => gateway.config.current().limits.hold,
+    clock,
+  })
+  const legacy = createLegacyEndpoint({ gateway, sessions, changes, presenting })
+  const modern = createModernEndpoint({ gateway, changes, presenting, clock, ids })
   const stopHearing = gateway.identity.onRevoked((principal) => {
     sessions.endOf(principal)
     modern.endOf(principal)

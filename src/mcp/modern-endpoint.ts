@@ -9,7 +9,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import { isObject } from '../lib/json.ts'
 import { type Answer, isToolError, memberText, toResultAnswer } from '../wire/answer.ts'
-import { isAtLeast } from '../wire/caller.ts'
+import { type Caller, isAtLeast } from '../wire/caller.ts'
 import { tasksExtension } from '../wire/codec.ts'
 import { checkMirrors } from '../wire/mirrors.ts'
 import {
@@ -27,15 +27,24 @@ import { toModernOffer } from './capabilities.ts'
 import type { ListChanges } from './list-changes.ts'
 import { createListening } from './listening.ts'
 import { isListMethod, listPage } from './lists.ts'
+import type { Presenting } from './present.ts'
 import type { McpRequest } from './request.ts'
 import { createTalks, type Step, type TalkEnd, type Waiting } from './talks.ts'
 
 /** Lists are told to change as they change; until then they may be asked for again at no cost. */
 const listTtlMs = 0
 
+export type ModernParts = {
+  readonly gateway: Gateway
+  readonly changes: ListChanges
+  readonly presenting: Presenting
+  readonly clock: Clock
+  readonly ids: Ids
+}
+
 /** The stateless era: every request stands for itself, and a closed stream takes its request back. */
-export function createModernEndpoint(parts: { gateway: Gateway; changes: ListChanges; clock: Clock; ids: Ids }) {
-  const { gateway, changes, clock } = parts
+export function createModernEndpoint(parts: ModernParts) {
+  const { gateway, changes, clock, presenting } = parts
   const talks = createTalks({ instance: gateway.instance, clock, ids: parts.ids })
   const listening = createListening({ gateway, changes, clock })
 
@@ -94,9 +103,13 @@ export function createModernEndpoint(parts: { gateway: Gateway; changes: ListCha
         const { progressToken } = call
         if (progressToken !== undefined) reply.notify(method, { ...told, progressToken })
       },
+      hearsProgress: call.progressToken !== undefined && reply.streams,
     }
-    if (talks.owns(requestState)) return talks.resume(requestState, inputResponses, waiting)
-    return talks.begin(waiting, (end) => run(who, call, toHearing(end, call, caller)))
+    const owns = talks.owns(requestState)
+    if (owns && !talks.isLost(requestState)) return talks.resume(requestState, inputResponses, waiting)
+    // Another instance asked, or this one before it was started again: the same call joins its question.
+    const wanted = owns ? { ...call, input: undefined } : call
+    return talks.begin(waiting, (end) => run(who, wanted, toHearing(end, wanted, caller, presenting)))
   }
 
   /** A call that failed over a question which its caller cannot be asked is refused as this era wants it. */
@@ -128,24 +141,29 @@ function demandTasks({ extensions }: JsonObject): void {
 type Who = Pick<CallRequest, 'principal' | 'selector' | 'check'>
 type ModernHearing = CallHearing & { lacking(): JsonObject | undefined }
 
-function toHearing(end: TalkEnd, call: McpCall, { capabilities: declared, logLevel }: ModernCaller): ModernHearing {
-  const { signal, ask, tell } = end
+function toHearing(end: TalkEnd, call: McpCall, declared: ModernCaller, presenting: Presenting): ModernHearing {
+  const { signal, ask, askFirst, tell, hearsProgress } = end
+  const { capabilities, logLevel } = declared
   let lacking: JsonObject | undefined
   const hears = (params: JsonObject) => logLevel !== undefined && isAtLeast(params.level, logLevel)
   const onProgress = (progress: Progress) => tell('notifications/progress', { ...progress })
+  const caller: Caller = {
+    capabilities,
+    logLevel,
+    parks: true,
+    ask,
+    lacks(required) {
+      lacking = { ...lacking, ...required }
+    },
+    tell: (method, params) => void (method === 'notifications/message' && hears(params) && tell(method, params)),
+  }
   return {
     signal,
+    caller,
     ...(call.progressToken !== undefined && { onProgress }),
+    present: presenting.to({ caller: { ...caller, ask: askFirst }, method: call.method, hearsProgress, onProgress }),
+    addressOf: presenting.addressOf,
     lacking: () => lacking,
-    caller: {
-      capabilities: declared,
-      logLevel,
-      ask,
-      lacks(required) {
-        lacking = { ...lacking, ...required }
-      },
-      tell: (method, params) => void (method === 'notifications/message' && hears(params) && tell(method, params)),
-    },
   }
 }
 

@@ -6,6 +6,8 @@ import { sseKeepAlive, toSseEvent } from '../wire/sse.ts'
 
 /** The one answer to one POST: JSON if nothing else has to be said before it, a stream of events otherwise. */
 export type Reply = {
+  /** Whether anything can be said before the answer. */
+  readonly streams: boolean
   /** Said before the answer; lost on a client that takes only JSON, or that does not read. */
   notify(method: string, params: JsonObject): void
   /** As `notify`, for any message; tells whether it went out. */
@@ -16,6 +18,7 @@ export type Reply = {
   stream(): ServerResponse
   /** Whoever waited for the answer has hung up; the returned function stops looking. */
   onGone(listener: () => void): () => void
+  isGone(): boolean
   /** Nothing to say: the request was a notification, or its caller took it back. */
   nothing(): void
 }
@@ -55,6 +58,7 @@ export function createReply(request: IncomingMessage, response: ServerResponse, 
   }
 
   return {
+    streams: takesEvents,
     notify: (method, params) => void say({ jsonrpc: '2.0', method, params }),
     say,
     answer(message, status = 200) {
@@ -82,6 +86,7 @@ export function createReply(request: IncomingMessage, response: ServerResponse, 
         if (watching.size === 0) response.off('close', tellGone)
       }
     },
+    isGone: () => response.destroyed,
     nothing() {
       cancel()
       if (response.destroyed || response.writableEnded) return

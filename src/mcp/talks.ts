@@ -21,13 +21,18 @@ export type Waiting = {
   /** Calls back when the caller hangs up; the returned function takes that back. */
   onGone(listener: () => void): () => void
   tell(method: string, params: JsonObject): void
+  readonly hearsProgress: boolean
 }
 
 /** What the running call is given to reach whoever waits for it. */
 export type TalkEnd = {
   readonly signal: AbortSignal
   ask(questions: Questions, signal: AbortSignal): Promise<Replies>
+  /** For what is asked before anything was sent: should its state be lost, the request begins anew. */
+  askFirst(questions: Questions, signal: AbortSignal): Promise<Replies>
   tell(method: string, params: JsonObject): void
+  /** Whether the request that waits now does. */
+  hearsProgress(): boolean
 }
 
 /** Calls of the stateless era: while somebody thinks they are parked, and the next request takes them up again. */
@@ -35,17 +40,25 @@ export type Talks = {
   begin(waiting: Waiting, run: (end: TalkEnd) => Promise<Answer>): Promise<Step>
   /** Whether a state was made here, valid or not: any other belongs to a server. */
   owns(state: unknown): state is string
+  /** A state of a call that has not begun, and that waits here no longer: nothing is lost with it. */
+  isLost(state: string): boolean
   resume(state: string, replies: unknown, waiting: Waiting): Promise<Step>
   close(): void
 }
 
 const prefix = 'sp1.'
+/** Marks the states of calls that have not begun. */
+const firstMark = 'first.'
 const parkedMs = 600_000
 const maxParked = 1024
 const maxPerCaller = 8
 const maxParkedBytes = 64 * 1024 * 1024
 
-type Asked = { readonly questions: Questions; readonly answer: PromiseWithResolvers<Replies> }
+type Asked = {
+  readonly questions: Questions
+  readonly first: boolean
+  readonly answer: PromiseWithResolvers<Replies>
+}
 
 type Talk = {
   readonly controller: AbortController
@@ -73,7 +86,7 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
   let parkedBytes = 0
   let rounds = 0
 
-  return { begin, owns, resume, close }
+  return { begin, owns, isLost, resume, close }
 
   function begin(waiting: Waiting, run: (end: TalkEnd) => Promise<Answer>): Promise<Step> {
     const talk: Talk = {
@@ -87,8 +100,10 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
     const step = attend(talk, waiting)
     const end: TalkEnd = {
       signal: talk.controller.signal,
-      ask: (questions, signal) => ask(talk, questions, signal),
+      ask: (questions, signal) => ask(talk, { questions, first: false }, signal),
+      askFirst: (questions, signal) => ask(talk, { questions, first: true }, signal),
       tell: (method, params) => talk.waiting?.tell(method, params),
+      hearsProgress: () => talk.waiting?.hearsProgress ?? false,
     }
     run(end).then(
       (answer) => finish(talk, () => talk.step.resolve({ kind: 'answer', answer })),
@@ -114,8 +129,8 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
     if (!talk.parked) tell()
   }
 
-  function ask(talk: Talk, questions: Questions, signal: AbortSignal): Promise<Replies> {
-    const asked: Asked = { questions, answer: Promise.withResolvers() }
+  function ask(talk: Talk, wanted: Pick<Asked, 'questions' | 'first'>, signal: AbortSignal): Promise<Replies> {
+    const asked: Asked = { ...wanted, answer: Promise.withResolvers() }
     // The server no longer wants to know. Who comes with an answer to it hears how the call went on.
     const onAbort = () => refuse(talk, asked, 'The question was taken back')
     talk.asked.add(asked)
@@ -139,7 +154,7 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
     const bytes = JSON.stringify(asked.questions).length
     if (parked.size >= maxParked || parkedBytes + bytes > maxParkedBytes)
       return refuse(talk, asked, 'Too many calls wait for answers')
-    const id = `${parts.instance}.${++rounds}.${parts.ids.secret(12)}`
+    const id = `${asked.first ? firstMark : ''}${parts.instance}.${++rounds}.${parts.ids.secret(12)}`
     const state = `${prefix}${id}.${sign(id, waiting.binding)}`
     const leave = () => {
       if (!parked.delete(id)) return
@@ -170,6 +185,10 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
     return typeof state === 'string' && state.startsWith(prefix)
   }
 
+  function isLost(state: string): boolean {
+    return state.startsWith(prefix + firstMark) && !parked.has(idOf(state))
+  }
+
   async function resume(state: string, replies: unknown, waiting: Waiting): Promise<Step> {
     const { talk, asked } = take(state, waiting.binding)
     const step = attend(talk, waiting)
@@ -184,10 +203,9 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
 
   /** A state is good for one use, by the one it was given to, for the same request. */
   function take(state: string, binding: Binding): { talk: Talk; asked: Asked } {
-    const end = state.lastIndexOf('.')
-    const id = state.slice(prefix.length, Math.max(prefix.length, end))
+    const id = idOf(state)
     const talk = parked.get(id)
-    const genuine = isEqual(state.slice(end + 1), sign(id, binding))
+    const genuine = isEqual(state.slice(state.lastIndexOf('.') + 1), sign(id, binding))
     if (!genuine || !talk?.parked || talk.parked.state !== state) {
       throw new GatewayError('state-invalid', 'This state is not valid, or no longer, or not for this request')
     }
@@ -208,6 +226,10 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
   function close(): void {
     for (const talk of parked.values()) talk.parked?.abandon()
   }
+}
+
+function idOf(state: string): string {
+  return state.slice(prefix.length, Math.max(prefix.length, state.lastIndexOf('.')))
 }
 
 /** The answers to exactly what was asked; undefined when one of them is missing. What nobody asked for is left out. */

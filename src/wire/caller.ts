@@ -15,6 +15,8 @@ export type Caller = {
   readonly capabilities: JsonObject
   /** From which level on it wants to hear what the server logs; `any` leaves that to us. */
   readonly logLevel: LogLevel | 'any' | undefined
+  /** No request of it is open while it is asked: nobody hears what happens before it comes back with its answer. */
+  readonly parks?: true
   /** Rejects with `question-refused`; aborted when nobody wants to know any more. */
   ask(questions: Questions, signal: AbortSignal): Promise<Replies>
   tell(method: string, params: JsonObject): void

@@ -31,6 +31,7 @@ function waitingAs(changes: Partial<Binding> = {}): Waiting & { hangUp(): void; 
       return () => controller.signal.removeEventListener('abort', listener)
     },
     tell: (method) => void told.push(method),
+    hearsProgress: false,
     hangUp: () => controller.abort(),
     told,
   }

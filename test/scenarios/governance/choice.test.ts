@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { stdioFixture } from '../../fixtures/fixtures.ts'
 import { acceptTools, poll, startTestGateway } from '../../support/gateway.ts'
+import { ownTools } from '../mcp/raw.ts'
 import { call, namesOf, recordingServer, textOf, toolsOf } from './support.ts'
 
 it('offers and runs only what is included and not excluded', async () => {
@@ -99,7 +100,7 @@ it('offers a toolset as a choice of servers and tools, and nothing else runs at 
   expect(await two.received()).toEqual([])
   const client = await gateway.connectV2('tester', { path: '/mcp/t/reading' })
   const listed = (await client.listTools()).tools.map(({ name }) => name)
-  expect(listed).toEqual(['one_read_thing', 'one_echo', 'sallyport_read_result'])
+  expect(listed).toEqual(['one_read_thing', 'one_echo', ...ownTools])
 })
 
 it.each(['nothing', 'constructor', '__proto__'])('knows no toolset %s', async (name) => {
@@ -116,7 +117,7 @@ it('lists what bad servers offer so that clients of both generations take it', a
       names: stdioFixture('hostile', ['ugly-names']),
     },
   })
-  const expected = [...namesOf(gateway), 'sallyport_read_result']
+  const expected = [...namesOf(gateway), ...ownTools]
   const older = await gateway.connectV1('tester')
   expect((await older.listTools()).tools.map(({ name }) => name)).toEqual(expected)
   for (const mode of ['auto', 'legacy'] as const) {

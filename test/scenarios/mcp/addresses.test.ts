@@ -7,6 +7,7 @@ import {
   ask,
   namesIn,
   openSession,
+  ownTools,
   type Reply,
   recordedCalls,
   recordingAt,
@@ -15,7 +16,6 @@ import {
 } from './raw.ts'
 
 /** The gateway's own, where everything else is a server's. */
-const ownTool = 'sallyport_read_result'
 
 async function startWith(folder: string, config: (server: ReturnType<typeof recordingAt>['server']) => ConfigInput) {
   const { file, server } = recordingAt(folder)
@@ -63,8 +63,8 @@ describe('the three kinds of addresses', () => {
     })
     const list = async (path: string) => namesIn((await ask(gateway, 'tools/list', {}, { path })).result)
     expect(await list('/mcp')).toEqual(expect.arrayContaining(['one_echo', 'two_echo', 'two_fail']))
-    expect((await list('/mcp/t/small')).sort()).toEqual(['one_echo', 'one_fail', ownTool])
-    expect((await list('/mcp/t/wide')).sort()).toEqual(['one_echo', ownTool, 'two_echo'])
+    expect((await list('/mcp/t/small')).sort()).toEqual(['one_echo', 'one_fail', ...ownTools.toSorted()])
+    expect((await list('/mcp/t/wide')).sort()).toEqual(['one_echo', ...ownTools.toSorted(), 'two_echo'])
     const own = await list('/mcp/s/two')
     expect(own).toContain('echo')
     expect(own).not.toContain('two_echo')
@@ -87,7 +87,7 @@ describe('the three kinds of addresses', () => {
     }))
     await using _ = gateway
     const toolset = await openSession(gateway, { path: '/mcp/t/small' })
-    expect(namesIn((await toolset.request('tools/list')).result)).toEqual(['rec_echo', ownTool])
+    expect(namesIn((await toolset.request('tools/list')).result)).toEqual(['rec_echo', ...ownTools])
     const server = await openSession(gateway, { path: '/mcp/s/rec' })
     expect(textOf((await server.call('echo', { text: 'own name' })).result)).toBe('own name')
     expect(await readRecord(file)).toHaveLength(1)
@@ -146,7 +146,7 @@ describe('a tool that is hidden cannot be called by its name, and the attempt is
     await using _ = gateway
     expect(namesIn((await ask(gateway, 'tools/list')).result).sort()).toEqual([
       ...['both', 'idempotent', 'plain', 'read', 'write'].map((name) => `rec_${name}_thing`),
-      ownTool,
+      ...ownTools.toSorted(),
     ])
     const tries = ['echo', 'destroy_thing'].flatMap((name) => [
       { path: '/mcp', name: `rec_${name}` },

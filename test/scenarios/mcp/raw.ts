@@ -268,6 +268,9 @@ export const offeredCapabilities = {
   logging: {},
 }
 
+/** What the gateway offers beside the tools of servers, in the order of its list. */
+export const ownTools = ['sallyport_read_result', 'sallyport_approval_status', 'sallyport_wait_for_approval']
+
 export type RecordingGateway = {
   readonly gateway: TestGateway
   /** Where the server writes down what reaches it. */
