@@ -10,7 +10,7 @@ export function toArguments(pairs: readonly string[], inputSchema: unknown): Jso
   const fields = new Map(toFields(root).map((field) => [field.name, field.schema]))
   const result: [string, JsonValue][] = []
   for (const pair of pairs) {
-    const { key, raw, text } = split(pair)
+    const { key, raw, text } = splitPair(pair, '--arg')
     const schema = fields.get(key)
     if (schema === undefined) refuseUnknown(key, root, [...fields.keys()])
     result.push([key, raw ? toJson(text, `--arg ${key}`) : toValue(text, root, schema ?? {})])
@@ -39,9 +39,10 @@ function fits(value: JsonValue, types: readonly string[]): boolean {
   return typeof value === 'number' && Number.isInteger(value) && types.includes('integer')
 }
 
-function split(pair: string): { key: string; raw: boolean; text: string } {
+/** `raw` is what stands behind `:=`, which is JSON. */
+export function splitPair(pair: string, flag: string): { key: string; raw: boolean; text: string } {
   const match = /^([^=]+?)(:?=)([\s\S]*)$/.exec(pair)
-  if (!match) throw new GatewayError('arguments-invalid', `--arg ${toVisible(pair)} is not NAME=VALUE or NAME:=JSON`)
+  if (!match) throw new GatewayError('arguments-invalid', `${flag} ${toVisible(pair)} is not NAME=VALUE or NAME:=JSON`)
   return { key: match[1] ?? '', raw: match[2] === ':=', text: match[3] ?? '' }
 }
 
@@ -53,7 +54,7 @@ function refuseUnknown(key: string, root: Schema, known: readonly string[]): voi
   throw new GatewayError('arguments-invalid', `The tool has no argument ${toVisible(key)}. ${toVisible(suggestion)}`)
 }
 
-function toJson(text: string, where: string): JsonValue {
+export function toJson(text: string, where: string): JsonValue {
   try {
     return parseJson(text)
   } catch (error) {

@@ -1,4 +1,6 @@
 import { GatewayError } from '../contract/errors.ts'
+import type { Principal } from '../contract/principal.ts'
+import type { Client } from './client.ts'
 import { readSecret } from './secret-input.ts'
 import { type Address, type Settings, toAddress, toUrl } from './settings.ts'
 import type { Terminal } from './terminal.ts'
@@ -45,4 +47,11 @@ export function createAccess(terminal: Terminal, settings: Settings): Access {
         .catch(() => {})
     },
   }
+}
+
+/** Whoever may not is told before anything is asked. */
+export async function demandPerson(client: Client): Promise<Principal> {
+  const me = await client.people.me()
+  if (me.person) return me
+  throw new GatewayError('person-needed', `Only a person does this, and ${me.name} is none`)
 }

@@ -1,11 +1,13 @@
 import { Command } from 'commander'
 import { addExamples, addGlobalOptions, type Run } from './command.ts'
 import { addAgents } from './commands/agents.ts'
+import { addApprovals } from './commands/approvals.ts'
 import { addAudit } from './commands/audit.ts'
 import { addBackup } from './commands/backup.ts'
 import { addCalls } from './commands/calls.ts'
 import { addConfig } from './commands/config.ts'
 import { addDoctor } from './commands/doctor.ts'
+import { addGrants } from './commands/grants.ts'
 import { addRules } from './commands/rules.ts'
 import { addSecrets } from './commands/secrets.ts'
 import { addServe } from './commands/serve.ts'
@@ -46,6 +48,8 @@ export function createProgram(run: Run): Command {
   addAgents(program, run)
   addTokens(program, run)
   addRules(program, run)
+  addApprovals(program, run)
+  addGrants(program, run)
   addSecrets(program, run)
   addSessions(program, run)
   addCalls(program, run)

@@ -1,19 +1,17 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
-import type { CallWaiting } from '../../contract/api/tools.ts'
 import { GatewayError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
-import { nearest, toVisible } from '../../lib/text.ts'
+import { nearest } from '../../lib/text.ts'
 import { toArguments, toArgumentsObject } from '../arguments.ts'
 import type { Client } from '../client.ts'
-import { addCommand, addExamples, addGlobalOptions, type OptionSpec, patience, type Run } from '../command.ts'
+import { addCommand, addExamples, addGlobalOptions, type OptionSpec, type Run } from '../command.ts'
 import { exit } from '../exit.ts'
 import { renderGuide } from '../guide.ts'
-import { readWhole, restOf } from '../rest.ts'
-import { isFailed, renderResult } from '../result.ts'
 import { suggesting } from '../suggest.ts'
 import { addPins } from './pins.ts'
 import { renderTools } from './server-view.ts'
+import { callTool } from './tool-call.ts'
 
 const toolsetOption: OptionSpec = ['--toolset <name>', 'as this toolset offers them']
 const serverOption: OptionSpec = ['--server <name>', 'only the tools of this server']
@@ -67,11 +65,12 @@ export function addTools(program: Command, run: Run): void {
 
   addCommand(tools, run, {
     use: 'call <name>',
-    summary: 'run a tool',
+    summary: 'run a tool; where a person is asked first, wait for the answer',
     options: [
       ['--arg <pair>', 'argument NAME=VALUE, read as the schema wants it, or NAME:=JSON', 'many'],
       ['--args <json>', 'all arguments as one JSON object; - reads it from standard input'],
       ['--full', 'read on where the result was cut, and print all of it'],
+      ['--no-wait', 'where a person is asked first, end with 7 instead of waiting for the answer'],
       ['--key <key>', 'run it once, however often it is called with this key; a repeat gets the same result'],
       toolsetOption,
     ],
@@ -85,43 +84,21 @@ export function addTools(program: Command, run: Run): void {
       arg: z.array(z.string()),
       args: z.string().optional(),
       full: z.boolean().default(false),
+      wait: z.boolean().default(true),
       key: z.string().optional(),
       toolset: z.string().optional(),
     }),
-    async run({ terminal, request }, { name, arg, args, full, key, toolset }) {
+    async run(context, { name, arg, args, ...wanted }) {
+      const { request } = context
       if (args !== undefined && arg.length > 0)
         throw new GatewayError('request-invalid', 'Give --arg or --args, not both')
       const whole = args === undefined ? undefined : toArgumentsObject(args === '-' ? await readInput() : args)
-      const answer = await request(
-        `Calling ${toVisible(name)}`,
-        (client) =>
-          suggesting(client, name, async () => {
-            const called = await client.tools.call({
-              params: { name },
-              headers: { 'idempotency-key': key },
-              body: { arguments: whole ?? (await readPairs(client, name, arg)), toolset },
-            })
-            if (called.status === 202) throw waitingFor(called.body)
-            const { body } = called
-            return full ? { ...body, result: await readWhole(client, body.result) } : body
-          }),
-        patience.calling,
-      )
-      const failed = isFailed(answer.result)
-      terminal.answer(answer, () => renderResult(answer.result))
-      const rest = restOf(answer.result)
-      if (rest) terminal.next(`${rest} for the rest; with --full a call reads on by itself`)
-      if (failed) terminal.talk(terminal.talkColours.red('The tool failed; what it says stands above.'))
-      return failed ? exit.toolFailed : exit.done
+      const given = whole ?? (await request('Asking the gateway', (client) => readPairs(client, name, arg)))
+      return callTool(context, { name, arguments: given, ...wanted })
     },
   })
 
   addPins(tools, run)
-}
-
-function waitingFor({ call, approval }: CallWaiting): GatewayError {
-  const message = `${approval.tool} waits for a person: approval ${approval.id}`
-  return new GatewayError('approval-waiting', message, { call: call.id, approval: approval.id })
 }
 
 /** An unknown server has no tools, which looks just like a server without any: say which one was meant. */
@@ -145,7 +122,7 @@ async function listTools(client: Client, selection: { server?: string; toolset?:
 
 async function readPairs(client: Client, name: string, pairs: readonly string[]): Promise<JsonObject> {
   if (pairs.length === 0) return {}
-  const tool = await client.tools.get({ params: { name } })
+  const tool = await suggesting(client, name, () => client.tools.get({ params: { name } }))
   return toArguments(pairs, tool.inputSchema)
 }
 

@@ -1,13 +1,12 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { GatewayError } from '../../contract/errors.ts'
 import { Role } from '../../contract/principal.ts'
 import type { User } from '../../contract/user.ts'
 import { toVisible } from '../../lib/text.ts'
-import type { Client } from '../client.ts'
 import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from '../command.ts'
 import { confirm } from '../confirm.ts'
 import { exit } from '../exit.ts'
+import { demandPerson } from '../person.ts'
 import { readSecret } from '../secret-input.ts'
 import { renderTable } from '../table.ts'
 import { toRelative } from '../time.ts'
@@ -141,12 +140,6 @@ export function addUsers(program: Command, run: Run): void {
       return exit.done
     },
   })
-}
-
-/** Whoever may not is told before anything is asked. */
-async function demandPerson(client: Client): Promise<void> {
-  const { person, name } = await client.people.me()
-  if (!person) throw new GatewayError('person-needed', `Only a person does this, and ${name} is none`)
 }
 
 function toLine({ name, role, groups, disabledAt }: User): string {

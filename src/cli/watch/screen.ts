@@ -1,0 +1,163 @@
+import type { createColors } from 'picocolors'
+import type { Approval } from '../../contract/approval.ts'
+import type { Risk } from '../../contract/risk.ts'
+import { toVisible } from '../../lib/text.ts'
+import { toArgumentsText, toFacts } from '../approval-view.ts'
+import { cut, displayWidth } from '../table.ts'
+import { type Asking, describePending, usual, type View, type Watch } from './state.ts'
+
+type Colours = ReturnType<typeof createColors>
+export type Size = { readonly columns: number; readonly rows: number }
+export type Look = { readonly size: Size; readonly now: number; readonly colours: Colours }
+
+/** The whole screen, line by line; none is wider than the terminal, and there are no more than it has rows. */
+export function draw(watch: Watch, look: Look): string[] {
+  const { size, colours } = look
+  const { bold, dim } = colours
+  const body = toBody(watch, look)
+  const { rows, lines } = toView(watch, look)
+  const top = Math.max(0, Math.min(watch.top, lines - rows))
+  const visible = body.slice(top, top + rows)
+  const more = lines > rows ? `lines ${top + 1} to ${top + visible.length} of ${lines}; space and b turn the pages` : ''
+  return [
+    bold(cut(toLine(toHeader(watch)), size.columns)),
+    '',
+    ...visible,
+    ...Array.from({ length: rows - visible.length }, () => ''),
+    dim(cut(more, size.columns)),
+    ...toFooter(watch, look),
+  ].slice(0, size.rows)
+}
+
+/** Without header, the blank line below it, the line that says how far the question goes, and the footer. */
+export function toView(watch: Watch, look: Look): View {
+  const rows = Math.max(1, look.size.rows - 3 - toFooter(watch, look).length)
+  return { lines: toBody(watch, look).length, rows }
+}
+
+/** What happened, what is about to happen or to be said, and the keys. */
+function toFooter(watch: Watch, { size: { columns }, now, colours }: Look): string[] {
+  const { yellow, dim } = colours
+  return [
+    ...wrap(toLine(watch.note), columns).slice(0, 2),
+    ...wrap(toLine(toPrompt(watch, now)), columns)
+      .slice(0, 4)
+      .map(yellow),
+    ...wrap(toKeys(watch), columns).map(dim),
+  ]
+}
+
+function toHeader({ open, shown, person, linked }: Watch): string {
+  const at = open.findIndex(({ id }) => id === shown?.id)
+  const place = at === -1 ? '' : `, ${at + 1} in view`
+  const link = linked ? '' : ' · the gateway is away, looking for it'
+  return `Sallyport approvals · ${person} · ${open.length} open${place}${link}`
+}
+
+function toBody(watch: Watch, { size, now, colours }: Look): string[] {
+  const { shown } = watch
+  if (!shown) return ['Nobody asks anything at the moment.', '', 'Questions appear here as they come.']
+  const { columns } = size
+  const { bold, dim } = colours
+  const paint = riskPaint(colours, shown.risk)
+  const facts = toFacts(shown, now).filter(([, value]) => value !== undefined && value !== '')
+  const width = Math.max(...facts.map(([name]) => name.length)) + 2
+  return [
+    ...wrap(toLine(shown.title), columns).map(bold),
+    '',
+    ...facts.flatMap(([name, value = '']) => {
+      const [first = '', ...rest] = wrap(toLine(value), columns - width)
+      const shownFirst = name === 'risk' ? paint(first) : first
+      return [`${dim(name.padEnd(width))}${shownFirst}`, ...rest.map((line) => ' '.repeat(width) + line)]
+    }),
+    ...toTexts(shown, columns).map((line) => (headings.has(line) ? dim(line) : line)),
+  ]
+}
+
+const headings = new Set(['arguments', 'what the tool says it does'])
+
+/** What does not change with the time; arguments may be long, and a screen is drawn every second. */
+const texts = new WeakMap<Approval, { columns: number; lines: string[] }>()
+
+function toTexts(approval: Approval, columns: number): string[] {
+  const known = texts.get(approval)
+  if (known?.columns === columns) return known.lines
+  const { description } = approval
+  const lines = [
+    ...['', 'arguments', ...toBlock(toArgumentsText(approval), columns)],
+    ...(description ? ['', 'what the tool says it does', ...toBlock(toVisible(description), columns)] : []),
+  ]
+  texts.set(approval, { columns, lines })
+  return lines
+}
+
+/** Long lines go on behind an arrow: nothing that a value says can pass for the line of another one. */
+function toBlock(text: string, columns: number): string[] {
+  return text
+    .replaceAll('\t', '  ')
+    .split('\n')
+    .flatMap((line) => wrap(line, columns - 4).map((piece, index) => `  ${index === 0 ? '' : '↪ '}${piece}`))
+}
+
+/** Cut at the edge, wherever that is: every character is shown, in its place. */
+export function wrap(text: string, columns: number): string[] {
+  const width = Math.max(8, columns)
+  const lines: string[] = []
+  let line = ''
+  let used = 0
+  for (const character of text) {
+    const wide = displayWidth(character)
+    if (used + wide > width) {
+      lines.push(line)
+      line = ''
+      used = 0
+    }
+    line += character
+    used += wide
+  }
+  return [...lines, line]
+}
+
+function toPrompt({ asking, pending }: Watch, now: number): string {
+  if (asking) return toQuestion(asking)
+  if (!pending) return ''
+  const seconds = Math.max(0, Math.ceil((pending.until - now) / 1000))
+  return `In ${seconds} s: ${describePending(pending)}`
+}
+
+function toQuestion(asking: Asking): string {
+  switch (asking.step) {
+    case 'reason':
+      return `Why not? ${tail(asking.text)}`
+    case 'covers':
+      return 'Further calls: c with exactly these arguments, s some the same, t any arguments'
+    case 'same':
+      return `Which arguments stay the same, such as /repo? ${tail(asking.text)}`
+    case 'calls':
+      return `How many further calls? [${usual.calls}] ${tail(asking.text)}`
+    case 'minutes':
+      return `For how many minutes? [${usual.minutes}] ${tail(asking.text)}`
+  }
+}
+
+/** Whoever types sees the end of it. */
+function tail(text: string): string {
+  const characters = [...text]
+  return `${characters.length > 40 ? '…' : ''}${characters.slice(-40).join('')}_`
+}
+
+function toKeys({ asking, pending, shown }: Watch): string {
+  if (asking) return 'Enter goes on · Esc goes back · Ctrl+C quits'
+  if (pending) return 'u takes it back · n next · p previous · q sends it and quits'
+  if (!shown) return 'q quit'
+  if (shown.state !== 'waiting') return 'n next · p previous · q quit'
+  return 'a approve · g approve with a grant · d deny · n next · p previous · q quit'
+}
+
+function riskPaint({ green, yellow, red }: Colours, risk: Risk): (text: string) => string {
+  return { read: green, write: yellow, danger: red }[risk]
+}
+
+function toLine(text: string): string {
+  return toVisible(text.replace(/[\t\r\n]+/g, ' '))
+}

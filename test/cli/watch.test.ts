@@ -1,0 +1,236 @@
+import { createColors } from 'picocolors'
+import { describe, expect, it } from 'vitest'
+import { displayWidth } from '../../src/cli/table.ts'
+import { toKey } from '../../src/cli/watch/full-screen.ts'
+import { draw, toView, wrap } from '../../src/cli/watch/screen.ts'
+import {
+  advance,
+  createWatch,
+  type Happening,
+  type Pending,
+  takeBackMs,
+  type Watch,
+} from '../../src/cli/watch/state.ts'
+import type { Approval } from '../../src/contract/approval.ts'
+
+const start = Date.parse('2026-11-16T10:00:00Z')
+const look = { size: { columns: 80, rows: 24 }, now: start, colours: createColors(false) }
+
+function question(number: number, more: Partial<Approval> = {}): Approval {
+  return {
+    id: `approval_${number}`,
+    state: 'waiting',
+    call: `call_${number}`,
+    tool: 'files_write',
+    server: 'files',
+    title: `Write ${number}.txt`,
+    principal: 'agent:bot',
+    owner: 'kim',
+    arguments: { path: `${number}.txt` },
+    hash: `hash-${number}`,
+    risk: 'write',
+    reason: 'no rule matches; write asks',
+    approvers: ['any'],
+    askedAt: new Date(start + number).toISOString(),
+    expiresAt: new Date(start + 600_000).toISOString(),
+    answers: [],
+    ...more,
+  }
+}
+
+const answeredBy = (by: string, approval: Approval): Approval => ({
+  ...approval,
+  state: 'approved',
+  answers: [{ by, verdict: 'approve', at: new Date(start).toISOString() }],
+})
+const told = (approval: Approval): Happening => ({ kind: 'question', name: 'question-answered', approval })
+const asked = (approval: Approval): Happening => ({ kind: 'question', name: 'question-asked', approval })
+
+/** What somebody does, and what is sent while they do it. */
+function play(happenings: readonly (Happening | string)[], from: Watch = createWatch('ada')) {
+  const sent: Pending[] = []
+  let watch = from
+  let ended = false
+  for (const each of happenings) {
+    const step = advance(watch, typeof each === 'string' ? press(each, watch) : each)
+    watch = step.watch
+    if (step.send) sent.push(step.send)
+    ended ||= step.end === true
+  }
+  return { watch, sent, ended, screen: draw(watch, look).join('\n') }
+}
+
+const named = new Set(['return', 'escape', 'backspace', 'space', 'pagedown', 'ctrl-c', 'up', 'down'])
+function press(name: string, watch: Watch): Happening {
+  const text = name === 'space' ? ' ' : named.has(name) ? '' : name
+  return { kind: 'key', key: { name, text }, view: toView(watch, look), now: start }
+}
+const listed = (...items: Approval[]): Happening => ({ kind: 'listed', items })
+const later = (ms: number): Happening => ({ kind: 'time', now: start + ms })
+
+describe('one key answers', () => {
+  it('approves once, after the time in which it can be taken back', () => {
+    const pressed = play([listed(question(1)), 'a', later(takeBackMs - 1)])
+    expect(pressed.sent).toEqual([])
+    expect(pressed.screen).toContain('In 5 s: Approve Write 1.txt, once')
+    expect(play([later(takeBackMs)], pressed.watch).sent).toMatchObject([
+      { approval: { id: 'approval_1', hash: 'hash-1' }, said: { verdict: 'approve' } },
+    ])
+  })
+
+  it('takes it back with u, and then nothing is sent', () => {
+    const { sent, watch } = play([listed(question(1)), 'a', 'u', later(takeBackMs)])
+    expect(sent).toEqual([])
+    expect(watch.note).toBe('Taken back: nothing was sent.')
+  })
+
+  it('denies with a reason, and wants one', () => {
+    expect(play([listed(question(1)), 'd', 'return']).watch.note).toContain('Say why')
+    const typed = play([listed(question(1)), 'd', ...'no q', 'backspace', ...'way', 'return', later(takeBackMs)])
+    expect(typed.sent).toMatchObject([{ said: { verdict: 'deny', reason: 'no way' } }])
+    expect(play([listed(question(1)), 'd', ...'no', 'escape', later(takeBackMs)])).toMatchObject({ sent: [] })
+  })
+
+  it.each([
+    [['c', '3', 'return', '1', '0', 'return'], { covers: 'call', budget: 3, minutes: 10 }],
+    [['t', 'return', 'return'], { covers: 'tool', budget: 5, minutes: 30 }],
+    [['s', '/', 'p', 'return', '1', 'return', '1', 'return'], { covers: 'shape', same: ['/p'], budget: 1, minutes: 1 }],
+  ])('approves with a grant: %j', (keys, grant) => {
+    const { sent } = play([listed(question(1)), 'g', ...keys, later(takeBackMs)])
+    expect(sent).toMatchObject([{ said: { verdict: 'approve', grant } }])
+  })
+
+  it('says what a grant will allow before it is sent, and takes no number that makes no sense', () => {
+    const { screen } = play([listed(question(1)), 'g', 't', '3', 'return', 'return'])
+    expect(screen.replaceAll('\n', '')).toContain(
+      'allow 3 more calls of files_write within 30 minutes, with any arguments',
+    )
+    expect(play([listed(question(1)), 'g', 't', '0', 'return']).watch.note).toContain('from 1 to 10000')
+  })
+
+  it('sends what stands before when the next one is answered, and when the person leaves with q', () => {
+    const both = play([listed(question(1), question(2)), 'a', 'n', 'a', 'q'])
+    expect(both.sent.map(({ approval }) => approval.id)).toEqual(['approval_1', 'approval_2'])
+    expect(both.ended).toBe(true)
+  })
+
+  it('sends nothing when the person leaves with Ctrl+C', () => {
+    expect(play([listed(question(1)), 'a', 'ctrl-c'])).toMatchObject({ sent: [], ended: true })
+    expect(play([listed(question(1)), 'd', 'x', 'ctrl-c'])).toMatchObject({ sent: [], ended: true })
+  })
+})
+
+describe('what others do meanwhile', () => {
+  it('never puts another question under the finger of whoever is about to press', () => {
+    const { watch, sent } = play([listed(question(1), question(2)), told(answeredBy('kim', question(1))), 'a'])
+    expect(watch.shown?.id).toBe('approval_1')
+    expect(watch.note).toContain('no longer waits')
+    expect(play(['n', 'a', later(takeBackMs)], watch).sent).toMatchObject([{ approval: { id: 'approval_2' } }])
+    expect(sent).toEqual([])
+  })
+
+  it('drops an answer that is not needed any more, and says who was faster', () => {
+    const { sent, watch } = play([listed(question(1)), 'a', told(answeredBy('kim', question(1))), later(takeBackMs)])
+    expect(sent).toEqual([])
+    expect(watch.note).toContain('by kim')
+  })
+
+  it('keeps a question open that needs a second person', () => {
+    const first = { ...answeredBy('kim', question(1)), state: 'waiting' as const }
+    const { watch, screen } = play([listed(question(1)), told(first)])
+    expect(watch.open).toEqual([first])
+    expect(screen).toContain('approved by  kim')
+  })
+
+  it('shows the first question by itself, and leaves the one in view where it is', () => {
+    const { watch } = play([listed(), asked(question(2)), asked(question(1))])
+    expect(watch.shown?.id).toBe('approval_2')
+    expect(watch.open.map(({ id }) => id)).toEqual(['approval_1', 'approval_2'])
+  })
+
+  it('is not undone by a list that was read earlier', () => {
+    const { watch } = play([asked(question(1)), told(answeredBy('kim', question(1))), listed(question(1), question(2))])
+    expect(watch.open.map(({ id }) => id)).toEqual(['approval_2'])
+  })
+
+  it('goes round with n and p', () => {
+    const all = listed(question(1), question(2), question(3))
+    const at = (...keys: string[]) => play([all, ...keys]).watch.shown?.id
+    expect([at('n'), at('n', 'n', 'n'), at('p')]).toEqual(['approval_2', 'approval_1', 'approval_3'])
+  })
+})
+
+describe('the screen', () => {
+  const words = Array.from({ length: 60 }, (_, word) => `word${word}.`)
+  const long = question(1, {
+    title: 'Write \u202egnp.exe',
+    arguments: { hidden: 'a\u200bb', text: words.join(' '), lines: Array.from({ length: 40 }, (_, line) => line) },
+  })
+
+  it('fits into 80 columns and 24 rows whatever is asked, and shows all of it page by page', () => {
+    let { watch } = play([listed(long)])
+    const seen = new Set<string>()
+    for (let page = 0; page < 20; page++) {
+      const lines = draw(watch, look)
+      expect(lines).toHaveLength(24)
+      for (const line of lines) {
+        expect(displayWidth(line)).toBeLessThanOrEqual(80)
+        seen.add(line)
+      }
+      watch = advance(watch, press('space', watch)).watch
+    }
+    const text = [...seen].join('\n')
+    for (let line = 0; line < 40; line++) expect(text).toMatch(new RegExp(`^ +${line},?$`, 'm'))
+    for (const word of words) expect(text.replaceAll('\n  ↪ ', '')).toContain(word)
+  })
+
+  it('shows hidden characters, and turns nothing around', () => {
+    const { screen } = play([listed(long)])
+    expect(screen).toContain('"a\\u{200b}b"')
+    expect(screen).toContain('Write \\u{202e}gnp.exe')
+  })
+
+  it('says who asks, why, who may answer and until when', () => {
+    const { screen } = play([listed(question(1, { approvers: ['other', 'group:ops'] }))])
+    for (const fact of ['agent:bot, an agent of kim', 'no rule matches', 'somebody of group ops', 'in 10 min', 'write'])
+      expect(screen).toContain(fact)
+  })
+
+  it('says that the gateway is away', () => {
+    expect(play([{ kind: 'linked', linked: true }]).screen).not.toContain('away')
+    expect(play([{ kind: 'linked', linked: false }]).screen).toContain('the gateway is away')
+  })
+
+  it('has no colours unless it is given some', () => {
+    expect(play([listed(long), 'a']).screen).not.toContain('\u001b')
+    const { watch } = play([listed(long)])
+    expect(draw(watch, { ...look, colours: createColors(true) }).join('')).toContain('\u001b[33m')
+  })
+
+  it('survives a terminal that is far too small', () => {
+    const tiny = { ...look, size: { columns: 10, rows: 4 } }
+    expect(draw(play([listed(long)]).watch, tiny)).toHaveLength(4)
+  })
+
+  it('breaks lines by their width on the screen and loses nothing', () => {
+    expect(wrap('漢字漢字漢字漢字漢字', 8)).toEqual(['漢字漢字', '漢字漢字', '漢字'])
+    expect(wrap('', 80)).toEqual([''])
+  })
+})
+
+describe('keys', () => {
+  it.each([
+    ['a', { name: 'a' }, { name: 'a', text: 'a' }],
+    ['A', { name: 'a' }, { name: 'A', text: 'A' }],
+    ['é', {}, { name: 'é', text: 'é' }],
+    [' ', { name: 'space' }, { name: 'space', text: ' ' }],
+    ['\u0003', { name: 'c', ctrl: true }, { name: 'ctrl-c', text: '' }],
+    ['\u0001', { name: 'a', ctrl: true }, { name: 'ctrl-a', text: '' }],
+    ['\u001ba', { name: 'a', meta: true }, { name: 'alt-a', text: '' }],
+    [undefined, { name: 'escape', meta: true }, { name: 'escape', text: '' }],
+    ['\r', { name: 'return' }, { name: 'return', text: '' }],
+    [undefined, { name: 'pagedown' }, { name: 'pagedown', text: '' }],
+  ])('%j is what it writes, or by its name', (text, pressed, key) => {
+    expect(toKey(text, pressed)).toEqual(key)
+  })
+})
