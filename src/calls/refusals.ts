@@ -33,7 +33,7 @@ export function changedMeanwhile({ tool }: ResolvedCall): GatewayError {
 }
 
 /** What a caller hears that does not wait any longer; how it is told is the surface's business. */
-export function waiting({ id, tool }: Approval): GatewayError {
-  const message = `${tool} is waiting for approval ${id}; repeat the same call to go on`
+export function waiting({ id, tool, reason }: Approval): GatewayError {
+  const message = `${tool} is waiting for approval ${id}; repeat the same call to go on. It was asked because ${reason}`
   return new GatewayError('approval-waiting', message, { approval: id })
 }

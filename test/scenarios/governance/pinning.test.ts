@@ -63,7 +63,11 @@ it('takes what a server offers at first as its baseline, and writes that down on
 
 it('shows agents the accepted text of a tool that changed by one letter, asks before calls, and runs it once accepted', async () => {
   const fickle = fickleServer()
-  await using test = await startTestGateway({ servers: { files: fickle.server }, rules: allowed })
+  await using test = await startTestGateway({
+    servers: { files: fickle.server },
+    rules: allowed,
+    limits: { hold: 0 },
+  })
   const drifted: Pin[] = []
   onTestFinished(test.gateway.events.on('tool-drifted', ({ pin }) => void drifted.push(pin)))
   const before = toolsOf(test).find(({ original }) => original === 'read_thing')

@@ -44,7 +44,6 @@ const routes = [
   ['GET', '/api/audit'],
   ['GET', '/api/openapi.json'],
   ['GET', '/metrics'],
-  ['GET', '/'],
   ['GET', '/favicon.ico'],
 ] as const
 
