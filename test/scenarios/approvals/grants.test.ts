@@ -124,7 +124,7 @@ describe.each(databases)('on %s', (kind) => {
   })
 
   it('gives back what was certainly not sent, and not what may have been', async () => {
-    const stage = await createStage(kind)
+    const stage = await createStage(kind, { ownServer: true })
     const supervision = { backoff: { first: 60_000, most: 60_000, factor: 2 } }
     const gate = { ...stage, ...(await stage.open('first', { supervision })) }
     const grant = await give(gate, { tools: 'files_exit', budget: 1 })

@@ -127,8 +127,8 @@ describe.each(databases)('on %s', (kind) => {
     const first = await question(gate)
     await answer(gate, ada, first)
     const { files } = gate.gateway.config.current().servers
-    if (files?.transport !== 'stdio') throw new Error('It is not configured')
-    const definition = { ...files, args: [...files.args, '--name', 'another'] }
+    if (files?.transport !== 'http') throw new Error('It is not configured')
+    const definition = { ...files, headers: { 'x-tenant': 'another' } }
     await gate.gateway.changeServer(ada, { name: 'files', definition })
     await connected(gate.gateway)
     expect((await question(gate)).id).not.toBe(first.id)

@@ -1,6 +1,8 @@
+import { mkdtempSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import { afterAll, onTestFinished } from 'vitest'
 import type { CallOutcome } from '../../../src/calls/calls.ts'
 import type { Approval, Verdict } from '../../../src/contract/approval.ts'
 import { GatewayError } from '../../../src/contract/errors.ts'
@@ -10,7 +12,13 @@ import type { WantedAnswer } from '../../../src/gateway/approval-desk.ts'
 import { createGateway, type Gateway, type GatewayOptions } from '../../../src/gateway/gateway.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createIds } from '../../../src/lib/ids.ts'
-import { type RecordedCall, readRecord, stdioFixture } from '../../fixtures/fixtures.ts'
+import {
+  type HttpFixture,
+  type RecordedCall,
+  readRecord,
+  startHttpFixture,
+  stdioFixture,
+} from '../../fixtures/fixtures.ts'
 import { type DatabaseKind, type Place, placeOn } from '../../storage/support.ts'
 import { type ConfigInput, poll, quickSupervision, roomy } from '../../support/gateway.ts'
 
@@ -47,17 +55,34 @@ export type Gate = {
   close(): Promise<void>
 }
 
-export type StageOptions = { readonly config?: Partial<ConfigInput>; readonly place?: Place }
+export type StageOptions = {
+  readonly config?: Partial<ConfigInput>
+  /** Each gateway starts its own server, which can die. */
+  readonly ownServer?: boolean
+}
 
-export async function createStage(
-  kind: DatabaseKind,
-  { config = {}, place: given }: StageOptions = {},
-): Promise<Stage> {
-  const place = given ?? (await placeOn(kind))
+/** One server for all tests of a file: most of them need nothing from it but a record. */
+let shared: Promise<HttpFixture> | undefined
+const base = mkdtempSync(join(tmpdir(), 'sallyport-stage-'))
+const record = join(base, 'record.jsonl')
+const definitions = join(base, 'definitions.json')
+const fixtureArgs = ['--record', record, '--definitions', definitions]
+afterAll(async () => (await shared)?.stop())
+
+async function toServer(ownServer: boolean) {
+  if (ownServer) return stdioFixture('recording', fixtureArgs)
+  shared ??= startHttpFixture('recording', ['--http', '--stdin-guard', ...fixtureArgs])
+  return { transport: 'http' as const, url: (await shared).url }
+}
+
+export async function createStage(kind: DatabaseKind, options: StageOptions = {}): Promise<Stage> {
+  const { config = {}, ownServer = false } = options
+  const place = await placeOn(kind)
   const time = { now: Date.now() }
-  const record = join(place.folder, 'record.jsonl')
-  const definitions = join(place.folder, 'definitions.json')
-  const server = stdioFixture('recording', ['--record', record, '--definitions', definitions])
+  await writeFile(definitions, '{}')
+  const before = (await readRecord(record)).length
+  const server = await toServer(ownServer)
+  const lines = async () => (await readRecord(record)).slice(before)
   const clock = { ...systemClock, now: () => time.now }
   let introduced = false
 
@@ -88,9 +113,9 @@ export async function createStage(
       introduced = true
       return { gateway, close: () => gateway.close() }
     },
-    lines: () => readRecord(record),
+    lines,
     async received() {
-      return (await readRecord(record)).map(({ name }) => name).filter((name) => name !== 'announce_lists')
+      return (await lines()).map(({ name }) => name).filter((name) => name !== 'announce_lists')
     },
     async restate(gate, stated) {
       await writeFile(definitions, JSON.stringify(stated))
