@@ -173,11 +173,10 @@ describe.each(databases)('on %s', (kind) => {
 
   it('runs one of the equal calls that wait, and gives its outcome to all of them', async () => {
     const gate = await openOn(kind)
-    const { outcome, approval } = await held(gate)
-    const others = Array.from({ length: 9 }, () => ask(gate, { hold: true }))
-    await question(gate)
+    const callers = await Promise.all(Array.from({ length: 10 }, () => held(gate)))
+    const [approval = await question(gate)] = callers.map((caller) => caller.approval)
     await answer(gate, ada, approval)
-    const outcomes = await Promise.all([outcome, ...others])
+    const outcomes = await Promise.all(callers.map(({ outcome }) => outcome))
     expect(outcomes.map(textOf)).toEqual(outcomes.map(() => '{"n":1}'))
     expect(new Set(outcomes.map(({ call }) => call.id))).toEqual(new Set([approval.call]))
     expect(await gate.received()).toEqual(['write_thing'])

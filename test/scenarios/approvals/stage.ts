@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, onTestFinished } from 'vitest'
-import type { CallOutcome } from '../../../src/calls/calls.ts'
+import type { CallOutcome, Present } from '../../../src/calls/calls.ts'
 import type { Approval, Verdict } from '../../../src/contract/approval.ts'
 import { GatewayError } from '../../../src/contract/errors.ts'
 import type { JsonObject } from '../../../src/contract/json.ts'
@@ -148,19 +148,22 @@ export type Asked = {
   readonly tool?: string
   readonly given?: JsonObject
   readonly signal?: AbortSignal
-  /** Stays until a person has answered. */
-  readonly hold?: boolean
-  readonly key?: string
+  /** Stays until a person has answered; hears the question. */
+  readonly hold?: ((question: Approval) => void) | undefined
 }
 
 /** One call; without `hold` whoever asks hears at once that it waits. */
 export function ask({ gateway }: Pick<Gate, 'gateway'>, asked: Asked = {}): Promise<CallOutcome> {
-  const { as = helper, tool = 'write_thing', given = { n: 1 }, hold, key } = asked
+  const { as = helper, tool = 'write_thing', given = { n: 1 }, hold } = asked
   const signal = asked.signal ?? new AbortController().signal
-  const name = `files_${tool}`
+  const present: Present = async (question, { settled }) => {
+    hold?.(question)
+    await settled
+    return undefined
+  }
   return gateway.call(
-    { principal: as, surface: 'library', selector: { kind: 'all' }, name, arguments: given, key },
-    { signal, ...(hold && { present: (_, { settled }) => settled.then(() => undefined) }) },
+    { principal: as, surface: 'library', selector: { kind: 'all' }, name: `files_${tool}`, arguments: given },
+    { signal, ...(hold && { present }) },
   )
 }
 
@@ -171,15 +174,15 @@ export async function question(gate: Pick<Gate, 'gateway'>, asked: Asked = {}): 
   throw new Error(`It does not wait: ${outcome.kind === 'refused' ? outcome.error.message : outcome.call.state}`)
 }
 
-/** A caller that stays, once its question is there. */
+/** A caller that stays, once it waits. */
 export async function held(
   gate: Pick<Gate, 'gateway'>,
   asked: Asked = {},
 ): Promise<{ outcome: Promise<CallOutcome>; approval: Approval }> {
-  const outcome = ask(gate, { ...asked, hold: true })
-  outcome.catch(() => {})
-  const approval = await question(gate, asked)
-  return { outcome, approval }
+  const shown = Promise.withResolvers<Approval>()
+  const outcome = ask(gate, { ...asked, hold: shown.resolve })
+  outcome.catch(shown.reject)
+  return { outcome, approval: await shown.promise }
 }
 
 export function answer(
