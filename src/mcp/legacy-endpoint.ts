@@ -173,7 +173,7 @@ function withTask(call: McpCall, task: unknown): McpCall {
 type LegacyHearing = CallHearing & { stopLooking(): void }
 
 function toHearing(
-  { reply }: McpRequest,
+  { reply, principal }: McpRequest,
   session: McpSession,
   call: McpCall,
   controller: AbortController,
@@ -185,7 +185,7 @@ function toHearing(
   const onProgress = (progress: Progress) =>
     reply.notify('notifications/progress', { ...progress, progressToken: progressToken ?? null })
   const hearsProgress = () => progressToken !== undefined && reply.streams
-  const present = presenting.to({ caller, method, hearsProgress, onProgress })
+  const present = presenting.to({ principal, caller, method, hearsProgress, onProgress })
   let stopLooking = () => {}
   return {
     signal: controller.signal,

@@ -55,6 +55,7 @@ export function createMcp(parts: McpParts): Mcp {
   const modern = createModernEndpoint({ gateway, changes, presenting, clock, ids })
   const stopHearing = gateway.identity.onRevoked((principal) => {
     sessions.endOf(principal)
+    presenting.endOf(principal)
     modern.endOf(principal)
   })
 

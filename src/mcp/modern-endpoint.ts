@@ -3,7 +3,7 @@ import type { Target } from '../catalog/catalog.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import { type CallMethod, isTaskMethod } from '../contract/permit.ts'
-import { toPrincipalKey } from '../contract/principal.ts'
+import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
@@ -109,7 +109,8 @@ export function createModernEndpoint(parts: ModernParts) {
     if (owns && !talks.isLost(requestState)) return talks.resume(requestState, inputResponses, waiting)
     // Another instance asked, or this one before it was started again: the same call joins its question.
     const wanted = owns ? { ...call, input: undefined } : call
-    return talks.begin(waiting, (end) => run(who, wanted, toHearing(end, wanted, caller, presenting)))
+    const heard = { call: wanted, declared: caller, presenting, principal }
+    return talks.begin(waiting, (end) => run(who, wanted, toHearing(end, heard)))
   }
 
   /** A call that failed over a question which its caller cannot be asked is refused as this era wants it. */
@@ -141,7 +142,14 @@ function demandTasks({ extensions }: JsonObject): void {
 type Who = Pick<CallRequest, 'principal' | 'selector' | 'check'>
 type ModernHearing = CallHearing & { lacking(): JsonObject | undefined }
 
-function toHearing(end: TalkEnd, call: McpCall, declared: ModernCaller, presenting: Presenting): ModernHearing {
+type Heard = {
+  readonly call: McpCall
+  readonly declared: ModernCaller
+  readonly presenting: Presenting
+  readonly principal: Principal
+}
+
+function toHearing(end: TalkEnd, { call, declared, presenting, principal }: Heard): ModernHearing {
   const { signal, ask, askFirst, tell, hearsProgress } = end
   const { capabilities, logLevel } = declared
   let lacking: JsonObject | undefined
@@ -161,7 +169,13 @@ function toHearing(end: TalkEnd, call: McpCall, declared: ModernCaller, presenti
     signal,
     caller,
     ...(call.progressToken !== undefined && { onProgress }),
-    present: presenting.to({ caller: { ...caller, ask: askFirst }, method: call.method, hearsProgress, onProgress }),
+    present: presenting.to({
+      principal,
+      caller: { ...caller, ask: askFirst },
+      method: call.method,
+      hearsProgress,
+      onProgress,
+    }),
     addressOf: presenting.addressOf,
     lacking: () => lacking,
   }

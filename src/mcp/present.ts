@@ -3,6 +3,7 @@ import type { Approval } from '../contract/approval.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { CallMethod } from '../contract/permit.ts'
+import type { Principal } from '../contract/principal.ts'
 import type { Clock } from '../lib/clock.ts'
 import { isObject } from '../lib/json.ts'
 import { toVisible, toVisibleJson } from '../lib/text.ts'
@@ -11,6 +12,7 @@ import type { Progress } from '../wire/peer.ts'
 
 /** Whoever waits for a call that a person is asked about, and how it is reached. */
 export type Audience = {
+  readonly principal: Principal
   readonly caller: Caller
   readonly method: CallMethod
   /** Whether the request that waits now is told of progress. */
@@ -23,6 +25,8 @@ export type Presenting = {
   /** Where people answer it. */
   addressOf(approval: string): string
   to(audience: Audience): Present
+  /** A token no longer counts: whoever waits with it waits for nothing. Its questions stay. */
+  endOf(principal: Principal): void
 }
 
 type PresentingParts = {
@@ -43,10 +47,42 @@ const longestReason = 2000
 const askable: readonly CallMethod[] = ['tools/call', 'prompts/get', 'resources/read']
 
 export function createPresenting({ baseUrl, hold, clock }: PresentingParts): Presenting {
-  return { addressOf, to: (audience) => (question, wait) => present(question, audience, wait) }
+  const open = new Map<() => void, Principal>()
+
+  return {
+    addressOf,
+    to: (audience) => (question, wait) => whileValid(question, audience, wait),
+    endOf(principal) {
+      for (const [end, by] of open) if (by === principal) end()
+    },
+  }
 
   function addressOf(approval: string): string {
     return `${baseUrl().replace(/\/+$/, '')}/approvals/${approval}`
+  }
+
+  /** What a token was good for when a call came in may be over when a person has thought about it. */
+  async function whileValid(question: Approval, audience: Audience, wait: Wait): Promise<SaidThere | undefined> {
+    const ending = new AbortController()
+    const end = () => ending.abort()
+    let revoked = false
+    const revoke = () => {
+      revoked = true
+      end()
+    }
+    wait.signal.addEventListener('abort', end, { once: true })
+    if (wait.signal.aborted) end()
+    open.set(revoke, audience.principal)
+    const stopTelling = keepTelling(question, audience)
+    try {
+      const said = await present(question, audience, { settled: wait.settled, signal: ending.signal })
+      if (revoked) throw new GatewayError('token-invalid', 'The token was revoked while a person was asked')
+      return said
+    } finally {
+      stopTelling()
+      open.delete(revoke)
+      wait.signal.removeEventListener('abort', end)
+    }
   }
 
   async function present(question: Approval, audience: Audience, wait: Wait): Promise<SaidThere | undefined> {
@@ -88,23 +124,20 @@ export function createPresenting({ baseUrl, hold, clock }: PresentingParts): Pre
     const { promise, resolve } = Promise.withResolvers<void>()
     signal.addEventListener('abort', () => resolve(), { once: true })
     settled.then(resolve)
-    const hears = audience.hearsProgress()
     const left = Math.max(0, Date.parse(question.expiresAt) - clock.now()) + graceMs
-    const cancel = clock.after(hears ? left : hold(), resolve)
-    const stopTelling = hears ? keepTelling(question, audience) : () => {}
+    const cancel = clock.after(audience.hearsProgress() ? left : hold(), resolve)
     await promise
     cancel()
-    stopTelling()
   }
 
-  function keepTelling({ id, tool }: Approval, { onProgress }: Audience): () => void {
+  function keepTelling({ id, tool }: Approval, { hearsProgress, onProgress }: Audience): () => void {
     const message = `${tool} is waiting for approval ${id} at ${addressOf(id)}`
     let told = 0
     let cancel = () => {}
     const tell = () => {
       told += 1
       // It may only ever grow, and what the server reports afterwards starts at 1 most often.
-      onProgress({ progress: told / 1000, message })
+      if (hearsProgress()) onProgress({ progress: told / 1000, message })
       cancel = clock.after(tellEveryMs, tell)
     }
     tell()

@@ -179,6 +179,23 @@ describe('a client that opens addresses', () => {
     expect(await scene.received()).toEqual([{ path: '/parked' }])
   })
 
+  it('of the newer era is the only one who can come back with its state', async () => {
+    await using scene = await startScene({ limits: { hold: 0 } })
+    const meta = { ...envelope(), [metaKey('clientCapabilities')]: { elicitation: { url: {} } } }
+    const params = { name: tool, arguments: { path: '/mine' } }
+    const { result } = await ask(scene.gateway, 'tools/call', params, { meta, agent: 'ann' })
+    const { id } = await scene.asked(params.arguments)
+    await scene.answer(id, 'approve')
+    const back = { ...params, inputResponses: { approval: { action: 'accept' } }, requestState: result.requestState }
+    const stolen = await ask(scene.gateway, 'tools/call', back, { meta, agent: 'bob' })
+    const other = { ...back, arguments: { path: '/other' } }
+    const changed = await ask(scene.gateway, 'tools/call', other, { meta, agent: 'ann' })
+    for (const { error } of [stolen, changed]) expect(error.data).toMatchObject({ code: 'state-invalid' })
+    expect(await scene.received()).toEqual([])
+    expect(textOf((await ask(scene.gateway, 'tools/call', back, { meta, agent: 'ann' })).result)).toContain('/mine')
+    expect(await scene.received()).toEqual([{ path: '/mine' }])
+  })
+
   it('of the newer era comes back to a gateway that was started anew, and joins its question', async () => {
     await using folder = await temporaryFolder()
     const { server } = recordingAt(folder.path)

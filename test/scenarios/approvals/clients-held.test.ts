@@ -83,6 +83,21 @@ it('leaves the question behind when a session’s client hangs up without a word
   expect(await scene.received()).toEqual([given])
 })
 
+it.each(plain)('lets go of a call whose token is revoked, and an approval then runs nothing ($sdk)', async (kind) => {
+  await using scene = await startScene()
+  const { identity } = scene.gateway.gateway
+  const client = await scene.connect(kind, { agent: 'fired' })
+  const call = client.call(tool, given)
+  call.catch(() => {})
+  const { id } = await scene.asked(given)
+  const token = identity.listTokens().find(({ agent }) => agent === 'fired')
+  await identity.revokeToken(token?.id ?? '')
+  await expect(call).rejects.toThrow('revoked')
+  await scene.quiet()
+  await scene.answer(id, 'approve')
+  expect(await scene.received()).toEqual([])
+})
+
 it('lets a gateway stop while calls wait: each is told that it waits, and nothing was sent', async () => {
   await using scene = await startScene()
   const openRequests = Object.entries(kinds).filter(([, { sdk, over, elicitation }]) => {

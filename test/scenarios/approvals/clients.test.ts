@@ -74,6 +74,26 @@ describe.each(Object.entries(kinds))('%s', (_name, kind) => {
   })
 })
 
+it('keeps what an approved call got for whoever left while it ran, until it was delivered once', async () => {
+  await using scene = await startScene({ rules: [{ tools: 'rec_echo', action: 'ask' }] })
+  for (const [text, kind] of Object.entries(kinds)) {
+    const given = { text, delayMs: 300 }
+    const client = await scene.connect(kind)
+    const leaving = new AbortController()
+    const left = client.call('rec_echo', given, { signal: leaving.signal })
+    left.catch(() => {})
+    const { id } = await scene.asked(given)
+    await scene.answer(id, 'approve')
+    await poll(async () => (await scene.received()).find((each) => each.text === text))
+    leaving.abort()
+    await expect(left).rejects.toThrow()
+    expect(textOf(await client.call('rec_echo', given))).toBe(text)
+    expect(await scene.stateOf(id)).toBe('used')
+  }
+  const texts = (await scene.received()).map((each) => each.text)
+  expect(texts).toEqual(Object.keys(kinds))
+})
+
 it('tells every kind of client that nobody answered in time, and sends nothing', async () => {
   await using scene = await startScene({ limits: { approvalExpiry: 1000 } })
   const results = Object.entries(kinds).map(async ([path, kind]) => {
