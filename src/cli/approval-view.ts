@@ -23,7 +23,10 @@ export function toFacts(approval: Approval, now: number): Fact[] {
   return [
     ['risk', approval.risk],
     ['tool', `${approval.tool} of the server ${approval.server}`],
-    ['asked by', owner === undefined ? principal : `${principal}, an agent of ${owner}`],
+    [
+      'asked by',
+      owner === undefined || principal === `user:${owner}` ? principal : `${principal}, on behalf of ${owner}`,
+    ],
     ['why', reason],
     ['may answer', toApprovers(approvers)],
     ['state', stateWords[state]],

@@ -50,16 +50,13 @@ describe('REST', () => {
     expect(asked).toMatchObject({ status: 200, answer: { call: { state: 'tool-error' }, result: { isError: true } } })
   })
 
-  it('answers a refused call with 403 and names the call', async () => {
-    const asked = await ask(administrator, '/tools/rec_destroy_thing/call', { body: {} })
+  it('answers a call that a person is asked about with 202, the call and the question', async () => {
+    const asked = await ask(administrator, '/tools/rec_destroy_thing/call', { body: { arguments: { path: 'x' } } })
     expect(asked).toMatchObject({
-      status: 403,
+      status: 202,
       answer: {
-        error: {
-          code: 'approval-required',
-          hint: expect.any(String),
-          details: { call: expect.stringMatching(/^call_/) },
-        },
+        call: { id: expect.stringMatching(/^call_/), state: 'waiting' },
+        approval: { id: expect.stringMatching(/^approval_/), state: 'waiting', arguments: { path: 'x' } },
       },
     })
   })

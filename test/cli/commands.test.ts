@@ -165,19 +165,13 @@ describe('tools', () => {
     expect(document.json()).toMatchObject({ call: { state: 'tool-error' }, result: { isError: true } })
   })
 
-  it('end with 6 when a rule denies them, or when nobody allows them', async () => {
+  it('end with 6 when a rule denies them, and with 7 while a person is asked', async () => {
     const denied = await gateway.run('tools', 'call', 'rec_idempotent_thing')
     expect(denied.code).toBe(6)
     expect(denied.stderr).toContain('no way')
-    const asked = await gateway.run('tools', 'call', 'rec_destroy_thing', '--json')
-    expect(asked.code).toBe(6)
-    expect(asked.json()).toMatchObject({
-      error: {
-        code: 'approval-required',
-        message: expect.stringContaining('action: allow'),
-        details: { call: expect.any(String) },
-      },
-    })
+    const asked = await gateway.run('tools', 'call', 'rec_destroy_thing', '--no-wait', '--json')
+    expect(asked.code).toBe(7)
+    expect(asked.json()).toMatchObject({ call: { state: 'waiting' }, approval: { tool: 'rec_destroy_thing' } })
     expect(await readFile(record, 'utf8')).not.toContain('destroy_thing')
     expect((await gateway.run('tools', 'call', 'rec_write_thing')).code).toBe(0)
   })

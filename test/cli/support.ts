@@ -140,13 +140,13 @@ async function stop(child: ChildProcess, signal: NodeJS.Signals): Promise<number
 }
 
 export async function until<Value>(look: () => Promise<Value | undefined> | Value | undefined): Promise<Value> {
-  const end = Date.now() + 10_000
+  const end = Date.now() + 30_000
   while (Date.now() < end) {
     const value = await look()
     if (value !== undefined) return value
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  throw new Error('It did not happen within ten seconds')
+  throw new Error('It did not happen within thirty seconds')
 }
 
 /** A port that somebody else listens on. */

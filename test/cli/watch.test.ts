@@ -2,7 +2,7 @@ import { createColors } from 'picocolors'
 import { describe, expect, it } from 'vitest'
 import { displayWidth } from '../../src/cli/table.ts'
 import { toKey } from '../../src/cli/watch/full-screen.ts'
-import { draw, toView, wrap } from '../../src/cli/watch/screen.ts'
+import { draw, toView, wrap, wrapWords } from '../../src/cli/watch/screen.ts'
 import {
   advance,
   createWatch,
@@ -102,7 +102,7 @@ describe('one key answers', () => {
 
   it('says what a grant will allow before it is sent, and takes no number that makes no sense', () => {
     const { screen } = play([listed(question(1)), 'g', 't', '3', 'return', 'return'])
-    expect(screen.replaceAll('\n', '')).toContain(
+    expect(screen.replaceAll('\n', ' ')).toContain(
       'allow 3 more calls of files_write within 30 minutes, with any arguments',
     )
     expect(play([listed(question(1)), 'g', 't', '0', 'return']).watch.note).toContain('from 1 to 10000')
@@ -153,6 +153,15 @@ describe('what others do meanwhile', () => {
     expect(watch.open.map(({ id }) => id)).toEqual(['approval_2'])
   })
 
+  it('says how the call in view ended', () => {
+    const call = { id: 'call_1', method: 'tools/call', tool: 'files_write', server: 'files', principal: 'agent:bot' }
+    const more = { surface: 'mcp', risk: 'write', state: 'ok', startedAt: '', instance: 'ins_1' } as const
+    const ended: Happening = { kind: 'call-ended', call: { ...call, ...more } }
+    const { watch, screen } = play([listed(question(1)), told(answeredBy('kim', question(1))), ended])
+    expect(watch.note).toBe('Write 1.txt: the call ended with ok.')
+    expect(screen).toContain('approved, and it ran')
+  })
+
   it('goes round with n and p', () => {
     const all = listed(question(1), question(2), question(3))
     const at = (...keys: string[]) => play([all, ...keys]).watch.shown?.id
@@ -192,7 +201,13 @@ describe('the screen', () => {
 
   it('says who asks, why, who may answer and until when', () => {
     const { screen } = play([listed(question(1, { approvers: ['other', 'group:ops'] }))])
-    for (const fact of ['agent:bot, an agent of kim', 'no rule matches', 'somebody of group ops', 'in 10 min', 'write'])
+    for (const fact of [
+      'agent:bot, on behalf of kim',
+      'no rule matches',
+      'somebody of group ops',
+      'in 10 min',
+      'write',
+    ])
       expect(screen).toContain(fact)
   })
 
@@ -212,9 +227,10 @@ describe('the screen', () => {
     expect(draw(play([listed(long)]).watch, tiny)).toHaveLength(4)
   })
 
-  it('breaks lines by their width on the screen and loses nothing', () => {
+  it('breaks lines by their width on the screen and loses nothing; sentences between words', () => {
     expect(wrap('漢字漢字漢字漢字漢字', 8)).toEqual(['漢字漢字', '漢字漢字', '漢字'])
     expect(wrap('', 80)).toEqual([''])
+    expect(wrapWords('one two three fourteenth', 9)).toEqual(['one two', 'three', 'fourteent', 'h'])
   })
 })
 

@@ -39,18 +39,18 @@ export function toView(watch: Watch, look: Look): View {
 function toFooter(watch: Watch, { size: { columns }, now, colours }: Look): string[] {
   const { yellow, dim } = colours
   return [
-    ...wrap(toLine(watch.note), columns).slice(0, 2),
-    ...wrap(toLine(toPrompt(watch, now)), columns)
+    ...wrapWords(toLine(watch.note), columns).slice(0, 2),
+    ...wrapWords(toLine(toPrompt(watch, now)), columns)
       .slice(0, 4)
       .map(yellow),
-    ...wrap(toKeys(watch), columns).map(dim),
+    ...wrapWords(toKeys(watch), columns).map(dim),
   ]
 }
 
 function toHeader({ open, shown, person, linked }: Watch): string {
   const at = open.findIndex(({ id }) => id === shown?.id)
   const place = at === -1 ? '' : `, ${at + 1} in view`
-  const link = linked ? '' : ' · the gateway is away, looking for it'
+  const link = linked ? '' : ' · the gateway is away'
   return `Sallyport approvals · ${person} · ${open.length} open${place}${link}`
 }
 
@@ -63,10 +63,10 @@ function toBody(watch: Watch, { size, now, colours }: Look): string[] {
   const facts = toFacts(shown, now).filter(([, value]) => value !== undefined && value !== '')
   const width = Math.max(...facts.map(([name]) => name.length)) + 2
   return [
-    ...wrap(toLine(shown.title), columns).map(bold),
+    ...wrapWords(toLine(shown.title), columns).map(bold),
     '',
     ...facts.flatMap(([name, value = '']) => {
-      const [first = '', ...rest] = wrap(toLine(value), columns - width)
+      const [first = '', ...rest] = wrapWords(toLine(value), columns - width)
       const shownFirst = name === 'risk' ? paint(first) : first
       return [`${dim(name.padEnd(width))}${shownFirst}`, ...rest.map((line) => ' '.repeat(width) + line)]
     }),
@@ -116,6 +116,19 @@ export function wrap(text: string, columns: number): string[] {
     used += wide
   }
   return [...lines, line]
+}
+
+/** For sentences: between words where there are any. */
+export function wrapWords(text: string, columns: number): string[] {
+  const width = Math.max(8, columns)
+  const lines = ['']
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1) ?? ''
+    const longer = line === '' ? word : `${line} ${word}`
+    if (displayWidth(longer) <= width) lines.splice(-1, 1, longer)
+    else lines.splice(line === '' ? -1 : lines.length, 1, ...wrap(word, width))
+  }
+  return lines
 }
 
 function toPrompt({ asking, pending }: Watch, now: number): string {

@@ -137,8 +137,10 @@ function toWhom({ answers }: Approval): string {
 }
 
 function toEnded(watch: Watch, call: EndedCall): Watch {
-  if (watch.shown?.call !== call.id) return watch
-  return { ...watch, note: `${watch.shown.title}: the call ended with ${call.state}.` }
+  const { shown } = watch
+  if (shown?.call !== call.id) return watch
+  const used = shown.state === 'approved' ? { ...shown, state: 'used' as const } : shown
+  return { ...watch, shown: used, note: `${shown.title}: the call ended with ${call.state}.` }
 }
 
 function showSomething(watch: Watch): Watch {

@@ -1,0 +1,138 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { collect, recording, type Serving, serveWith, startCli, until } from './support.ts'
+
+const run = promisify(execFile)
+const bin = fileURLToPath(new URL('../../bin/sallyport.js', import.meta.url))
+const password = 'correct horse battery'
+const hasTmux = await run('tmux', ['-V']).then(
+  () => true,
+  () => false,
+)
+let gateway: Serving
+
+beforeAll(async () => {
+  gateway = await serveWith(
+    { SALLYPORT_ADMIN_PASSWORD: password },
+    { servers: { rec: recording('--record', 'RECORD') } },
+  )
+  await gateway.run('servers', 'reconnect', 'rec')
+  return () => gateway[Symbol.asyncDispose]()
+})
+
+type Pane = {
+  press(...keys: string[]): Promise<void>
+  type(text: string): Promise<void>
+  /** The screen, once it fits. */
+  shows(pattern: RegExp): Promise<string>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** A real terminal of 80 columns and 24 rows, in which `approvals watch` runs for a person. */
+async function openPane(data: string): Promise<Pane> {
+  const socket = `sallyport-${process.pid}-${Math.random().toString(36).slice(2)}`
+  const tmux = (...words: string[]) => run('tmux', ['-L', socket, '-f', '/dev/null', ...words])
+  const watch = [process.execPath, bin, 'approvals', 'watch', '--retry', '1', '--as', 'admin', '--data', data]
+  // What is left is what the command says when it has given the terminal back, and how it ended.
+  const line = `env -u CI NO_COLOR=1 ${watch.join(' ')}; echo "ended with $?, $(stty -a | grep -o -- '-\\?icanon')"; cat`
+  await tmux('new-session', '-d', '-x', '80', '-y', '24', line)
+  const pane: Pane = {
+    press: async (...keys) => void (await tmux('send-keys', ...keys)),
+    type: async (text) => void (await tmux('send-keys', '-l', text)),
+    async shows(pattern) {
+      let screen = ''
+      const look = async () => {
+        screen = (await tmux('capture-pane', '-p')).stdout
+        return pattern.test(screen) ? screen : undefined
+      }
+      return until(look).catch(() => expect(screen).toMatch(pattern) as never)
+    },
+    [Symbol.asyncDispose]: async () => void (await tmux('kill-server')),
+  }
+  await pane.shows(/Password of admin/)
+  await pane.type(password)
+  await pane.press('Enter')
+  await pane.shows(/Nobody asks anything/)
+  return pane
+}
+
+/** A call that waits in a process of its own. */
+function call(path: string, text: string) {
+  const args = JSON.stringify({ path, text })
+  const child = startCli(['tools', 'call', 'rec_write_thing', '--args', args, '--data', gateway.data])
+  const [stdout, stderr] = [collect(child, 'stdout'), collect(child, 'stderr')]
+  return { stdout, stderr, ended: once(child, 'close').then(([code]: (number | null)[]) => code) }
+}
+
+async function timesRun(path: string): Promise<number> {
+  const recorded = await readFile(join(gateway.folder, 'RECORD'), 'utf8').catch(() => '')
+  return recorded.split('\n').filter((line) => line.includes(`"path":"${path}"`)).length
+}
+
+describe('approvals watch in a terminal', () => {
+  it('shows a question as it comes with every character of its arguments, and a approves it', async ({ skip }) => {
+    skip(!hasTmux, 'tmux is not installed')
+    await using pane = await openPane(gateway.data)
+    const waiting = call('one.txt', `zero\u200bwidth ${'long '.repeat(30)}end`)
+    const screen = await pane.shows(/Write thing one\.txt[\s\S]*"text": "zero\\u\{200b\}width/)
+    expect(screen).toContain('1 open')
+    expect(screen).toMatch(/asked by +user:admin-token/)
+    expect(screen).toMatch(/why +no rule matches; write asks/)
+    await pane.press('Space')
+    await pane.shows(/long end"/)
+    await pane.press('a')
+    await pane.shows(/In [45] s: Approve Write thing one\.txt, once/)
+    expect(await timesRun('one.txt')).toBe(0)
+    await pane.press('u')
+    await pane.shows(/Taken back: nothing was sent/)
+    await pane.press('a')
+    expect(await waiting.ended).toBe(0)
+    expect(waiting.stdout()).toContain('"path":"one.txt"')
+    expect(await timesRun('one.txt')).toBe(1)
+    await pane.shows(/the call ended with ok/)
+    await pane.press('q')
+    const left = await pane.shows(/ended with 0, icanon/)
+    expect(left).toContain('Approved: Write thing one.txt')
+  })
+
+  it('denies with d and a reason, which the caller gets, and gives a grant with g', async ({ skip }) => {
+    skip(!hasTmux, 'tmux is not installed')
+    await using pane = await openPane(gateway.data)
+    const denied = call('two.txt', 'x')
+    await pane.shows(/Write thing two\.txt/)
+    const granted = call('three.txt', 'x')
+    await pane.shows(/2 open, 1 in view/)
+    await pane.press('d')
+    await pane.type('quite the wrong file')
+    await pane.shows(/Why not\? quite the wrong file_/)
+    await pane.press('Enter')
+    await pane.shows(/In [45] s: Deny Write thing two\.txt: quite the wrong file/)
+    await pane.press('n')
+    await pane.shows(/Write thing three\.txt/)
+    await pane.press('g')
+    await pane.shows(/Further calls/)
+    await pane.press('t', '1', 'Enter', 'Enter')
+    await pane.shows(/allow 1 more call of\s+rec_write_thing/)
+    await pane.press('q')
+    await pane.shows(/ended with 0, icanon/)
+    expect(await denied.ended).toBe(6)
+    expect(denied.stderr()).toContain('quite the wrong file')
+    expect(await granted.ended).toBe(0)
+    expect(await call('four.txt', 'x').ended).toBe(0)
+    expect(await timesRun('two.txt')).toBe(0)
+  })
+
+  it('says that the gateway is away, ends with 4, and leaves the terminal as it was', async ({ skip }) => {
+    skip(!hasTmux, 'tmux is not installed')
+    await using other = await serveWith({ SALLYPORT_ADMIN_PASSWORD: password }, { servers: {} })
+    await using pane = await openPane(other.data)
+    await other.stop()
+    await pane.shows(/the gateway is away/)
+    await pane.shows(/ended with 4, icanon/)
+  })
+})
