@@ -18,6 +18,7 @@ import { addStdio } from './commands/stdio.ts'
 import { addTokens } from './commands/tokens.ts'
 import { addTools } from './commands/tools.ts'
 import { addUsers } from './commands/users.ts'
+import { addWebhooks } from './commands/webhooks.ts'
 import { version } from './version.ts'
 
 /** The whole command line, built fresh for each run. */
@@ -54,6 +55,7 @@ export function createProgram(run: Run): Command {
   addSessions(program, run)
   addCalls(program, run)
   addAudit(program, run)
+  addWebhooks(program, run)
   addBackup(program, run)
   return program
 }

@@ -7,6 +7,7 @@ import type { Finding } from './problems.ts'
 import { createStack, listChains, listScopes, type MergeFault, statementsOf } from './scopes.ts'
 import { isOwnVariable, listTemplates, parseTemplate } from './templates.ts'
 import type { Path } from './values.ts'
+import { checkWebhooks, listWebhookNotices } from './webhooks.ts'
 
 /** What no single field can know: whether the parts of a configuration fit each other. */
 export function checkConfig(config: Config): Finding[] {
@@ -17,6 +18,7 @@ export function checkConfig(config: Config): Finding[] {
     ...checkEnvironment(config.environment),
     ...checkToolsets(config),
     ...checkProjects(config),
+    ...checkWebhooks(config),
     ...listScopes(config).flatMap((scope) => checkRules(config, scope)),
     ...listScopes(config).flatMap((scope) => checkServers(config, scope)),
     ...checkChains(config),
@@ -102,11 +104,12 @@ function checkRules(config: Config, scope: Scope): Finding[] {
 
 /** What is no mistake, but probably not meant any more. It stops nothing: time alone must not refuse a start. */
 export function listNotices(config: Config, now: number): Finding[] {
-  return listScopes(config).flatMap((scope) => [
+  const ofScopes = listScopes(config).flatMap((scope) => [
     ...listPassed(config, scope, now),
     ...listUnpinned(config, scope),
     ...listOpenSecrets(config, scope),
   ])
+  return [...ofScopes, ...listWebhookNotices(config)]
 }
 
 /** Somebody decided that a secret may be seen: whoever looks at the configuration should know. */

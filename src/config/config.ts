@@ -75,6 +75,7 @@ export {
   toSettings,
 } from './scopes.ts'
 export { createEnvironmentLookup, type Environment, type Lookup, resolveDefinition } from './templates.ts'
+export { toShownConfig } from './webhooks.ts'
 
 export type ConfigStore = {
   readonly file: string

@@ -114,7 +114,11 @@ export function createCourier({ deliveries, endpoints, send, mask, settings, clo
     }
   }
 
-  async function fail({ id, endpoint, type, attempts }: TakenDelivery, at: number, failure: GatewayError): Promise<void> {
+  async function fail(
+    { id, endpoint, type, attempts }: TakenDelivery,
+    at: number,
+    failure: GatewayError,
+  ): Promise<void> {
     const status = toStatus(failure)
     const error = mask(failure.message)
     if (status === gone) {

@@ -62,5 +62,9 @@ function toData({ event }: Heard): Record<string, unknown> {
 
 function withoutArguments(data: Record<string, unknown>): Record<string, unknown> {
   const lean = (value: unknown) => (value && { ...(value as Approval), arguments: undefined }) as unknown
-  return { ...data, ...('approval' in data && { approval: lean(data.approval) }), ...('call' in data && { call: lean(data.call) }) }
+  return {
+    ...data,
+    ...('approval' in data && { approval: lean(data.approval) }),
+    ...('call' in data && { call: lean(data.call) }),
+  }
 }

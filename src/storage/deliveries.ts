@@ -115,7 +115,12 @@ export function createDeliveryStore({ database, writer, instance, now }: Deliver
       return row && toTaken(row)
     },
     end: (id, end) =>
-      write([toStatement(mine(id).set((row) => ({ attempts: row('attempts', '+', 1), ...toColumns(end) })), 1)]),
+      write([
+        toStatement(
+          mine(id).set((row) => ({ attempts: row('attempts', '+', 1), ...toColumns(end) })),
+          1,
+        ),
+      ]),
     putBack: (id) => write([toStatement(mine(id).set({ instance: null }), 1)]),
     async find(id) {
       const row = await database.selectFrom('deliveries').selectAll().where('id', '=', id).executeTakeFirst()
@@ -125,7 +130,11 @@ export function createDeliveryStore({ database, writer, instance, now }: Deliver
     tally,
     async again(id, change) {
       const fresh = { state: 'waiting', attempts: 0, next_at: now(), ended_at: null }
-      const row = update().set(fresh).where('id', '=', id).where('state', '!=', 'delivered').where('instance', 'is', null)
+      const row = update()
+        .set(fresh)
+        .where('id', '=', id)
+        .where('state', '!=', 'delivered')
+        .where('instance', 'is', null)
       return commit([toStatement(row, 1), { entry: toChangeEntry(change, now()) }])
     },
     async giveUp(known, error) {
@@ -209,7 +218,11 @@ export function createDeliveryStore({ database, writer, instance, now }: Deliver
   }
 
   async function forgetOld(state: DeliveryState, before: number): Promise<void> {
-    const old = database.selectFrom('deliveries').select('id').where('state', '=', state).where('ended_at', '<=', before)
+    const old = database
+      .selectFrom('deliveries')
+      .select('id')
+      .where('state', '=', state)
+      .where('ended_at', '<=', before)
     while ((await remove(old.limit(atOnce))) === atOnce) {
       // the rest in the next commit
     }

@@ -1,5 +1,5 @@
 import { implement } from '@orpc/server'
-import { formatProblem } from '../../config/config.ts'
+import { formatProblem, toShownConfig } from '../../config/config.ts'
 import { api } from '../../contract/api.ts'
 import type { ScopeKey } from '../../contract/scope.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
@@ -10,7 +10,7 @@ export function createConfigRoutes(gateway: Gateway) {
   return on.router({
     show: on.show.handler(() => ({
       file: gateway.config.file,
-      config: gateway.config.current(),
+      config: toShownConfig(gateway.config.current()),
       problems: gateway.config.rejected().map(formatProblem),
     })),
     effective: on.effective.handler(({ input, context }) => ({

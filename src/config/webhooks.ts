@@ -1,0 +1,71 @@
+import type { Config } from '../contract/config.ts'
+import { isWebhookSecret, type Webhook } from '../contract/webhook.ts'
+import { hiddenMark } from '../lib/secret.ts'
+import type { Finding } from './problems.ts'
+import { parseTemplate } from './templates.ts'
+
+const mostEndpoints = 50
+
+export function checkWebhooks({ webhooks }: Config): Finding[] {
+  const entries = Object.entries(webhooks)
+  const many = `has ${entries.length} entries; there may be ${mostEndpoints}`
+  return [
+    ...(entries.length > mostEndpoints ? [{ path: ['webhooks'], message: many }] : []),
+    ...entries.flatMap(([name, webhook]) =>
+      [...checkAddress(webhook), ...checkSecret(webhook)].map((finding) => ({
+        ...finding,
+        path: ['webhooks', name, ...finding.path],
+      })),
+    ),
+  ]
+}
+
+function checkAddress({ url }: Webhook): Finding[] {
+  const path = ['url']
+  const template = parseTemplate(url)
+  if (!template.ok) return [{ path, message: template.message }]
+  if (!/^https?:\/\//i.test(url)) return [{ path, message: 'must begin with https:// or http://' }]
+  const { username, password } = new URL(url)
+  if (username === '' && password === '') return []
+  return [{ path, message: 'must hold no user name and no password: messages are proven by their signature' }]
+}
+
+function checkSecret({ secret }: Webhook): Finding[] {
+  const path = ['secret']
+  const template = parseTemplate(secret)
+  if (!template.ok) return [{ path, message: template.message }]
+  if (secret.includes('${') || secret.trim().split(/\s+/).every(isWebhookSecret)) return []
+  return [{ path, message: 'must be ${NAME}, or whsec_ and 24 to 64 bytes in base64' }]
+}
+
+/** What works, but should be known. */
+export function listWebhookNotices({ webhooks }: Config): Finding[] {
+  return Object.entries(webhooks).flatMap(([name, { url, secret }]): Finding[] => {
+    const { protocol, hostname } = new URL(url)
+    const open = protocol === 'http:' && !isLoopback(hostname)
+    const read = 'goes over http: whoever is on the way reads what is sent; write https://'
+    const plain = 'stands here in plain text: store it with `sallyport secrets set NAME`, and write ${NAME}'
+    return [
+      ...(open ? [{ path: ['webhooks', name, 'url'], message: read }] : []),
+      ...(isReference(secret) ? [] : [{ path: ['webhooks', name, 'secret'], message: plain }]),
+    ]
+  })
+}
+
+/** The configuration as people may see it: what a secret is called, and never what it is. */
+export function toShownConfig(config: Config): Config {
+  const webhooks = Object.entries(config.webhooks).map(([name, webhook]): [string, Webhook] => [
+    name,
+    isReference(webhook.secret) ? webhook : { ...webhook, secret: hiddenMark },
+  ])
+  return { ...config, webhooks: Object.fromEntries(webhooks) }
+}
+
+/** Names only: a fallback would be a secret in plain text. */
+function isReference(text: string): boolean {
+  return /^\s*\$\{[A-Za-z_][A-Za-z0-9_]*\}(\s+\$\{[A-Za-z_][A-Za-z0-9_]*\})*\s*$/.test(text)
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\./.test(hostname)
+}
