@@ -42,7 +42,7 @@ export function createEndpoints({ config, secrets, masking, memory }: EndpointPa
   function state(name: string): WebhookState {
     const webhook = find(name)
     if (!webhook?.enabled) return 'disabled'
-    return gone.get(name) === toPrint(webhook) ? 'gone' : 'ready'
+    return gone.has(name) && gone.get(name) === toPrint(webhook) ? 'gone' : 'ready'
   }
 
   const ready = () => Object.keys(all()).filter((name) => state(name) === 'ready')

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import type { Approval } from '../contract/approval.ts'
 import type { EventName, EventTable } from '../contract/events.ts'
 import { toIso } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
+import { isObject } from '../lib/json.ts'
 
 /** An event and when it was heard. */
 export type Heard = {
@@ -61,10 +61,6 @@ function toData({ event }: Heard): Record<string, unknown> {
 }
 
 function withoutArguments(data: Record<string, unknown>): Record<string, unknown> {
-  const lean = (value: unknown) => (value && { ...(value as Approval), arguments: undefined }) as unknown
-  return {
-    ...data,
-    ...('approval' in data && { approval: lean(data.approval) }),
-    ...('call' in data && { call: lean(data.call) }),
-  }
+  const lean = (value: unknown) => (isObject(value) ? { ...value, arguments: undefined } : value)
+  return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, lean(value)]))
 }

@@ -182,7 +182,14 @@ export function createNotify(parts: NotifyParts): Notify {
   }
 
   async function clean(): Promise<void> {
-    await deliveries.giveUp(endpoints.names(), 'There is no such endpoint any more')
-    drop(await deliveries.sweep(settings.bounds))
+    const tally = await deliveries.tally()
+    const known = endpoints.names()
+    const removed = [...tally].filter(([name, { waiting }]) => waiting > 0 && !known.includes(name))
+    if (removed.length > 0)
+      await deliveries.giveUp(
+        removed.map(([name]) => name),
+        'There is no such endpoint any more',
+      )
+    if (tally.size > 0) drop(await deliveries.sweep(settings.bounds))
   }
 }

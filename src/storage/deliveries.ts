@@ -69,8 +69,8 @@ export type DeliveryStore = {
   tally(): Promise<ReadonlyMap<string, EndpointTally>>
   /** Due at once, with all its attempts before it; false when it was delivered, or is under way. */
   again(id: string, change: Change): Promise<boolean>
-  /** Gives up what waits for endpoints that there are no more. */
-  giveUp(known: readonly string[], error: string): Promise<void>
+  /** What waits for these endpoints has failed. */
+  giveUp(endpoints: readonly string[], error: string): Promise<void>
   /** Forgets what is old or too much; tells how many that waited were dropped, by endpoint. */
   sweep(bounds: DeliveryBounds): Promise<ReadonlyMap<string, number>>
   /** A step of clearing up: what dead instances had under way is for anybody again. */
@@ -137,9 +137,10 @@ export function createDeliveryStore({ database, writer, instance, now }: Deliver
         .where('instance', 'is', null)
       return commit([toStatement(row, 1), { entry: toChangeEntry(change, now()) }])
     },
-    async giveUp(known, error) {
-      const rest = waiting().set({ state: 'failed', error, ended_at: now() }).where('instance', 'is', null)
-      await commit([toStatement(known.length === 0 ? rest : rest.where('endpoint', 'not in', known))])
+    async giveUp(endpoints, error) {
+      const failed = { state: 'failed', error, ended_at: now() }
+      const rows = waiting().set(failed).where('endpoint', 'in', endpoints).where('instance', 'is', null)
+      await commit([toStatement(rows)])
     },
     sweep,
     release: (dead) => toStatement(update().set({ instance: null }).where('instance', 'in', dead)),
@@ -208,13 +209,18 @@ export function createDeliveryStore({ database, writer, instance, now }: Deliver
   async function sweep(bounds: DeliveryBounds): Promise<ReadonlyMap<string, number>> {
     const dropped = new Map<string, number>()
     for (const state of ['delivered', 'failed'] as const) await forgetOld(state, now() - bounds[state].milliseconds)
-    for (const endpoint of (await tally()).keys()) {
+    for (const endpoint of await listEndpoints()) {
       await dropOldest(endpoint, 'delivered', bounds.delivered.count)
       await dropOldest(endpoint, 'failed', bounds.failed.count)
       const gone = await dropOldest(endpoint, 'waiting', bounds.waiting)
       if (gone > 0) dropped.set(endpoint, gone)
     }
     return dropped
+  }
+
+  async function listEndpoints(): Promise<string[]> {
+    const rows = await database.selectFrom('deliveries').select('endpoint').distinct().execute()
+    return rows.map(({ endpoint }) => endpoint)
   }
 
   async function forgetOld(state: DeliveryState, before: number): Promise<void> {
@@ -248,8 +254,15 @@ export function createDeliveryStore({ database, writer, instance, now }: Deliver
     return gone
   }
 
-  async function remove(ids: Selected): Promise<number> {
-    const { numDeletedRows } = await database.deleteFrom('deliveries').where('id', 'in', ids).executeTakeFirstOrThrow()
+  /** Looks first: a gateway without webhooks writes nothing. */
+  async function remove(selected: Selected): Promise<number> {
+    const found = await selected.execute()
+    if (found.length === 0) return 0
+    const these = found.map(({ id }) => id)
+    const { numDeletedRows } = await database
+      .deleteFrom('deliveries')
+      .where('id', 'in', these)
+      .executeTakeFirstOrThrow()
     return Number(numDeletedRows)
   }
 

@@ -84,3 +84,16 @@ it('leaves the arguments out where a message would be too large, and says so', a
   expect(message.data).toMatchObject({ approval: { id, tool: 'files_write_thing' }, cut: true })
   expect(message.data.approval).not.toHaveProperty('arguments')
 })
+
+it('tells of a question that the gateway which asked it could not tell of, and of none twice', async () => {
+  const receiver = await startReceiver()
+  await using gateway = await start({ chat: hook(receiver.url, ['question-asked']) })
+  const id = await ask(gateway)
+  await poll(() => receiver.received[0])
+  const { before: _before, around: _around, ...approval } = await gateway.gateway.approvals.get(ada, id)
+  gateway.gateway.events.emit('question-asked', { approval, elsewhere: true })
+  gateway.gateway.events.emit('question-asked', { approval: { ...approval, id: 'approval_lost' }, elsewhere: true })
+  await poll(async () => (await gateway.gateway.webhooks.list())[0]?.delivered === 2 || undefined)
+  expect(receiver.received.map(({ message }) => Object(message.data.approval).id)).toEqual([id, 'approval_lost'])
+  expect(receiver.received.at(-1)?.message.data).not.toHaveProperty('elsewhere')
+})
