@@ -46,9 +46,15 @@ export function ApprovalList(props: ApprovalListProps) {
           const isPending = decisions.pending(approval.id) !== undefined
           return (
             <li key={approval.id} className="relative">
-              <Row approval={approval} now={now} selected={approval.id === selected} onSelect={onSelect} />
+              <Row
+                approval={approval}
+                now={now}
+                selected={approval.id === selected}
+                onSelect={onSelect}
+                className={isPending ? 'pr-20' : 'pr-4'}
+              />
               {isPending && (
-                <Button onClick={() => decisions.undo(approval.id)} className="absolute right-2 bottom-1.5 h-8!">
+                <Button onClick={() => decisions.undo(approval.id)} className="absolute right-2 bottom-2 h-8!">
                   Undo
                 </Button>
               )}
@@ -62,7 +68,13 @@ export function ApprovalList(props: ApprovalListProps) {
           <ul>
             {answered.map((approval) => (
               <li key={approval.id}>
-                <Row approval={approval} now={now} selected={approval.id === selected} onSelect={onSelect} />
+                <Row
+                  approval={approval}
+                  now={now}
+                  selected={approval.id === selected}
+                  onSelect={onSelect}
+                  className="pr-4"
+                />
               </li>
             ))}
           </ul>
@@ -72,15 +84,21 @@ export function ApprovalList(props: ApprovalListProps) {
   )
 }
 
-type RowProps = { approval: Approval; now: number; selected: boolean; onSelect(id: string): void }
+type RowProps = {
+  approval: Approval
+  now: number
+  selected: boolean
+  className: string
+  onSelect(id: string): void
+}
 
-function Row({ approval, now, selected, onSelect }: RowProps) {
+function Row({ approval, now, selected, className, onSelect }: RowProps) {
   return (
     <button
       type="button"
       aria-current={selected ? 'true' : undefined}
       onClick={() => onSelect(approval.id)}
-      className={`block w-full rounded-none border-line border-b px-4 py-2 text-left hover:bg-sunken focus-visible:-outline-offset-2 ${selected ? 'bg-accent-ground hover:bg-accent-ground' : ''}`}
+      className={`block w-full rounded-none border-line border-b py-2 pl-4 text-left hover:bg-sunken focus-visible:-outline-offset-2 ${className} ${selected ? 'bg-accent-ground hover:bg-accent-ground' : ''}`}
     >
       <span className="line-clamp-2 break-words font-medium">
         <Visible text={approval.title} />

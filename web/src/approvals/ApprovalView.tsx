@@ -7,6 +7,7 @@ import { toFailure } from '../lib/api.ts'
 import { toCountdown, toSpan } from '../lib/time.ts'
 import { Button } from '../parts/Button.tsx'
 import { RiskChip, StateChip } from '../parts/Chip.tsx'
+import { Foot, IntoView } from '../parts/Foot.tsx'
 import { useNow } from '../parts/useNow.ts'
 import { Visible } from '../parts/Visible.tsx'
 import { Answers, Ended } from './Answers.tsx'
@@ -101,7 +102,6 @@ function Head({ approval }: { approval: ApprovalDetail }) {
         <span className="break-words">
           <Visible text={toWho(approval)} />
         </span>
-        <span aria-hidden="true">·</span>
         <code className="min-w-0 break-all font-mono text-12">
           <Visible text={approval.tool} />
         </code>
@@ -179,27 +179,34 @@ type ActionsProps = {
 function Actions({ approval, panel, whole, onPanel, onDecide }: ActionsProps) {
   if (panel === 'grant') {
     return (
-      <GrantForm
-        approval={approval}
-        onCancel={() => onPanel(undefined)}
-        onGrant={(grant) => onDecide({ verdict: 'approve', grant })}
-      />
+      <IntoView>
+        <GrantForm
+          approval={approval}
+          onCancel={() => onPanel(undefined)}
+          onGrant={(grant) => onDecide({ verdict: 'approve', grant })}
+        />
+      </IntoView>
     )
   }
   if (panel === 'deny') {
-    return <DenyForm onCancel={() => onPanel(undefined)} onDeny={(reason) => onDecide({ verdict: 'deny', reason })} />
+    return (
+      <IntoView>
+        <DenyForm onCancel={() => onPanel(undefined)} onDeny={(reason) => onDecide({ verdict: 'deny', reason })} />
+      </IntoView>
+    )
   }
   return (
-    <div className="max-md:sticky max-md:bottom-14 max-md:-mx-4 max-md:border-line max-md:border-t max-md:bg-ground max-md:px-4 max-md:py-2">
+    <Foot>
       {!whole && (
         <p id="open-first" className="mb-2 text-13 text-write">
           Open all of the arguments before you approve them.
         </p>
       )}
-      <div className="flex flex-wrap gap-2 max-md:flex-col">
+      <div className="flex flex-wrap gap-2 max-md:grid max-md:grid-cols-2">
         <Button
           tone="main"
           hint="A"
+          className="max-md:col-span-2"
           disabled={!whole}
           aria-describedby={whole ? undefined : 'open-first'}
           onClick={() => onDecide({ verdict: 'approve' })}
@@ -218,7 +225,7 @@ function Actions({ approval, panel, whole, onPanel, onDecide }: ActionsProps) {
           Deny…
         </Button>
       </div>
-    </div>
+    </Foot>
   )
 }
 
@@ -231,15 +238,17 @@ function Undo({ pending, onUndo }: { pending: Pending; onUndo(): void }) {
   const left = Math.ceil((pending.sendAt - now) / 1000)
   const verb = { approve: pending.grant ? 'Approved, with a grant' : 'Approved', deny: 'Denied' }[pending.verdict]
   return (
-    <div className="flex items-center gap-3 rounded-lg border border-line bg-panel p-3">
-      <output>
-        {verb}. {left > 0 ? `It is sent in ${left} s.` : 'It is being sent.'}
-      </output>
-      {left > 0 && (
-        <Button hint="U" onClick={onUndo} className="ml-auto">
-          Undo
-        </Button>
-      )}
-    </div>
+    <Foot>
+      <div className="flex items-center gap-3 rounded-lg border border-line bg-panel p-3">
+        <output>
+          {verb}. {left > 0 ? `It is sent in ${left} s.` : 'It is being sent.'}
+        </output>
+        {left > 0 && (
+          <Button hint="U" onClick={onUndo} className="ml-auto">
+            Undo
+          </Button>
+        )}
+      </div>
+    </Foot>
   )
 }

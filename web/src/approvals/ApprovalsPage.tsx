@@ -38,6 +38,7 @@ export function ApprovalsPage() {
 
   return (
     <div className="flex w-full md:h-full">
+      {selected === undefined && <h1 className="sr-only">Approvals</h1>}
       <section
         aria-label="Questions"
         className={`w-full border-line md:w-80 md:shrink-0 md:overflow-y-auto md:border-r ${selected ? 'max-md:hidden' : ''}`}

@@ -27,7 +27,7 @@ export function Arguments({ value, hash, whole, onWhole }: ArgumentsProps) {
         <dl className="grid grid-cols-[minmax(5rem,max-content)_1fr] gap-x-4 px-4 py-2 max-md:grid-cols-1">
           {shown.map(([name, field]) => (
             <Field key={name} name={name}>
-              <Value value={field} whole={whole} />
+              <Value name={name} value={field} whole={whole} />
             </Field>
           ))}
         </dl>
@@ -84,7 +84,7 @@ function Field({ name, children }: { name: string; children: ReactNode }) {
 
 const longLine = 160
 
-function Value({ value, whole }: { value: unknown; whole: boolean }) {
+function Value({ name, value, whole }: { name: string; value: unknown; whole: boolean }) {
   const text = toText(value)
   if (text === '') return <span className="text-soft">empty text</span>
   if (text.length <= longLine && !text.includes('\n')) {
@@ -94,14 +94,14 @@ function Value({ value, whole }: { value: unknown; whole: boolean }) {
       </span>
     )
   }
-  return <LongText text={text} whole={whole} />
+  return <LongText label={`Value of ${name}`} text={text} whole={whole} />
 }
 
-function LongText({ text, whole }: { text: string; whole: boolean }) {
+function LongText({ label, text, whole }: { label: string; text: string; whole: boolean }) {
   const cut = !whole && text.length > mostCharacters
   return (
     <>
-      <ScrollBox label="Value" className="max-h-60 rounded-md bg-sunken p-2">
+      <ScrollBox label={label} className="max-h-60 rounded-md bg-sunken p-2">
         <Visible text={cut ? text.slice(0, mostCharacters) : text} />
         {cut && '…'}
       </ScrollBox>
@@ -162,8 +162,11 @@ function Difference({ pair, whole }: { pair: Pair; whole: boolean }) {
   )
 }
 
+/** Text as it is, everything else as JSON, on one line where it fits. */
 function toText(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? 'null')
+  if (typeof value === 'string') return value
+  const line = JSON.stringify(value) ?? 'null'
+  return line.length <= longLine ? line : JSON.stringify(value, null, 2)
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

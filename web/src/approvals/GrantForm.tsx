@@ -20,7 +20,7 @@ const spans: readonly [minutes: number, words: string][] = [
 export function GrantForm({ approval, onCancel, onGrant }: GrantFormProps) {
   const choices = scalarsOf(approval.arguments)
   const [covers, setCovers] = useState<GrantWish['covers']>(choices.length > 0 ? 'shape' : 'tool')
-  const [same, setSame] = useState<ReadonlySet<string>>(new Set(choices.slice(0, 1).map(({ pointer }) => pointer)))
+  const [same, setSame] = useState<ReadonlySet<string>>(new Set(usuallySame(choices)))
   const [budget, setBudget] = useState(5)
   const [minutes, setMinutes] = useState(60)
   const valid = Number.isInteger(budget) && budget >= 1 && budget <= 10_000 && (covers !== 'shape' || same.size > 0)
@@ -152,6 +152,15 @@ function scalarsOf(value: unknown): Choice[] {
       name,
       text: String(field),
     }))
+}
+
+const places =
+  /^(owner|org|organization|repo|repository|project|channel|table|database|collection|bucket|folder|directory|workspace|board|team|namespace)$/i
+
+/** Where something is done stays the same more often than what is done there. */
+function usuallySame(choices: readonly Choice[]): string[] {
+  const found = choices.filter(({ name }) => places.test(name))
+  return (found.length > 0 ? found : choices.slice(0, 1)).map(({ pointer }) => pointer)
 }
 
 type Sentence = Pick<GrantWish, 'covers' | 'budget' | 'minutes'> & { same: readonly Choice[] }

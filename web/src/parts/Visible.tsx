@@ -10,7 +10,7 @@ export function Visible({ text }: { text: string }) {
         // biome-ignore lint/suspicious/noArrayIndexKey: pieces of one text never change their places
         key={index}
         title={piece.why}
-        className="mx-px rounded-sm border border-danger bg-danger-ground px-0.5 font-mono text-12 text-danger"
+        className="mx-px whitespace-nowrap rounded-sm border border-danger bg-danger-ground px-0.5 font-mono text-12 text-danger"
       >
         {piece.mark}
       </mark>
