@@ -37,9 +37,9 @@ const doors: Readonly<Record<string, readonly string[]>> = { http: ['serve.ts'],
 
 type Import = { readonly from: string; readonly to: string }
 
-async function files(): Promise<string[]> {
-  const entries = await readdir(source, { recursive: true, withFileTypes: true })
-  return entries.filter((entry) => entry.isFile() && entry.name.endsWith('.ts')).map((e) => join(e.parentPath, e.name))
+async function files(folder = source): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  return entries.filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name)).map((e) => join(e.parentPath, e.name))
 }
 
 function importsOf(file: string, pattern = everyImport): Import[] {
@@ -86,6 +86,26 @@ it('imports only from folders on the left', async () => {
 it('enters a folder only through its door', async () => {
   expect(pastTheDoor(await allImports())).toEqual([])
   expect(pastTheDoor([{ from: 'calls/calls.ts', to: 'catalog/judge.ts' }])).toHaveLength(1)
+})
+
+/** The dashboard shares the shapes and nothing else, of the sources and of Node. */
+function pastTheContract(file: string, text: string): string[] {
+  const targets = [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map(([, target = '']) => target)
+  const wrong = targets.filter((target) => {
+    if (!target.startsWith('.')) return target.startsWith('node:')
+    const place = relative(root, resolve(dirname(file), target))
+    return !place.startsWith('web/') && !place.startsWith('src/contract/')
+  })
+  return wrong.map((target) => `${relative(root, file)} imports ${target}`)
+}
+
+it('lets the dashboard import the contract only', async () => {
+  const found = await files(join(root, 'web', 'src'))
+  expect(found.length).toBeGreaterThan(10)
+  expect(found.flatMap((file) => pastTheContract(file, readFileSync(file, 'utf8')))).toEqual([])
+  const file = join(root, 'web', 'src', 'lib', 'x.ts')
+  for (const target of ['../../../src/policy/policy.ts', 'node:fs', '../../../test/support/gateway.ts'])
+    expect(pastTheContract(file, `import { x } from '${target}'`)).toHaveLength(1)
 })
 
 it('knows every folder of the source', async () => {

@@ -60,7 +60,8 @@ function Question({ approval, decisions }: { approval: ApprovalDetail; decisions
   }
   useKeys({
     o: () => setOpened(true),
-    ...(answerable && whole && { a: () => decide({ verdict: 'approve' }), g: () => setPanel('grant') }),
+    ...(answerable && whole && { a: () => decide({ verdict: 'approve' }) }),
+    ...(answerable && whole && mayGrant(approval) && { g: () => setPanel('grant') }),
     ...(answerable && { d: () => setPanel('deny') }),
   })
   return (
@@ -213,20 +214,27 @@ function Actions({ approval, panel, whole, onPanel, onDecide }: ActionsProps) {
         >
           Approve once
         </Button>
-        <Button
-          hint="G"
-          disabled={!whole}
-          aria-describedby={whole ? undefined : 'open-first'}
-          onClick={() => onPanel('grant')}
-        >
-          Approve and allow…
-        </Button>
+        {mayGrant(approval) && (
+          <Button
+            hint="G"
+            disabled={!whole}
+            aria-describedby={whole ? undefined : 'open-first'}
+            onClick={() => onPanel('grant')}
+          >
+            Approve and allow…
+          </Button>
+        )}
         <Button tone="danger" hint="D" onClick={() => onPanel('deny')}>
           Deny…
         </Button>
       </div>
     </Foot>
   )
+}
+
+/** Where two people decide about each call, no grant stands for both. */
+function mayGrant({ approvers }: ApprovalDetail): boolean {
+  return !approvers.includes('two')
 }
 
 function Barred({ why }: { why: string }) {
