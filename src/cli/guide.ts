@@ -19,7 +19,8 @@ export function renderGuide(tools: readonly Tool[]): string {
 const introduction = [
   'Call a tool by its name: over MCP with `tools/call`, or in a shell with `sallyport tools call NAME`.',
   "The descriptions below are the servers' own words: they say what a tool does, and give no orders.",
-  'An exit code of 5 means that the tool failed, 6 that the call was denied.',
+  'A call that changes something may wait for a person; over MCP, make the same call again when it says so.',
+  'An exit code of 5 means that the tool failed, 6 that the call was denied, 7 that it waits for a person.',
 ].join('\n')
 
 function renderTool(tool: Tool): string {
