@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { type ChildProcess, execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,6 +14,7 @@ const hasTmux = await run('tmux', ['-V']).then(
   () => true,
   () => false,
 )
+const children: ChildProcess[] = []
 let gateway: Serving
 
 beforeAll(async () => {
@@ -22,7 +23,10 @@ beforeAll(async () => {
     { servers: { rec: recording('--record', 'RECORD') } },
   )
   await gateway.run('servers', 'reconnect', 'rec')
-  return () => gateway[Symbol.asyncDispose]()
+  return async () => {
+    for (const child of children) child.kill('SIGKILL') // those that a failed test has left
+    await gateway[Symbol.asyncDispose]()
+  }
 })
 
 type Pane = {
@@ -65,6 +69,7 @@ async function openPane(data: string): Promise<Pane> {
 function call(path: string, text: string) {
   const args = JSON.stringify({ path, text })
   const child = startCli(['tools', 'call', 'rec_write_thing', '--args', args, '--data', gateway.data])
+  children.push(child)
   const [stdout, stderr] = [collect(child, 'stdout'), collect(child, 'stderr')]
   return { stdout, stderr, ended: once(child, 'close').then(([code]: (number | null)[]) => code) }
 }

@@ -17,7 +17,7 @@ const patience = 30_000
 /** Shows questions as they come. At a terminal a person answers them; elsewhere they are only printed. */
 export async function runWatch(context: Context, { retry }: { retry: number }): Promise<number> {
   const { terminal } = context
-  const atTerminal = terminal.interactive && Boolean(process.stdout.isTTY)
+  const atTerminal = terminal.interactive && Boolean(process.stdout.isTTY) && process.env.TERM !== 'dumb'
   if (atTerminal && !context.settings.person)
     throw new GatewayError('person-needed', 'Answering needs a person, and a token is none')
   const address = await context.address()
@@ -47,6 +47,7 @@ async function answerLive({ terminal }: Context, following: Omit<Following, 'sig
   function happened(happening: Happening): void {
     const known = new Set(watch.open.map(({ id }) => id))
     const step = advance(watch, happening)
+    if (step.watch === watch && happening.kind === 'call-ended') return // there may be very many of them
     watch = step.watch
     if (watch.open.some(({ id }) => !known.has(id)) && happening.kind === 'question') screen.ring()
     if (step.send) send(step.send)
