@@ -37,6 +37,32 @@ describe.each(agents)('$title', (agent) => {
     expect((await stage.calls()).map(({ state }) => state)).toEqual(['denied', 'ok'])
   })
 
+  it('waits while a person approves on the page, and its next turn has the result', async () => {
+    await using stage = await openStage(agent)
+    await using person = await stage.person()
+    const running = stage.run(untilAnswered({ call: 'rec_write_thing', arguments: { n: 7 } }))
+    await person.approve()
+    const { turns, stdout } = await running
+    expect(turns.at(-1)?.results.at(-1)).toContain('{"n":7}')
+    expect(stdout).toContain(over.say)
+    expect(await stage.received()).toMatchObject([{ name: 'write_thing', arguments: { n: 7 } }])
+    expect(await stage.calls()).toMatchObject([{ tool: 'rec_write_thing', state: 'ok', decision: 'approved by ada' }])
+  })
+
+  it('hands the reason of a person who denies to the model, and nothing runs', async () => {
+    await using stage = await openStage(agent)
+    await using person = await stage.person()
+    const running = stage.run(untilAnswered({ call: 'rec_write_thing', arguments: { n: 8 } }))
+    await person.deny('Not before the release')
+    const { turns, stdout } = await running
+    expect(turns.at(-1)?.results.at(-1)).toContain(
+      'approval-denied: ada denied rec_write_thing: Not before the release',
+    )
+    expect(stdout).toContain(over.say)
+    expect(await stage.received()).toEqual([])
+    expect(await stage.calls()).toMatchObject([{ tool: 'rec_write_thing', state: 'denied' }])
+  })
+
   const listsAgain = 'finds a tool that a server adds in the middle of a run'
   const listsLater = 'keeps its list through a run in which a server adds a tool, and finds that tool in its next run'
   it(agent.listsAgain ? listsAgain : listsLater, async () => {
@@ -98,6 +124,14 @@ function addThenFind(stage: Stage, after = 0): Script {
     if (results.at(-1)?.includes('found') || results.length > patience) return over
     if (offered(turn, 'rec_midway')) return { call: 'rec_midway', arguments: { found: true } }
     return { call: 'rec_echo', arguments: { text: 'not yet', delayMs: 100 } }
+  }
+}
+
+/** Does what it is told: as long as a call waits for a person, it makes the same call again. */
+function untilAnswered(call: { call: string; arguments: Record<string, unknown> }): Script {
+  return ({ results }) => {
+    const last = results.at(-1)
+    return last === undefined || last.includes('approval-waiting') ? call : over
   }
 }
 

@@ -4,6 +4,8 @@ import type { Call } from '../../src/contract/call.ts'
 import { type RecordedCall, readRecord } from '../fixtures/fixtures.ts'
 import { allowAll, recordedCalls, recordingAt, temporaryFolder } from '../scenarios/mcp/raw.ts'
 import { acceptTools, poll, startTestGateway } from '../support/gateway.ts'
+import { firstAdministrator } from '../support/people.ts'
+import { launch, openWindow, signIn } from '../web/browser.ts'
 import type { AgentProgram } from './agents.ts'
 import type { Turn } from './formats/format.ts'
 import { type AgentRun, runAgent } from './run-agent.ts'
@@ -22,12 +24,21 @@ export type Stage = AsyncDisposable & {
   calls(): Promise<Call[]>
   /** The calls that reached the server. */
   received(): Promise<RecordedCall[]>
+  /** A person at the gateway's page, signed in, before anything waits. */
+  person(): Promise<StagedPerson>
 }
+
+/** Answers what comes up on the open page, with the mouse and the keyboard. */
+export type StagedPerson = AsyncDisposable & { approve(): Promise<void>; deny(reason: string): Promise<void> }
 
 export async function openStage(agent: AgentProgram): Promise<Stage> {
   const folder = await temporaryFolder()
   const { file, server } = recordingAt(folder.path)
-  const rules = [...allowAll, { tools: 'rec_destroy_thing', action: 'deny' as const }]
+  const rules = [
+    ...allowAll,
+    { tools: 'rec_destroy_thing', action: 'deny' as const },
+    { tools: 'rec_write_thing', action: 'ask' as const },
+  ]
   const start = async (port: number) => {
     const started = await startTestGateway({ servers: { rec: server }, rules }, { folder: folder.path, port })
     await started.reach('rec', 'connected')
@@ -57,6 +68,27 @@ export async function openStage(agent: AgentProgram): Promise<Stage> {
         return calls.every(({ endedAt }) => endedAt) ? calls : undefined
       }),
     received: () => readRecord(file),
+    async person() {
+      const { name } = await firstAdministrator(gateway)
+      const browser = await launch()
+      const { page } = await openWindow(browser)
+      await signIn(page, gateway, name)
+      page.setDefaultTimeout(60_000) // an agent takes its time to begin
+      const open = () => page.getByRole('button', { name: 'Write thing' }).click()
+      return {
+        async approve() {
+          await open()
+          await page.getByRole('button', { name: 'Approve once' }).click()
+        },
+        async deny(reason) {
+          await open()
+          await page.getByRole('button', { name: 'Deny…' }).click()
+          await page.getByLabel('Why not?').fill(reason)
+          await page.getByRole('button', { name: 'Deny', exact: true }).click()
+        },
+        [Symbol.asyncDispose]: () => browser.close(),
+      }
+    },
     async [Symbol.asyncDispose]() {
       await gateway.close()
       await folder[Symbol.asyncDispose]()
