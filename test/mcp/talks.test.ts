@@ -53,6 +53,10 @@ async function asking(end: TalkEnd, questions: Questions, heard: unknown[]): Pro
   return toResultAnswer({ ...replies })
 }
 
+async function answerOf(replies: Promise<Replies>): Promise<Answer> {
+  return toResultAnswer({ ...(await replies) })
+}
+
 async function parkedState(step: Promise<Step>): Promise<string> {
   const reached = await step
   if (reached.kind !== 'questions') throw new Error('The call does not ask')
@@ -263,6 +267,23 @@ describe('a parked call', () => {
     await expect(refused.step).rejects.toMatchObject({ code: 'question-refused' })
     await talks.resume(first, yes, as(1))
     await parkedState(beginAsking(talks, { question: large }, as(5)).step)
+  })
+
+  it('that has begun is lost with its state; one that has not begins anew', async () => {
+    const { talks } = createParts()
+    const begun = await parkedState(beginAsking(talks).step)
+    const first = await parkedState(
+      talks.begin(waitingAs(), (end) => answerOf(end.askFirst({ question: name }, never))),
+    )
+    for (const state of [begun, first]) {
+      expect(talks.owns(state)).toBe(true)
+      expect(talks.isLost(state)).toBe(false)
+      await expect(talks.resume(state, yes, waitingAs({ who: () => 'agent:b /mcp' }))).rejects.toThrow()
+      expect(resultOf(await talks.resume(state, yes, waitingAs()))).toEqual(yes)
+    }
+    expect([talks.isLost(begun), talks.isLost(first)]).toEqual([false, true])
+    const elsewhere = createParts().talks
+    expect([elsewhere.isLost(begun), elsewhere.isLost(first)]).toEqual([false, true])
   })
 
   it('ends when the gateway does', async () => {
