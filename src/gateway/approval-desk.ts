@@ -102,8 +102,9 @@ export function createApprovalDesk(parts: DeskParts): { approvals: ApprovalDesk;
     throw new GatewayError('approval-not-found', `No question has the id ${id}`)
   }
 
-  function whyNot(person: Answerer, { owner, approvers, answers }: StoredQuestion): string | undefined {
-    const approved = answers.filter(({ verdict }) => verdict === 'approve').map((each) => each.by)
+  function whyNot(person: Answerer, { state, owner, approvers, answers }: StoredQuestion): string | undefined {
+    // Whoever approved what is settled by now is late, not in the way of a second person.
+    const approved = state === 'waiting' ? answers.map((each) => each.by) : []
     return whyNotAnswer(person, { owner, approvers, approved })
   }
 

@@ -69,7 +69,13 @@ const definitions = join(base, 'definitions.json')
 const fixtureArgs = ['--record', record, '--definitions', definitions]
 afterAll(async () => (await shared)?.stop())
 
-async function toServer(ownServer: boolean) {
+/** What reaches the server from this moment on. */
+export async function recordFromNowOn(): Promise<() => Promise<RecordedCall[]>> {
+  const before = (await readRecord(record)).length
+  return async () => (await readRecord(record)).slice(before)
+}
+
+export async function toServer(ownServer = false) {
   if (ownServer) return stdioFixture('recording', fixtureArgs)
   shared ??= startHttpFixture('recording', ['--http', '--stdin-guard', ...fixtureArgs])
   return { transport: 'http' as const, url: (await shared).url }
@@ -80,9 +86,8 @@ export async function createStage(kind: DatabaseKind, options: StageOptions = {}
   const place = await placeOn(kind)
   const time = { now: Date.now() }
   await writeFile(definitions, '{}')
-  const before = (await readRecord(record)).length
   const server = await toServer(ownServer)
-  const lines = async () => (await readRecord(record)).slice(before)
+  const lines = await recordFromNowOn()
   const clock = { ...systemClock, now: () => time.now }
   let introduced = false
 

@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest'
+import { databases, placeOn } from '../../storage/support.ts'
+import {
+  approveAndDeny,
+  approveAtOnce,
+  buildRoad,
+  isInOrder,
+  joinOver,
+  readsThenAnswers,
+  readsThenSpends,
+  readsThenUses,
+  spendAtOnce,
+  type Wrong,
+} from './races.ts'
+
+async function several(count: number, wrong?: Wrong) {
+  const place = await placeOn('PostgreSQL')
+  return Promise.all(Array.from({ length: count }, () => buildRoad(place, wrong)))
+}
+
+describe.each(databases)('on %s', (kind) => {
+  const build = async (wrong?: Wrong) => buildRoad(await placeOn(kind), wrong)
+
+  it('hears one of fifty people who approve at once, tells the others so, and runs the call once', async () => {
+    const road = await build()
+    for (let n = 0; n < 3; n++)
+      expect(await approveAtOnce([road], 50, n)).toEqual({ heard: 1, late: 49, outcome: 'answered', ran: 1 })
+  })
+
+  it('would hear several if it looked first and wrote afterwards', async () => {
+    const { heard } = await approveAtOnce([await build(readsThenAnswers)], 50, 1)
+    expect(heard).toBeGreaterThan(1)
+  })
+
+  it('has one end when one person approves and another denies, and runs the call if and only if it was approved', async () => {
+    const ends = await approveAndDeny(await build(), kind === 'SQLite' ? 200 : 40)
+    expect(ends.filter((end) => !isInOrder(end))).toEqual([])
+    expect(new Set(ends.map(({ state }) => state))).toEqual(new Set(['used', 'denied']))
+  })
+
+  it('would have two ends if it looked first and wrote afterwards', async () => {
+    const ends = await approveAndDeny(await build(readsThenAnswers), 20)
+    expect(ends.filter((end) => !isInOrder(end))).not.toEqual([])
+  })
+
+  it('lets exactly ten of a thousand calls run on a grant of ten', async () => {
+    const spent = await spendAtOnce([await build()], { calls: 1000, budget: 10 })
+    expect(spent).toEqual({ answered: 10, reached: 10, used: 10 })
+  })
+
+  it('would let more run if it looked first and spent afterwards', async () => {
+    const { reached } = await spendAtOnce([await build(readsThenSpends)], { calls: 100, budget: 10 })
+    expect(reached).toBeGreaterThan(10)
+  })
+
+  it('would run equal calls several times if it looked first and used the approval afterwards', async () => {
+    const { ran } = await joinOver([await build(readsThenUses)], 20)
+    expect(ran).toBeGreaterThan(1)
+  })
+})
+
+describe('over several gateways on one database', () => {
+  it('lets exactly ten of a thousand calls run on a grant of ten', async () => {
+    const spent = await spendAtOnce(await several(3), { calls: 1000, budget: 10 })
+    expect(spent).toEqual({ answered: 10, reached: 10, used: 10 })
+  })
+
+  it('would let more run if it looked first and spent afterwards', async () => {
+    const { reached } = await spendAtOnce(await several(3, readsThenSpends), { calls: 100, budget: 10 })
+    expect(reached).toBeGreaterThan(10)
+  })
+
+  it('hears one of fifty people who approve at once on three gateways, and runs the call once', async () => {
+    const roads = await several(3)
+    expect(await approveAtOnce(roads, 50, 1)).toEqual({ heard: 1, late: 49, outcome: 'answered', ran: 1 })
+  })
+
+  it('runs one of twenty equal calls on two gateways, and gives all of them its outcome', async () => {
+    expect(await joinOver(await several(2), 20)).toEqual({ outcomes: new Set(['answered']), ran: 1 })
+  })
+
+  it('would run several if it looked first and used the approval afterwards', async () => {
+    const { ran } = await joinOver(await several(2, readsThenUses), 20)
+    expect(ran).toBeGreaterThan(1)
+  })
+})
