@@ -1,0 +1,125 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import Sqlite from 'better-sqlite3'
+import { expect } from 'vitest'
+import { kindsOf, verify } from '../../audit/support.ts'
+import { readRecord, stdioFixture } from '../../fixtures/fixtures.ts'
+import { temporaryFolder } from '../../storage/support.ts'
+
+const program = fileURLToPath(new URL('./crashing-gateway.ts', import.meta.url))
+
+export type CrashStage = { readonly config: string; readonly data: string; readonly record: string }
+
+export function createCrashStage(): CrashStage {
+  const folder = temporaryFolder()
+  const record = join(folder, 'record.jsonl')
+  const config = join(folder, 'sallyport.json')
+  const data = join(folder, 'data')
+  mkdirSync(data)
+  writeFileSync(config, JSON.stringify({ servers: { files: stdioFixture('recording', ['--record', record]) } }))
+  return { config, data, record }
+}
+
+/** Tells the point at which it was killed, or that it came to its end. */
+export async function liveOnce({ config, data }: CrashStage, run: number, crashAt: string): Promise<string> {
+  const child = spawn(process.execPath, [program, config, data, String(run)], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, SALLYPORT_CRASH_AT: crashAt },
+  })
+  let errors = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text
+  })
+  const [code, signal]: [number | null, string | null] = await once(child, 'exit').then(([a, b]) => [a, b])
+  if (code === 0) return 'ended'
+  const point = /crash point \d+: (.*)/.exec(errors)?.[1]
+  if (signal === 'SIGKILL' && point !== undefined) return point
+  throw new Error(`It ended with ${code ?? signal}: ${errors}`)
+}
+
+/** Kills one at a point, and lets the next do the same again, as a caller who repeats its calls. */
+export async function killAndRepeat(stage: CrashStage, run: number, crashAt: string): Promise<string> {
+  const point = await liveOnce(stage, run, crashAt)
+  if (existsSync(join(stage.data, 'sallyport.db'))) await expectOrder(stage, `killed at ${crashAt}: ${point}`)
+  if (point === 'ended') return point
+  expect(await liveOnce(stage, run, 'never')).toBe('ended')
+  await expectOrder(stage, `after ${crashAt}: ${point}`)
+  expect(open(stage), point).toEqual([])
+  return point
+}
+
+type Row = Record<string, unknown>
+
+/** What may stand of a question, by what stands of its call. */
+const together: Readonly<Record<string, readonly string[]>> = {
+  waiting: ['waiting'],
+  approved: ['waiting'],
+  used: ['running', 'ok', 'unknown', 'failed'],
+  denied: ['denied'],
+  expired: ['expired'],
+  withdrawn: ['denied'],
+}
+
+/** Whatever happened: no approval and no grant permitted more than it says, nothing is half written, the chain verifies. */
+export async function expectOrder(stage: CrashStage, where: string): Promise<void> {
+  const received = existsSync(stage.record) ? await readRecord(stage.record) : []
+  const times = (run: unknown, part: string) =>
+    received.filter(({ arguments: given }) => given?.run === run && given?.part === part).length
+  const questions = all(
+    stage,
+    'select q.state, q.arguments, c.state as call from questions q join calls c on c.id = q.call',
+  )
+  for (const { state, call } of questions) expect(together[String(state)], where).toContain(call)
+  expect(questions, where).toHaveLength(count(stage, 'select count(*) as n from questions'))
+
+  const runs = new Set(received.map(({ arguments: given }) => given?.run))
+  for (const run of runs) {
+    expect(times(run, 'asked'), where).toBeLessThanOrEqual(usedIn(questions, run))
+    expect(times(run, 'denied'), where).toBe(0)
+  }
+  const spent = (tool: string) =>
+    count(stage, 'select count(*) as n from calls where tool = ? and decision = ?', tool, 'a grant of admin permits it')
+  for (const tool of ['files_write_thing', 'files_plain_thing']) {
+    const used = count(stage, 'select coalesce(sum(used), 0) as n from grants where tools = ?', tool)
+    expect(used, where).toBe(spent(tool))
+  }
+  expect(count(stage, 'select count(*) as n from grants where used > budget'), where).toBe(0)
+  const given = count(stage, "select count(*) as n from grants where tools = 'files_write_thing'")
+  expect(given, where).toBe(count(stage, 'select count(*) as n from questions where grant_id is not null'))
+  const ran = received.filter(({ name }) => name === 'plain_thing').length
+  expect(ran, where).toBeLessThanOrEqual(spent('files_plain_thing'))
+
+  const report = await verify(stage.data)
+  expect(kindsOf(report), `${where}: ${JSON.stringify(report.findings)}`).toEqual([])
+}
+
+function usedIn(questions: readonly Row[], run: unknown): number {
+  return questions.filter(({ state, arguments: given }) => {
+    const parsed = JSON.parse(String(given))
+    return state === 'used' && parsed.run === run && parsed.part === 'asked'
+  }).length
+}
+
+/** Calls that have no end although whoever made them has gone, and questions that nobody waits for any more. */
+function open(stage: CrashStage): Row[] {
+  return all(
+    stage,
+    "select id from calls where ended_at is null union select id from questions where state = 'waiting'",
+  )
+}
+
+function count(stage: CrashStage, sql: string, ...parameters: unknown[]): number {
+  return Number(all(stage, sql, ...parameters)[0]?.n)
+}
+
+function all({ data }: CrashStage, sql: string, ...parameters: unknown[]): Row[] {
+  const file = new Sqlite(join(data, 'sallyport.db'), { readonly: true })
+  try {
+    return file.prepare<unknown[], Row>(sql).all(...parameters)
+  } finally {
+    file.close()
+  }
+}
