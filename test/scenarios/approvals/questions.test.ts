@@ -1,4 +1,6 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Approval } from '../../../src/contract/approval.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { databases } from '../../storage/support.ts'
 import { poll } from '../../support/gateway.ts'
 import {
@@ -353,4 +355,36 @@ describe.each(databases)('on %s', (kind) => {
     const strays = [1, 2, 3].map((n) => codeOf(ask(gate, { as: stray, given: { n } })))
     expect((await Promise.all(strays)).toSorted()).toEqual(['limit-exceeded', 'waiting', 'waiting'])
   })
+
+  it('is told of once when it is asked and once when it is answered', async () => {
+    const gate = await openOn(kind, { limits: { pending: 30 } })
+    const told: string[] = []
+    for (const name of ['question-asked', 'question-answered'] as const) {
+      const note = ({ approval, elsewhere }: { approval: Approval; elsewhere?: boolean }) =>
+        void told.push(`${name} ${approval.id}${elsewhere ? ' elsewhere' : ''}`)
+      onTestFinished(gate.gateway.events.on(name, note))
+    }
+    const all = await Promise.all(Array.from({ length: 30 }, (_, n) => question(gate, { given: { n } })))
+    await Promise.all(all.map((each) => answer(gate, ada, each, 'deny')))
+    const expected = all.flatMap(({ id }) => [`question-asked ${id}`, `question-answered ${id}`])
+    expect(told.toSorted()).toEqual(expected.toSorted())
+  })
+})
+
+it('keeps the outcome of a call that takes longer than anybody waits for it', async () => {
+  const stage = await createStage('SQLite', { config: slowRules })
+  // Half a minute passes in a third of a second.
+  const clock = { ...systemClock, now: () => stage.time.now, monotonic: () => performance.now() * 100 }
+  const gate = await stage.open('first', { clock })
+  const longer = { ...slowly, given: { ...slowly.given, delayMs: 1500 } }
+  const leaving = new AbortController()
+  const { outcome, approval } = await held(gate, { ...longer, signal: leaving.signal })
+  await answer(gate, ada, approval)
+  await poll(async () => (await stage.received()).length > 0 || undefined)
+  leaving.abort()
+  expect(await codeOf(ask(gate, longer))).toBe('idempotency-busy')
+  await outcome.catch(() => {})
+  expect(textOf(await ask(gate, longer))).toBe('done')
+  expect((await question(gate, longer)).id).not.toBe(approval.id)
+  expect(await stage.received()).toEqual(['echo'])
 })
