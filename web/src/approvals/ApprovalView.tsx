@@ -92,7 +92,9 @@ function Head({ approval }: { approval: ApprovalDetail }) {
   const now = useNow()
   const heading = useRef<HTMLHeadingElement>(null)
   // Whoever comes by keyboard or screen reader lands on what is asked.
-  useEffect(() => heading.current?.focus({ preventScroll: true }), [])
+  useEffect(() => {
+    heading.current?.focus({ preventScroll: true })
+  }, [])
   const left = Date.parse(approval.expiresAt) - now
   return (
     <header className="mb-4">

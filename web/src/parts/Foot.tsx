@@ -12,7 +12,10 @@ export function Foot({ children }: { children: ReactNode }) {
 /** Something that somebody asked for is brought to where they look. */
 export function IntoView({ children }: { children: ReactNode }) {
   const box = useRef<HTMLDivElement>(null)
-  useEffect(() => box.current?.scrollIntoView({ block: 'nearest' }), [])
+  useEffect(() => {
+    // Not returned: some browsers answer with a promise, which is nothing to clean up.
+    box.current?.scrollIntoView({ block: 'nearest' })
+  }, [])
   return (
     <div ref={box} className="max-md:scroll-mb-16">
       {children}

@@ -1,0 +1,292 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { textOf } from '../scenarios/mcp/raw.ts'
+import { poll } from '../support/gateway.ts'
+import { addPerson } from '../support/people.ts'
+import { expectAccessible, findChromium, openWindow, signIn, type TestPage } from './browser.ts'
+import { type Stage, startStage } from './support.ts'
+
+const chromium = findChromium()
+if (chromium === undefined) {
+  console.warn('The page is not tested: no Chromium was found. Install one, or name it in SALLYPORT_CHROMIUM.')
+}
+
+describe.runIf(chromium !== undefined)('the page of questions', () => {
+  let stage: Stage
+  let count = 0
+  /** Arguments that no other test has. */
+  const fresh = () => ({ path: `notes-${++count}.txt` })
+
+  beforeAll(async () => {
+    stage = await startStage({
+      rules: [{ tools: 'files_both_thing', action: 'ask', approvers: 'two', name: 'Two look' }],
+      limits: { pending: 100 },
+    })
+    return () => stage.close()
+  })
+
+  async function openSignedIn(path = '/approvals', name = 'ada', look = {}): Promise<TestPage> {
+    const window = await openWindow(stage.browser, look)
+    await signIn(window.page, stage.gateway, name, path)
+    return window
+  }
+
+  it('shows a question as it comes, and what a person says there decides: a grant of three calls, then a denial', async () => {
+    await using window = await openSignedIn()
+    const { page, complaints } = window
+    await page.getByText('live', { exact: true }).waitFor()
+    const client = await stage.gateway.connectV1('granted')
+    const call = (given: object) =>
+      client.callTool({ name: 'files_write_thing', arguments: { ...given } }, undefined, { onprogress: () => {} })
+
+    const first = fresh()
+    const waiting = call(first)
+    await page.getByRole('button', { name: first.path }).click()
+    await page.getByRole('heading', { level: 1, name: `Write thing ${first.path}` }).waitFor()
+    await page.keyboard.press('g')
+    await page.getByLabel('this tool with any arguments').check()
+    await page.getByLabel('How many calls').fill('3')
+    await page.getByText('granted may use files_write_thing, whatever its arguments, 3 times more, until').waitFor()
+    await page.getByRole('button', { name: 'Approve and allow' }).click()
+    await page.getByText('Approved, with a grant. It is sent in').waitFor()
+    expect(await stage.received()).not.toContainEqual(first)
+    expect(textOf(await waiting)).toContain(first.path)
+    expect((await stage.received()).filter((given) => JSON.stringify(given).includes(first.path))).toHaveLength(1)
+    await page.getByText('It ran, and succeeded.').waitFor()
+
+    for (const further of [fresh(), fresh(), fresh()]) expect(textOf(await call(further))).toContain(further.path)
+    const last = fresh()
+    const denied = call(last)
+    await page.getByRole('button', { name: last.path }).click()
+    await page.getByRole('heading', { level: 1, name: `Write thing ${last.path}` }).waitFor()
+    await page.keyboard.press('d')
+    await page.getByLabel('Why not?').fill('Three were enough')
+    await page.getByRole('button', { name: 'Deny', exact: true }).click()
+    const result = await denied
+    expect(result.isError).toBe(true)
+    expect(textOf(result)).toContain('Three were enough')
+    await page.getByText('Denied by ada').waitFor()
+    expect(await stage.received()).not.toContainEqual(last)
+    expect(complaints).toEqual([])
+  })
+
+  it('sends nothing for five seconds, in which a decision can be taken back', async () => {
+    const id = await stage.ask('reviewer', 'files_write_thing', { ...fresh(), kind: 'undone' })
+    await using window = await openSignedIn(`/approvals/${id}`)
+    const { page } = window
+    const sent: string[] = []
+    page.on('request', (request) => request.method() === 'POST' && sent.push(request.url()))
+    await page.getByRole('button', { name: 'Approve once' }).click()
+    await page.getByText('Approved. It is sent in').waitFor()
+    await page.keyboard.press('u')
+    await page.getByRole('button', { name: 'Approve once' }).waitFor()
+    await page.keyboard.press('a')
+    await page.getByText('Approved. It is sent in').waitFor()
+    expect(sent).toEqual([])
+    // Going to the list and back takes nothing away.
+    await page.getByRole('link', { name: 'Approvals' }).click()
+    await page.getByRole('button', { name: 'Undo' }).first().click()
+    await page.goBack()
+    await page.getByRole('button', { name: 'Approve once' }).waitFor()
+    expect(await stage.stateOf(id)).toBe('waiting')
+    expect(sent).toEqual([])
+  })
+
+  it('sends what was decided when it is left', async () => {
+    const id = await stage.ask('reviewer', 'files_write_thing', fresh())
+    await using window = await openSignedIn(`/approvals/${id}`)
+    await window.page.getByRole('button', { name: 'Approve once' }).click()
+    await window.page.getByText('It is sent in').waitFor()
+    await window.page.goto('about:blank')
+    await poll(async () => ((await stage.stateOf(id)) === 'approved' ? true : undefined))
+  })
+
+  it('is worked by keyboard alone', async () => {
+    const older = await stage.ask('keyboard', 'files_write_thing', fresh())
+    const newer = await stage.ask('keyboard', 'files_write_thing', fresh())
+    await using window = await openSignedIn(`/approvals/${newer}`)
+    const { page } = window
+    await page.getByRole('button', { name: 'Deny…' }).waitFor()
+    await page.keyboard.press('j')
+    await page.waitForURL(`**/approvals/${older}`)
+    await page.getByRole('button', { name: 'Deny…' }).waitFor()
+    await page.keyboard.press('k')
+    await page.waitForURL(`**/approvals/${newer}`)
+    await page.getByRole('button', { name: 'Deny…' }).waitFor()
+    await page.keyboard.press('d')
+    await page.keyboard.type('a and d are only letters here')
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('g')
+    await page.getByRole('form', { name: 'Approve and allow more' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Approve once' }).waitFor()
+    expect(await stage.stateOf(newer)).toBe('waiting')
+  })
+
+  it('shows text of agents and servers as text, with what cannot be seen made visible', async () => {
+    const markup = '<img src=x onerror="document.title=\'taken\'"><script>document.title="taken"</script>'
+    const id = await stage.ask('reviewer', 'files_write_thing', {
+      title: markup.slice(0, 50),
+      [markup]: markup,
+      link: 'javascript:document.title="taken"',
+      hidden: 'pay\u200bment \u202egnp.exe',
+      alike: 'p\u0430ypal',
+    })
+    await using window = await openSignedIn(`/approvals/${id}`)
+    const { page, complaints } = window
+    await page.getByText(markup).first().waitFor()
+    const shown = await page.getByRole('region', { name: 'Arguments' }).innerText()
+    for (const mark of ['U+200B', 'U+202E', 'U+0430']) expect(shown).toContain(mark)
+    await page.getByText('All arguments, exactly as they will be sent').click()
+    await page.getByRole('region', { name: 'All arguments' }).getByText('"alike"').waitFor()
+    expect(await page.locator('article img, article script, article a[href]').count()).toBe(0)
+    expect(await page.title()).toBe('Sallyport')
+    expect(complaints).toEqual([])
+  })
+
+  it('lets nobody approve arguments that were not opened', async () => {
+    const end = 'THE-END-OF-IT'
+    const id = await stage.ask('reviewer', 'files_write_thing', { ...fresh(), text: `${'word '.repeat(5000)}${end}` })
+    await using window = await openSignedIn(`/approvals/${id}`)
+    const { page } = window
+    await page.getByText('Open all of the arguments before you approve them.').waitFor()
+    expect(await page.getByRole('button', { name: 'Approve once' }).isDisabled()).toBe(true)
+    expect(await page.getByText(end).count()).toBe(0)
+    await page.keyboard.press('a')
+    await page.keyboard.press('g')
+    expect(await page.getByText('It is sent in').count()).toBe(0)
+    await page.keyboard.press('o')
+    await page.getByText(end).waitFor()
+    await page.keyboard.press('a')
+    await page.getByText('Approved. It is sent in').waitFor()
+    await page.keyboard.press('u')
+  })
+
+  it('says how it stands when somebody else was faster, it expired, or another person has to agree as well', async () => {
+    const bo = await addPerson(stage.gateway, stage.ada, 'bo', 'administrator')
+    const id = await stage.ask('reviewer', 'files_both_thing', fresh())
+    await using window = await openSignedIn(`/approvals/${id}`)
+    const { page } = window
+    await page.getByText('two people', { exact: true }).waitFor()
+    expect(await page.getByRole('button', { name: 'Approve and allow' }).count()).toBe(0)
+    await page.getByRole('button', { name: 'Approve once' }).click()
+    await page.getByText('Approved by ada').waitFor()
+    await page.getByText('One more person has to agree.').waitFor()
+    await page.getByText('You cannot answer this: you have approved it already').waitFor()
+    await stage.answer(bo, id, { verdict: 'deny', reason: 'I looked' })
+    await page.getByText(/Denied by bo at .*: I looked/).waitFor()
+    expect(await page.getByRole('button', { name: 'Deny…' }).count()).toBe(0)
+
+    const second = await stage.ask('reviewer', 'files_write_thing', fresh())
+    await page.goto(`${stage.gateway.url}/approvals/${second}`)
+    await page.getByRole('button', { name: 'Approve once' }).click()
+    await page.getByText('It is sent in').waitFor()
+    await stage.answer(bo, second, { verdict: 'deny' })
+    await page.getByText('Your answer was not taken. It was denied by bo.').waitFor()
+    expect(await stage.stateOf(second)).toBe('denied')
+  })
+
+  it('shows an auditor everything and lets them answer nothing, and a member nothing of others', async () => {
+    await addPerson(stage.gateway, stage.ada, 'otto', 'auditor')
+    await addPerson(stage.gateway, stage.ada, 'mia', 'member')
+    const id = await stage.ask('reviewer', 'files_write_thing', fresh())
+    await using auditor = await openSignedIn(`/approvals/${id}`, 'otto')
+    await auditor.page.getByText('You cannot answer this: auditors change nothing.').waitFor()
+    await auditor.page.keyboard.press('a')
+    expect(await auditor.page.getByText('It is sent in').count()).toBe(0)
+    await using member = await openSignedIn(`/approvals/${id}`, 'mia')
+    await member.page.getByText(`No question has the id ${id}.`).waitFor()
+    expect(await member.page.getByText('Nothing waits.').count()).toBe(1)
+  })
+
+  it('asks for the sign-in again when it has ended, and comes back to the question', async () => {
+    const id = await stage.ask('reviewer', 'files_write_thing', fresh())
+    await using window = await openSignedIn(`/approvals/${id}`)
+    const { page, context } = window
+    await page.getByText('live', { exact: true }).waitFor()
+    const [cookie] = await context.cookies()
+    const left = await fetch(`${stage.gateway.url}/api/sign-out`, {
+      method: 'POST',
+      headers: { cookie: `${cookie?.name}=${cookie?.value}`, 'content-type': 'application/json' },
+    })
+    expect(left.status).toBe(200)
+    await page.getByRole('heading', { name: 'Sign in to Sallyport' }).waitFor()
+    await page.getByLabel('Name').fill('ada')
+    await page.getByLabel('Password').fill('wrong wrong wrong')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByText('The name or the password is wrong.').waitFor()
+    await page.getByLabel('Password').fill('correct horse battery')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.waitForURL(`**/approvals/${id}`)
+    await page.getByRole('button', { name: 'Approve once' }).waitFor()
+  })
+
+  it('is in nobody’s frame, runs nothing from elsewhere, and says so in its headers', async () => {
+    for (const path of ['/', '/sign-in', '/approvals', '/approvals/some-id', '/theme.js']) {
+      const reply = await fetch(`${stage.gateway.url}${path}`)
+      const policy = reply.headers.get('content-security-policy') ?? ''
+      for (const part of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"])
+        expect(policy.split('; '), path).toContain(part)
+      expect(policy).not.toContain('unsafe')
+      expect([reply.status, reply.headers.get('x-frame-options')]).toEqual([200, 'DENY'])
+    }
+  })
+
+  describe.each([
+    { theme: 'light' as const, width: 1440 },
+    { theme: 'dark' as const, width: 1440 },
+    { theme: 'light' as const, width: 375 },
+    { theme: 'dark' as const, width: 375 },
+  ])('in $theme, $width wide', (look) => {
+    it('keeps nobody out, as far as axe can tell, and scrolls sideways nowhere', async () => {
+      const id = await stage.ask('an-agent-with-a-name-that-does-not-end-before-the-line-does', 'files_destroy_thing', {
+        ...fresh(),
+        old_string: 'one\ntwo',
+        new_string: 'one\nthree',
+        text: 'x'.repeat(3000),
+        hidden: 'a\u200bb',
+        nested: { list: [1, 2, 3], more: { deep: true } },
+      })
+      await using window = await openWindow(stage.browser, { ...look, height: 800 })
+      const { page, complaints } = window
+      const check = async (what: string) => {
+        await expectAccessible(page, what)
+        expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), what).toBeLessThanOrEqual(0)
+      }
+      await page.goto(`${stage.gateway.url}/`)
+      await page.getByLabel('Name').waitFor()
+      await check('sign-in')
+      await signIn(page, stage.gateway, 'ada')
+      await page.getByText('an-agent-with-a-name').first().waitFor()
+      await check('list')
+      await page.goto(`${stage.gateway.url}/approvals/${id}`)
+      await page.getByRole('button', { name: 'Show all of it' }).click()
+      await check('question')
+      await page.getByRole('button', { name: 'Approve and allow…' }).click()
+      await check('grant')
+      await page.getByRole('button', { name: 'Cancel' }).click()
+      await page.getByRole('button', { name: 'Deny…' }).click()
+      await check('deny')
+      expect(complaints).toEqual([])
+    })
+  })
+
+  it('says that the line is lost, keeps what it shows, and goes on by itself', async () => {
+    await using other = await otherStage()
+    const id = await other.ask('reviewer', 'files_write_thing', fresh())
+    await using window = await openWindow(other.browser)
+    const { page } = window
+    await signIn(page, other.gateway, 'ada', `/approvals/${id}`)
+    await page.getByText('live', { exact: true }).waitFor()
+    await other.gateway.stop()
+    await page.getByText('The line to the gateway is lost.').waitFor()
+    await page.getByRole('button', { name: 'Approve once' }).waitFor()
+  })
+})
+
+async function otherStage(): Promise<Stage & AsyncDisposable> {
+  const stage = await startStage()
+  return { ...stage, [Symbol.asyncDispose]: () => stage.close() }
+}

@@ -1,0 +1,69 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Browser } from 'playwright-core'
+import { readRecord, stdioFixture } from '../fixtures/fixtures.ts'
+import { type ConfigInput, poll, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { firstAdministrator, type TestPerson } from '../support/people.ts'
+import { launch } from './browser.ts'
+
+export type Stage = {
+  readonly gateway: TestGateway
+  readonly browser: Browser
+  readonly ada: TestPerson
+  /** A call over REST, which waits without holding anything open; answers with the id of the question. */
+  ask(agent: string, tool: string, given: object): Promise<string>
+  answer(person: TestPerson, id: string, body: object): Promise<void>
+  stateOf(id: string): Promise<unknown>
+  /** The arguments that have reached the server. */
+  received(): Promise<unknown[]>
+  close(): Promise<void>
+}
+
+/** A gateway with a recording server and an administrator, and a browser. */
+export async function startStage(more: Partial<ConfigInput> = {}, args: string[] = []): Promise<Stage> {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
+  const record = join(folder, 'record.jsonl')
+  const [browser, gateway] = await Promise.all([
+    launch(),
+    startTestGateway({ servers: { files: stdioFixture('recording', ['--record', record, ...args]) }, ...more }),
+  ])
+  const ada = await firstAdministrator(gateway)
+  await gateway.reach('files', 'connected')
+
+  return {
+    gateway,
+    browser,
+    ada,
+    async ask(agent, tool, given) {
+      const reply = await gateway.fetch(agent, `/api/tools/${tool}/call`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ arguments: given }),
+      })
+      const body: { approval?: { id: string } } = JSON.parse(await reply.text())
+      if (body.approval) return body.approval.id
+      throw new Error(`It was not asked: ${JSON.stringify(body)}`)
+    },
+    async answer(person, id, body) {
+      const { status, text } = await person.request('POST', `/api/approvals/${id}/answer`, body)
+      if (status !== 200) throw new Error(`The answer was not taken: ${text}`)
+    },
+    stateOf: async (id) => (await ada.request('GET', `/api/approvals/${id}`)).message.state,
+    received: async () => (await readRecord(record)).map((line) => line.arguments),
+    async close() {
+      await browser.close()
+      await gateway.close()
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
+
+/** The question that waits for a tool, once there is one. */
+export function waitingFor({ ada }: Stage, given: string): Promise<string> {
+  return poll(async () => {
+    const { items } = (await ada.request('GET', '/api/approvals?state=waiting')).message
+    const found = [items].flat().find((each) => JSON.stringify(each).includes(given))
+    return found === undefined ? undefined : String(Object(found).id)
+  })
+}
