@@ -54,20 +54,20 @@ async function readForm(request: IncomingMessage): Promise<string> {
 }
 
 const style = `
-:root { color-scheme: light dark; --ink: #1c1b22; --soft: #5f5d6b; --card: #fff; --back: #f3f2f6; --line: #d5d3dd; --key: #4a3fb5; --bad: #a3123a }
+:root { color-scheme: light dark; --ink: #1a1d23; --soft: #5b6270; --card: #fff; --back: #f6f7f9; --line: #dcdfe5; --key: #2851c4; --on-key: #fff; --bad: #b3261e }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #eceaf2; --soft: #a9a6b7; --card: #24222c; --back: #16151b; --line: #3b3947; --key: #a9a1ff; --bad: #ff8fa8 }
+  :root { --ink: #e8eaee; --soft: #a3abb9; --card: #1a1d24; --back: #121419; --line: #31363f; --key: #8fb0ff; --on-key: #0c1630; --bad: #ff9d94 }
 }
 * { box-sizing: border-box }
 body { margin: 0; min-height: 100vh; display: grid; place-items: center; padding: 1.5rem; background: var(--back); color: var(--ink); font: 1rem/1.5 system-ui, sans-serif }
-main { width: 100%; max-width: 24rem; padding: 2rem; background: var(--card); border: 1px solid var(--line); border-radius: .75rem }
+main { width: 100%; max-width: 24rem; padding: 2rem; background: var(--card); border: 1px solid var(--line); border-radius: .5rem }
 h1 { margin: 0 0 .5rem; font-size: 1.375rem; line-height: 1.25 }
 p { margin: 0 0 1rem; color: var(--soft) }
 p.problem { color: var(--bad) }
 label { display: block; margin: 1rem 0 .25rem; font-weight: 600 }
 input { width: 100%; padding: .625rem .75rem; font: inherit; color: inherit; background: transparent; border: 1px solid var(--line); border-radius: .5rem }
-button { width: 100%; margin-top: 1.5rem; padding: .75rem; font: inherit; font-weight: 600; color: var(--card); background: var(--key); border: 0; border-radius: .5rem; cursor: pointer }
-input:focus-visible, button:focus-visible { outline: 3px solid var(--key); outline-offset: 2px }
+button, a.button { display: block; width: 100%; margin-top: 1.5rem; padding: .75rem; font: inherit; font-weight: 600; text-align: center; text-decoration: none; color: var(--on-key); background: var(--key); border: 0; border-radius: .5rem; cursor: pointer }
+input:focus-visible, button:focus-visible, a:focus-visible { outline: 3px solid var(--key); outline-offset: 2px }
 code { color: var(--ink) }
 `
 
@@ -124,7 +124,8 @@ ${problem === undefined ? '' : `<p class="problem" role="alert">${toHtml(problem
 function done(name: string): string {
   return `<h1>Done</h1>
 <p>${toHtml(name)} is the administrator of this gateway, and this link is used up.</p>
-<p>At a terminal, <code>sallyport users list --as ${toHtml(name)}</code> signs in for one command.</p>`
+<p>At a terminal, <code>sallyport users list --as ${toHtml(name)}</code> signs in for one command.</p>
+<a class="button" href="/">Sign in</a>`
 }
 
 const gone = `<h1>This link does nothing any more</h1>

@@ -33,6 +33,7 @@ describe('the page of the one-time link', () => {
     expect(made.status).toBe(200)
     expect(names(gateway)).toEqual(['ada'])
     expect(made.text).not.toContain(password)
+    expect(made.text).toContain('<a class="button" href="/">')
     expect((await post(gateway, { code, name: 'eve', password })).status).toBe(403)
     expect((await get(gateway, `/setup?code=${code}`)).status).toBe(403)
     expect(names(gateway)).toEqual(['ada'])

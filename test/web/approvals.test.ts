@@ -2,13 +2,15 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { textOf } from '../scenarios/mcp/raw.ts'
 import { poll } from '../support/gateway.ts'
 import { addPerson } from '../support/people.ts'
-import { expectAccessible, findChromium, openWindow, signIn, type TestPage } from './browser.ts'
+import { expectAccessible, findChromium, openAs, openWindow, signIn, type TestPage } from './browser.ts'
 import { type Stage, startStage } from './support.ts'
 
 const chromium = findChromium()
 if (chromium === undefined) {
   console.warn('The page is not tested: no Chromium was found. Install one, or name it in SALLYPORT_CHROMIUM.')
 }
+
+const undoMs = 5000
 
 describe.runIf(chromium !== undefined)('the page of questions', () => {
   let stage: Stage
@@ -24,16 +26,15 @@ describe.runIf(chromium !== undefined)('the page of questions', () => {
     return () => stage.close()
   })
 
-  async function openSignedIn(path = '/approvals', name = 'ada', look = {}): Promise<TestPage> {
-    const window = await openWindow(stage.browser, look)
-    await signIn(window.page, stage.gateway, name, path)
+  async function open(path: string, person = stage.ada): Promise<TestPage> {
+    const window = await openWindow(stage.browser)
+    await openAs(window.page, stage.gateway, person, path)
     return window
   }
 
   it('shows a question as it comes, and what a person says there decides: a grant of three calls, then a denial', async () => {
-    await using window = await openSignedIn()
+    await using window = await open('/approvals')
     const { page, complaints } = window
-    await page.getByText('live', { exact: true }).waitFor()
     const client = await stage.gateway.connectV1('granted')
     const call = (given: object) =>
       client.callTool({ name: 'files_write_thing', arguments: { ...given } }, undefined, { onprogress: () => {} })
@@ -49,6 +50,7 @@ describe.runIf(chromium !== undefined)('the page of questions', () => {
     await page.getByRole('button', { name: 'Approve and allow' }).click()
     await page.getByText('Approved, with a grant. It is sent in').waitFor()
     expect(await stage.received()).not.toContainEqual(first)
+    await page.clock.fastForward(undoMs)
     expect(textOf(await waiting)).toContain(first.path)
     expect((await stage.received()).filter((given) => JSON.stringify(given).includes(first.path))).toHaveLength(1)
     await page.getByText('It ran, and succeeded.').waitFor()
@@ -61,6 +63,8 @@ describe.runIf(chromium !== undefined)('the page of questions', () => {
     await page.keyboard.press('d')
     await page.getByLabel('Why not?').fill('Three were enough')
     await page.getByRole('button', { name: 'Deny', exact: true }).click()
+    await page.getByText('Denied. It is sent in').waitFor()
+    await page.clock.fastForward(undoMs)
     const result = await denied
     expect(result.isError).toBe(true)
     expect(textOf(result)).toContain('Three were enough')
@@ -71,7 +75,7 @@ describe.runIf(chromium !== undefined)('the page of questions', () => {
 
   it('sends nothing for five seconds, in which a decision can be taken back', async () => {
     const id = await stage.ask('reviewer', 'files_write_thing', { ...fresh(), kind: 'undone' })
-    await using window = await openSignedIn(`/approvals/${id}`)
+    await using window = await open(`/approvals/${id}`)
     const { page } = window
     const sent: string[] = []
     page.on('request', (request) => request.method() === 'POST' && sent.push(request.url()))
@@ -86,14 +90,19 @@ describe.runIf(chromium !== undefined)('the page of questions', () => {
     await page.getByRole('link', { name: 'Approvals' }).click()
     await page.getByRole('button', { name: 'Undo' }).first().click()
     await page.goBack()
-    await page.getByRole('button', { name: 'Approve once' }).waitFor()
-    expect(await stage.stateOf(id)).toBe('waiting')
+    await page.getByRole('button', { name: 'Approve once' }).click()
+    await page.getByText('Approved. It is sent in').waitFor()
+    await page.clock.fastForward(undoMs - 1000)
     expect(sent).toEqual([])
+    expect(await stage.stateOf(id)).toBe('waiting')
+    await page.clock.fastForward(1000)
+    await poll(async () => ((await stage.stateOf(id)) === 'approved' ? true : undefined))
+    expect(sent).toEqual([`${stage.gateway.url}/api/approvals/${id}/answer`])
   })
 
   it('sends what was decided when it is left', async () => {
     const id = await stage.ask('reviewer', 'files_write_thing', fresh())
-    await using window = await openSignedIn(`/approvals/${id}`)
+    await using window = await open(`/approvals/${id}`)
     await window.page.getByRole('button', { name: 'Approve once' }).click()
     await window.page.getByText('It is sent in').waitFor()
     await window.page.goto('about:blank')
@@ -103,7 +112,7 @@ describe.runIf(chromium !== undefined)('the page of questions', () => {
   it('is worked by keyboard alone', async () => {
     const older = await stage.ask('keyboard', 'files_write_thing', fresh())
     const newer = await stage.ask('keyboard', 'files_write_thing', fresh())
-    await using window = await openSignedIn(`/approvals/${newer}`)
+    await using window = await open(`/approvals/${newer}`)
     const { page } = window
     await page.getByRole('button', { name: 'Deny…' }).waitFor()
     await page.keyboard.press('j')
@@ -118,6 +127,7 @@ describe.runIf(chromium !== undefined)('the page of questions', () => {
     await page.keyboard.press('?')
     await page.getByRole('dialog', { name: 'Keys' }).waitFor()
     await page.keyboard.press('Escape')
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor({ state: 'hidden' })
     await page.keyboard.press('g')
     await page.getByRole('form', { name: 'Approve and allow more' }).waitFor()
     await page.keyboard.press('Escape')
@@ -134,7 +144,7 @@ describe.runIf(chromium !== undefined)('the page of questions', () => {
       hidden: 'pay\u200bment \u202egnp.exe',
       alike: 'p\u0430ypal',
     })
-    await using window = await openSignedIn(`/approvals/${id}`)
+    await using window = await open(`/approvals/${id}`)
     const { page, complaints } = window
     await page.getByText(markup).first().waitFor()
     const shown = await page.getByRole('region', { name: 'Arguments' }).innerText()
@@ -149,7 +159,7 @@ describe.runIf(chromium !== undefined)('the page of questions', () => {
   it('lets nobody approve arguments that were not opened', async () => {
     const end = 'THE-END-OF-IT'
     const id = await stage.ask('reviewer', 'files_write_thing', { ...fresh(), text: `${'word '.repeat(5000)}${end}` })
-    await using window = await openSignedIn(`/approvals/${id}`)
+    await using window = await open(`/approvals/${id}`)
     const { page } = window
     await page.getByText('Open all of the arguments before you approve them.').waitFor()
     expect(await page.getByRole('button', { name: 'Approve once' }).isDisabled()).toBe(true)
@@ -167,11 +177,13 @@ describe.runIf(chromium !== undefined)('the page of questions', () => {
   it('says how it stands when somebody else was faster, it expired, or another person has to agree as well', async () => {
     const bo = await addPerson(stage.gateway, stage.ada, 'bo', 'administrator')
     const id = await stage.ask('reviewer', 'files_both_thing', fresh())
-    await using window = await openSignedIn(`/approvals/${id}`)
+    await using window = await open(`/approvals/${id}`)
     const { page } = window
     await page.getByText('two people', { exact: true }).waitFor()
     expect(await page.getByRole('button', { name: 'Approve and allow' }).count()).toBe(0)
     await page.getByRole('button', { name: 'Approve once' }).click()
+    await page.getByText('Approved. It is sent in').waitFor()
+    await page.clock.fastForward(undoMs)
     await page.getByText('Approved by ada').waitFor()
     await page.getByText('One more person has to agree.').waitFor()
     await page.getByText('You cannot answer this: you have approved it already').waitFor()
@@ -184,27 +196,25 @@ describe.runIf(chromium !== undefined)('the page of questions', () => {
     await page.getByRole('button', { name: 'Approve once' }).click()
     await page.getByText('It is sent in').waitFor()
     await stage.answer(bo, second, { verdict: 'deny' })
+    await page.clock.fastForward(undoMs)
     await page.getByText('Your answer was not taken. It was denied by bo.').waitFor()
     expect(await stage.stateOf(second)).toBe('denied')
   })
 
-  it('shows an auditor everything and lets them answer nothing, and a member nothing of others', async () => {
-    await addPerson(stage.gateway, stage.ada, 'otto', 'auditor')
-    await addPerson(stage.gateway, stage.ada, 'mia', 'member')
+  it('shows an auditor everything and lets them answer nothing', async () => {
+    const otto = await addPerson(stage.gateway, stage.ada, 'otto', 'auditor')
     const id = await stage.ask('reviewer', 'files_write_thing', fresh())
-    await using auditor = await openSignedIn(`/approvals/${id}`, 'otto')
-    await auditor.page.getByText('You cannot answer this: auditors change nothing.').waitFor()
-    await auditor.page.keyboard.press('a')
-    expect(await auditor.page.getByText('It is sent in').count()).toBe(0)
-    await using member = await openSignedIn(`/approvals/${id}`, 'mia')
-    await member.page.getByText(`No question has the id ${id}.`).waitFor()
-    expect(await member.page.getByText('Nothing waits.').count()).toBe(1)
+    await using window = await open(`/approvals/${id}`, otto)
+    await window.page.getByText('You cannot answer this: auditors change nothing.').waitFor()
+    await window.page.keyboard.press('a')
+    expect(await window.page.getByText('It is sent in').count()).toBe(0)
   })
 
   it('asks for the sign-in again when it has ended, and comes back to the question', async () => {
     const id = await stage.ask('reviewer', 'files_write_thing', fresh())
-    await using window = await openSignedIn(`/approvals/${id}`)
+    await using window = await openWindow(stage.browser)
     const { page, context } = window
+    await signIn(page, stage.gateway, 'ada', `/approvals/${id}`)
     await page.getByText('live', { exact: true }).waitFor()
     const [cookie] = await context.cookies()
     const left = await fetch(`${stage.gateway.url}/api/sign-out`, {
@@ -234,43 +244,42 @@ describe.runIf(chromium !== undefined)('the page of questions', () => {
     }
   })
 
-  describe.each([
-    { theme: 'light' as const, width: 1440 },
-    { theme: 'dark' as const, width: 1440 },
-    { theme: 'light' as const, width: 375 },
-    { theme: 'dark' as const, width: 375 },
-  ])('in $theme, $width wide', (look) => {
-    it('keeps nobody out, as far as axe can tell, and scrolls sideways nowhere', async () => {
-      const id = await stage.ask('an-agent-with-a-name-that-does-not-end-before-the-line-does', 'files_destroy_thing', {
-        ...fresh(),
-        old_string: 'one\ntwo',
-        new_string: 'one\nthree',
-        text: 'x'.repeat(3000),
-        hidden: 'a\u200bb',
-        nested: { list: [1, 2, 3], more: { deep: true } },
-      })
-      await using window = await openWindow(stage.browser, { ...look, height: 800 })
-      const { page, complaints } = window
-      const check = async (what: string) => {
-        await expectAccessible(page, what)
-        expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), what).toBeLessThanOrEqual(0)
-      }
-      await page.goto(`${stage.gateway.url}/`)
-      await page.getByLabel('Name').waitFor()
-      await check('sign-in')
-      await signIn(page, stage.gateway, 'ada')
-      await page.getByText('an-agent-with-a-name').first().waitFor()
-      await check('list')
-      await page.goto(`${stage.gateway.url}/approvals/${id}`)
-      await page.getByRole('button', { name: 'Show all of it' }).click()
-      await check('question')
-      await page.getByRole('button', { name: 'Approve and allow…' }).click()
-      await check('grant')
-      await page.getByRole('button', { name: 'Cancel' }).click()
-      await page.getByRole('button', { name: 'Deny…' }).click()
-      await check('deny')
-      expect(complaints).toEqual([])
+  it('keeps nobody out, as far as axe can tell, and scrolls sideways nowhere, in both themes and on a phone', async () => {
+    const id = await stage.ask('an-agent-with-a-name-that-does-not-end-before-the-line-does', 'files_destroy_thing', {
+      ...fresh(),
+      old_string: 'one\ntwo',
+      new_string: 'one\nthree',
+      text: 'x'.repeat(3000),
+      hidden: 'a\u200bb',
+      nested: { list: [1, 2, 3], more: { deep: true } },
     })
+    await using window = await openWindow(stage.browser)
+    const { page, complaints } = window
+    const check = async (what: string) => {
+      for (const theme of ['light', 'dark']) {
+        await page.evaluate(`document.documentElement.dataset.theme = '${theme}'`)
+        for (const width of [1440, 375]) {
+          await page.setViewportSize({ width, height: 800 })
+          await expectAccessible(page, `${what}, ${theme}, ${width}`)
+          expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), what).toBeLessThanOrEqual(0)
+        }
+      }
+    }
+    await page.goto(`${stage.gateway.url}/`)
+    await page.getByLabel('Name').waitFor()
+    await check('sign-in')
+    await openAs(page, stage.gateway, stage.ada, '/approvals')
+    await page.getByText('an-agent-with-a-name').first().waitFor()
+    await check('list')
+    await page.goto(`${stage.gateway.url}/approvals/${id}`)
+    await page.getByRole('button', { name: 'Show all of it' }).click()
+    await check('question')
+    await page.getByRole('button', { name: 'Approve and allow…' }).click()
+    await check('grant')
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('button', { name: 'Deny…' }).click()
+    await check('deny')
+    expect(complaints).toEqual([])
   })
 
   it('says that the line is lost, keeps what it shows, and goes on by itself', async () => {
@@ -278,8 +287,7 @@ describe.runIf(chromium !== undefined)('the page of questions', () => {
     const id = await other.ask('reviewer', 'files_write_thing', fresh())
     await using window = await openWindow(other.browser)
     const { page } = window
-    await signIn(page, other.gateway, 'ada', `/approvals/${id}`)
-    await page.getByText('live', { exact: true }).waitFor()
+    await openAs(page, other.gateway, other.ada, `/approvals/${id}`)
     await other.gateway.stop()
     await page.getByText('The line to the gateway is lost.').waitFor()
     await page.getByRole('button', { name: 'Approve once' }).waitFor()

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { expect } from 'vitest'
 import type { TestGateway } from '../support/gateway.ts'
-import { password } from '../support/people.ts'
+import { password, type TestPerson } from '../support/people.ts'
 
 const usual = [
   '/usr/bin/chromium',
@@ -65,6 +65,15 @@ export async function signIn(page: Page, gateway: TestGateway, name: string, pat
   await page.getByLabel('Password').fill(password)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('button', { name: 'Sign out' }).waitFor()
+}
+
+/** As somebody whose sign-in the browser has already. The page's clock can be moved. */
+export async function openAs(page: Page, gateway: TestGateway, { cookie }: TestPerson, path: string): Promise<void> {
+  const [name = '', value = ''] = cookie.split('=')
+  await page.context().addCookies([{ name, value, url: gateway.url, httpOnly: true, sameSite: 'Strict' }])
+  await page.clock.install()
+  await page.goto(`${gateway.url}${path}`)
+  await page.getByText('live', { exact: true }).waitFor()
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
