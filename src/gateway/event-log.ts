@@ -6,7 +6,7 @@ export type LoggedEvent = {
   [Name in EventName]: { readonly number: number; readonly name: Name; readonly event: EventTable[Name] }
 }[EventName]
 
-/** The last events, for whoever lost the line for a moment. */
+/** The last events, for whoever lost the line for a moment. Until somebody listens nothing is kept: calls pay nothing for it. */
 export type EventLog = {
   /** `instance-number`, as streams tell it. */
   toId(event: LoggedEvent): string
@@ -17,24 +17,39 @@ export type EventLog = {
 }
 
 const mostKept = 2000
+/** Of the arguments of questions, which may be long. */
+const mostBytes = 16 * 1024 * 1024
 
 export function createEventLog(instance: string, events: Emitter<EventTable>, names: readonly EventName[]): EventLog {
   const listeners = new Set<(event: LoggedEvent) => void>()
   let kept: LoggedEvent[] = []
+  let bytes = 0
   let number = 0
-  const stops = names.map((name) =>
-    events.on(name, (event) => add({ number: ++number, name, event: toKept(event) } as LoggedEvent)),
-  )
+  let stops: (() => void)[] | undefined
+
+  function begin(): void {
+    stops ??= names.map((name) =>
+      events.on(name, (event) => add({ number: ++number, name, event: toKept(event) } as LoggedEvent)),
+    )
+  }
 
   function add(event: LoggedEvent): void {
     kept.push(event)
-    if (kept.length > 2 * mostKept) kept = kept.slice(-mostKept)
+    bytes += weigh(event)
+    if (kept.length > 2 * mostKept || bytes > mostBytes) forget()
     for (const listener of listeners) listener(event)
+  }
+
+  function forget(): void {
+    kept = kept.slice(-mostKept)
+    bytes = kept.reduce((sum, event) => sum + weigh(event), 0)
+    while (bytes > mostBytes / 2 && kept.length > 1) bytes -= weigh(kept.shift())
   }
 
   return {
     toId: (event) => `${instance}-${event.number}`,
     since(id) {
+      begin()
       const [, of, text] = /^(.+)-(\d{1,15})$/.exec(id) ?? []
       const seen = Number(text)
       const oldest = kept[0]?.number ?? number + 1
@@ -42,14 +57,21 @@ export function createEventLog(instance: string, events: Emitter<EventTable>, na
       return kept.filter((event) => event.number > seen)
     },
     listen(listener) {
+      begin()
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
     close() {
-      for (const stop of stops) stop()
+      for (const stop of stops ?? []) stop()
       listeners.clear()
     },
   }
+}
+
+/** Only questions weigh; they are few. */
+function weigh(logged: LoggedEvent | undefined): number {
+  if (logged?.name !== 'question-asked' && logged?.name !== 'question-answered') return 0
+  return JSON.stringify(logged.event.approval.arguments ?? null).length
 }
 
 /** So many of them are kept that long arguments would fill the memory: those of a call are read with the call. */
