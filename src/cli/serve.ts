@@ -40,9 +40,10 @@ export async function serve({ terminal, settings }: Context, input: ServeInput):
   }).catch((error: unknown) => ({ failed: toGatewayError(error) }))
   if ('failed' in started) return explainStart(terminal, started.failed)
 
-  const { url, mcpUrl, gateway, firstStart, setupUrl, unused, close } = started
+  const { url, mcpUrl, dashboardUrl, gateway, firstStart, setupUrl, unused, close } = started
   terminal.answer({ url, mcpUrl, instance: gateway.instance }, () => `sallyport ready ${url}`)
   terminal.talk(`MCP address: ${mcpUrl}`)
+  terminal.talk(`Dashboard: ${dashboardUrl}`)
   terminal.talk(
     await toConnecting({ gateway, mcpUrl, dataFolder: settings.folderHere, greet: firstStart && input.demo }),
   )

@@ -1,8 +1,10 @@
 import { Agent } from '../contract/agent.ts'
 import { ErrorBody } from '../contract/api/base.ts'
 import { api, door } from '../contract/api.ts'
+import { Approval } from '../contract/approval.ts'
 import { AuditEntry } from '../contract/audit.ts'
 import { Call } from '../contract/call.ts'
+import { Grant } from '../contract/grant.ts'
 import { Secret } from '../contract/secret.ts'
 import { Server, ServerDetail, Validation } from '../contract/server.ts'
 import { Session } from '../contract/session.ts'
@@ -48,6 +50,8 @@ export async function toOpenApi(version: string): Promise<object> {
           Validation,
           Tool,
           Call,
+          Approval,
+          Grant,
           Token,
           User,
           Agent,

@@ -25,6 +25,8 @@ export type ServeOptions = Omit<GatewayOptions, 'configFile'> & {
 export type RunningGateway = {
   readonly url: string
   readonly mcpUrl: string
+  /** Where people find the dashboard. */
+  readonly dashboardUrl: string
   readonly gateway: Gateway
   readonly firstStart: boolean
   /** A new link that makes the first administrator, once; none when there is one. It voids the link before. */
@@ -80,6 +82,7 @@ export async function startGateway(options: ServeOptions): Promise<RunningGatewa
     return {
       url: started.url,
       mcpUrl: `${address}/mcp`,
+      dashboardUrl: `${address}/`,
       setupUrl() {
         const code = gateway.identity.setup.code()
         return code && `${address}${setupPath}?code=${code}`

@@ -14,7 +14,22 @@ describe('serve', () => {
     await until(() => (/failed bad, spawn: /.test(gateway.stderr()) ? true : undefined))
     expect(gateway.stdout()).toBe(`sallyport ready ${gateway.url}\n`)
     expect(gateway.stderr()).toContain(`MCP address: ${gateway.url}/mcp`)
+    expect(gateway.stderr()).toContain(`Dashboard: ${gateway.url}/`)
     expect(gateway.stderr()).toContain(`tokens create --agent my-agent --data ${gateway.data}`)
+  })
+
+  it('serves the dashboard with all of its files, as they are shipped', async () => {
+    await using gateway = await serve({})
+    const page = await (await fetch(`${gateway.url}/approvals/some-id`)).text()
+    const files = [...page.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path]) => path)
+    expect(files.length).toBeGreaterThanOrEqual(4)
+    for (const path of files) {
+      const reply = await fetch(`${gateway.url}${path}`)
+      expect([path, reply.status]).toEqual([path, 200])
+      expect(reply.headers.get('content-security-policy')).toContain("default-src 'none'")
+    }
+    for (const path of ['/assets/nothing.js', '/assets/..%2fcli.js'])
+      expect([401, 404]).toContain((await fetch(`${gateway.url}${path}`)).status)
   })
 
   it.each(['SIGTERM', 'SIGINT'] as const)('ends with 0 on %s', async (signal) => {

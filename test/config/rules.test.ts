@@ -32,7 +32,7 @@ it('names the line and key of conditions that can never be fulfilled or understo
     'x.yaml:10: rules.1.arguments./f.exists: never matches: a value that is not there fulfils none of the other conditions',
     'x.yaml:11: rules.1.arguments./g.in.0: must be text, a number, true or false or null',
     'x.yaml:12: rules.2.expires: must be a time such as 2030-01-31T12:00:00Z',
-    'x.yaml:13: rules.3.approvers: must be any, other, two or group:NAME',
+    'x.yaml:13: rules.3.approvers: must be any, client, other, two or group:NAME',
   ])
 })
 

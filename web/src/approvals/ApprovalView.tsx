@@ -226,7 +226,12 @@ function Actions({ approval, panel, whole, onPanel, onDecide }: ActionsProps) {
             Approve and allow…
           </Button>
         )}
-        <Button tone="danger" hint="D" onClick={() => onPanel('deny')}>
+        <Button
+          tone="danger"
+          hint="D"
+          className={mayGrant(approval) ? '' : 'max-md:col-span-2'}
+          onClick={() => onPanel('deny')}
+        >
           Deny…
         </Button>
       </div>
