@@ -17,8 +17,8 @@ await poll(() => gateway.listServers().every(({ state }) => state === 'connected
 await standingGrant()
 const grant = { covers: 'tool', budget: 1, minutes: 600 } as const
 await ask('asked', { verdict: 'approve', grant })
-await call('granted')
-await ask('denied', { verdict: 'deny', reason: 'no' })
+await ask('granted', { verdict: 'approve' }) // by the grant, unless a repeated call has spent it
+await ask('denied', { verdict: 'deny', reason: 'no' }, 'idempotent_thing')
 await call('standing', 'plain_thing')
 await gateway.close()
 
@@ -32,15 +32,15 @@ async function standingGrant(): Promise<void> {
 }
 
 /** Stays until somebody has answered, and answers. */
-async function ask(part: string, wanted: WantedAnswer): Promise<void> {
-  await call(part, 'write_thing', ({ id }) => {
+async function ask(part: string, wanted: WantedAnswer, tool = 'write_thing'): Promise<void> {
+  await call(part, tool, ({ id }) => {
     gateway.approvals.answer(admin, id, wanted).catch((error: unknown) => {
       if (!(error instanceof GatewayError) || error.code !== 'approval-answered') throw error
     })
   })
 }
 
-function call(part: string, tool = 'write_thing', onShown?: (question: Approval) => void): Promise<CallOutcome> {
+function call(part: string, tool: string, onShown?: (question: Approval) => void): Promise<CallOutcome> {
   return gateway.call(
     {
       principal: { kind: 'agent', name: 'tester' },

@@ -66,8 +66,6 @@ const together: Readonly<Record<string, readonly string[]>> = {
 /** Whatever happened: no approval and no grant permitted more than it says, nothing is half written, the chain verifies. */
 export async function expectOrder(stage: CrashStage, where: string): Promise<void> {
   const received = existsSync(stage.record) ? await readRecord(stage.record) : []
-  const times = (run: unknown, part: string) =>
-    received.filter(({ arguments: given }) => given?.run === run && given?.part === part).length
   const questions = all(
     stage,
     'select q.state, q.arguments, c.state as call from questions q join calls c on c.id = q.call',
@@ -75,32 +73,39 @@ export async function expectOrder(stage: CrashStage, where: string): Promise<voi
   for (const { state, call } of questions) expect(together[String(state)], where).toContain(call)
   expect(questions, where).toHaveLength(count(stage, 'select count(*) as n from questions'))
 
-  const runs = new Set(received.map(({ arguments: given }) => given?.run))
-  for (const run of runs) {
-    expect(times(run, 'asked'), where).toBeLessThanOrEqual(usedIn(questions, run))
-    expect(times(run, 'denied'), where).toBe(0)
+  const permitted = all(
+    stage,
+    `select arguments, decision from calls where decision like 'approved by %' or decision = ?`,
+    byGrant,
+  )
+  for (const part of new Set(received.map(partOf))) {
+    const times = received.filter((line) => partOf(line) === part).length
+    expect(times, `${where}: ${part}`).toBeLessThanOrEqual(
+      permitted.filter((call) => partOf({ arguments: JSON.parse(String(call.arguments)) }) === part).length,
+    )
+    expect(part, where).not.toMatch(/denied/)
   }
+  const used = questions.filter(({ state }) => state === 'used')
+  expect(used, where).toHaveLength(permitted.filter(({ decision }) => decision !== byGrant).length)
   const spent = (tool: string) =>
-    count(stage, 'select count(*) as n from calls where tool = ? and decision = ?', tool, 'a grant of admin permits it')
+    count(stage, 'select count(*) as n from calls where tool = ? and decision = ?', tool, byGrant)
   for (const tool of ['files_write_thing', 'files_plain_thing']) {
-    const used = count(stage, 'select coalesce(sum(used), 0) as n from grants where tools = ?', tool)
-    expect(used, where).toBe(spent(tool))
+    const sum = count(stage, 'select coalesce(sum(used), 0) as n from grants where tools = ?', tool)
+    expect(sum, where).toBe(spent(tool))
   }
   expect(count(stage, 'select count(*) as n from grants where used > budget'), where).toBe(0)
   const given = count(stage, "select count(*) as n from grants where tools = 'files_write_thing'")
   expect(given, where).toBe(count(stage, 'select count(*) as n from questions where grant_id is not null'))
-  const ran = received.filter(({ name }) => name === 'plain_thing').length
-  expect(ran, where).toBeLessThanOrEqual(spent('files_plain_thing'))
 
   const report = await verify(stage.data)
   expect(kindsOf(report), `${where}: ${JSON.stringify(report.findings)}`).toEqual([])
 }
 
-function usedIn(questions: readonly Row[], run: unknown): number {
-  return questions.filter(({ state, arguments: given }) => {
-    const parsed = JSON.parse(String(given))
-    return state === 'used' && parsed.run === run && parsed.part === 'asked'
-  }).length
+const byGrant = 'a grant of admin permits it'
+
+/** Which step of which run a call belongs to. */
+function partOf({ arguments: given }: { arguments?: Row }): string {
+  return `${given?.run} ${given?.part}`
 }
 
 /** Calls that have no end although whoever made them has gone, and questions that nobody waits for any more. */
