@@ -149,6 +149,8 @@ function sendError(response: ServerResponse, error: GatewayError, masking: Gatew
   }
   // The rest of a body that was not read must not be taken for the next request.
   if (error.code === 'request-too-large') response.setHeader('connection', 'close')
+  const retryAfter = toRetryAfter(error)
+  if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter)
   const wire = toWireError(error)
   sendJson(response, wire.status, masking.value(toWireBody(wire)))
 }

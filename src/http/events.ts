@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GatewayError } from '../contract/errors.ts'
 import { type EventName, eventNames, isEventName } from '../contract/events.ts'
-import type { Principal } from '../contract/principal.ts'
+import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import type { EventLog, LoggedEvent } from '../gateway/gateway.ts'
 import type { Clock } from '../lib/clock.ts'
 
@@ -25,6 +25,8 @@ const beatMs = 15_000
 /** A reader that does not keep up loses the line instead of filling the memory; it comes back with its last id. */
 const mostBuffered = 1024 * 1024
 const mostStreams = 1000
+/** One caller with many of them must not keep the others out. */
+const mostOfOne = 50
 
 export function createEventStreams({ log, clock, maySee }: EventStreamsParts): EventStreams {
   const open = new Map<ServerResponse, Principal>()
@@ -32,8 +34,10 @@ export function createEventStreams({ log, clock, maySee }: EventStreamsParts): E
   return {
     open(request, response, principal) {
       const wanted = parseNames(request)
-      if (open.size >= mostStreams)
-        throw new GatewayError('limit-exceeded', 'Too many listen already', { retryAfter: 5, retryAfterMs: 5000 })
+      const own = toPrincipalKey(principal)
+      const ofOwn = [...open.values()].filter((other) => toPrincipalKey(other) === own).length
+      if (open.size >= mostStreams || ofOwn >= mostOfOne)
+        throw new GatewayError('limit-exceeded', 'Too many streams are open already', { retryAfter: 5 })
       const isWanted = (event: LoggedEvent) => wanted.has(event.name) && maySee(principal, event)
       response.writeHead(200, {
         'content-type': 'text/event-stream',

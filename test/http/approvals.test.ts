@@ -271,6 +271,24 @@ describe('the stream of events', () => {
     await stream.ended()
   })
 
+  it('is bounded: one that opens too many is told to wait, and others are not kept out', async () => {
+    const token = { authorization: `Bearer ${await gateway.token('greedy')}` }
+    const streams = Array.from({ length: 50 }, () => listen(token))
+    await Promise.all(streams.map((stream) => stream.opened()))
+    const refused = await send(gateway.url, { method: 'GET', path: '/api/events', headers: token })
+    expect([refused.status, refused.error.code, refused.headers['retry-after']]).toEqual([429, 'limit-exceeded', '5'])
+    using other = listen({ cookie: ada.cookie })
+    expect(await other.opened()).toBe(200)
+    for (const stream of streams) stream[Symbol.dispose]()
+    using again = await poll(async () => {
+      const stream = listen(token)
+      if ((await stream.opened()) === 200) return stream
+      stream[Symbol.dispose]()
+      return undefined
+    })
+    expect(again.text()).toContain(': sallyport')
+  })
+
   it('knows the names of events, and no others', async () => {
     const reply = await ada.request('GET', '/api/events?names=question-asked,nothing')
     expect([reply.status, reply.error.code]).toEqual([400, 'request-invalid'])

@@ -11,18 +11,22 @@ if (chromium === undefined) {
 }
 
 const undoMs = 5000
+const markup = '<img src=x onerror="document.title=1"><script>document.title="taken"</script>'
 
-describe.runIf(chromium !== undefined)('the page of questions', () => {
+describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_000 }, () => {
   let stage: Stage
   let count = 0
   /** Arguments that no other test has. */
   const fresh = () => ({ path: `notes-${++count}.txt` })
 
   beforeAll(async () => {
-    stage = await startStage({
-      rules: [{ tools: 'files_both_thing', action: 'ask', approvers: 'two', name: 'Two look' }],
-      limits: { pending: 100 },
-    })
+    stage = await startStage(
+      {
+        rules: [{ tools: 'files_both_thing', action: 'ask', approvers: 'two', name: 'Two look' }],
+        limits: { pending: 100 },
+      },
+      { plain_thing: { title: markup, description: `Writes down ${markup}` } },
+    )
     return () => stage.close()
   })
 
@@ -136,8 +140,7 @@ describe.runIf(chromium !== undefined)('the page of questions', () => {
   })
 
   it('shows text of agents and servers as text, with what cannot be seen made visible', async () => {
-    const markup = '<img src=x onerror="document.title=\'taken\'"><script>document.title="taken"</script>'
-    const id = await stage.ask('reviewer', 'files_write_thing', {
+    const id = await stage.ask('reviewer', 'files_plain_thing', {
       title: markup.slice(0, 50),
       [markup]: markup,
       link: 'javascript:document.title="taken"',
@@ -146,7 +149,7 @@ describe.runIf(chromium !== undefined)('the page of questions', () => {
     })
     await using window = await open(`/approvals/${id}`)
     const { page, complaints } = window
-    await page.getByText(markup).first().waitFor()
+    await page.getByText(`Writes down ${markup}`).waitFor()
     const shown = await page.getByRole('region', { name: 'Arguments' }).innerText()
     for (const mark of ['U+200B', 'U+202E', 'U+0430']) expect(shown).toContain(mark)
     await page.getByText('All arguments, exactly as they will be sent').click()
@@ -174,7 +177,7 @@ describe.runIf(chromium !== undefined)('the page of questions', () => {
     await page.keyboard.press('u')
   })
 
-  it('says how it stands when somebody else was faster, it expired, or another person has to agree as well', async () => {
+  it('says how it stands when another person has to agree as well, or somebody else was faster', async () => {
     const bo = await addPerson(stage.gateway, stage.ada, 'bo', 'administrator')
     const id = await stage.ask('reviewer', 'files_both_thing', fresh())
     await using window = await open(`/approvals/${id}`)
@@ -282,19 +285,24 @@ describe.runIf(chromium !== undefined)('the page of questions', () => {
     expect(complaints).toEqual([])
   })
 
-  it('says that the line is lost, keeps what it shows, and goes on by itself', async () => {
+  it('says that the time of a question is up, and that the line is lost, and keeps what it shows', async () => {
     await using other = await otherStage()
     const id = await other.ask('reviewer', 'files_write_thing', fresh())
     await using window = await openWindow(other.browser)
     const { page } = window
     await openAs(page, other.gateway, other.ada, `/approvals/${id}`)
+    const { expiresAt } = (await other.ada.request('GET', `/api/approvals/${id}`)).message
+    await poll(() => Date.now() > Date.parse(String(expiresAt)) || undefined)
+    const late = await other.ada.request('POST', `/api/approvals/${id}/answer`, { verdict: 'approve' })
+    expect([late.status, late.error.message]).toEqual([409, 'Its time was up'])
+    await page.getByText('Nobody answered in time. Nothing was sent.').waitFor()
     await other.gateway.stop()
     await page.getByText('The line to the gateway is lost.').waitFor()
-    await page.getByRole('button', { name: 'Approve once' }).waitFor()
+    await page.getByText('Nobody answered in time. Nothing was sent.').waitFor()
   })
 })
 
 async function otherStage(): Promise<Stage & AsyncDisposable> {
-  const stage = await startStage()
+  const stage = await startStage({ limits: { approvalExpiry: 3000 } })
   return { ...stage, [Symbol.asyncDispose]: () => stage.close() }
 }

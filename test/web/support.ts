@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { readRecord, stdioFixture } from '../fixtures/fixtures.ts'
-import { type ConfigInput, poll, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type ConfigInput, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { firstAdministrator, type TestPerson } from '../support/people.ts'
 import { launch } from './browser.ts'
 
@@ -20,14 +20,14 @@ export type Stage = {
   close(): Promise<void>
 }
 
-/** A gateway with a recording server and an administrator, and a browser. */
-export async function startStage(more: Partial<ConfigInput> = {}, args: string[] = []): Promise<Stage> {
+/** A gateway with a recording server and an administrator, and a browser; tools can be defined otherwise than they are. */
+export async function startStage(more: Partial<ConfigInput> = {}, definitions: object = {}): Promise<Stage> {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
   const record = join(folder, 'record.jsonl')
-  const [browser, gateway] = await Promise.all([
-    launch(),
-    startTestGateway({ servers: { files: stdioFixture('recording', ['--record', record, ...args]) }, ...more }),
-  ])
+  const restated = join(folder, 'definitions.json')
+  writeFileSync(restated, JSON.stringify(definitions))
+  const server = stdioFixture('recording', ['--record', record, '--definitions', restated])
+  const [browser, gateway] = await Promise.all([launch(), startTestGateway({ servers: { files: server }, ...more })])
   const ada = await firstAdministrator(gateway)
   await gateway.reach('files', 'connected')
 
@@ -57,13 +57,4 @@ export async function startStage(more: Partial<ConfigInput> = {}, args: string[]
       rmSync(folder, { recursive: true })
     },
   }
-}
-
-/** The question that waits for a tool, once there is one. */
-export function waitingFor({ ada }: Stage, given: string): Promise<string> {
-  return poll(async () => {
-    const { items } = (await ada.request('GET', '/api/approvals?state=waiting')).message
-    const found = [items].flat().find((each) => JSON.stringify(each).includes(given))
-    return found === undefined ? undefined : String(Object(found).id)
-  })
 }

@@ -26,7 +26,10 @@ export function DenyForm({ onCancel, onDeny }: DenyFormProps) {
         maxLength={2000}
         rows={3}
         onChange={(event) => setReason(event.target.value)}
-        onKeyDown={(event) => event.key === 'Escape' && onCancel()}
+        onKeyDown={(event) => {
+          if (event.key === 'Escape') onCancel()
+          if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.form?.requestSubmit()
+        }}
         className="mb-3 w-full border border-line bg-ground px-3 py-2"
       />
       <div className="flex gap-2 max-md:flex-col">

@@ -2,6 +2,7 @@ import { useCallback, useEffect, useRef, useState } from 'react'
 import type { Verdict } from '../../../src/contract/approval.ts'
 import type { GrantWish } from '../../../src/contract/grant.ts'
 import { api, type Failure, toFailure } from '../lib/api.ts'
+import { beforeLeaving } from '../lib/leaving.ts'
 
 export type Decision = {
   readonly verdict: Verdict
@@ -74,18 +75,22 @@ export function useDecisions(onSent: () => void): Decisions {
   )
 
   useEffect(() => {
-    const sendNow = () => {
-      for (const [id, { timer, decision }] of held.current) {
+    const sendNow = async () => {
+      const leaving = [...held.current]
+      held.current.clear()
+      for (const [id, { timer }] of leaving) {
         clearTimeout(timer)
-        sendInLeaving(id, decision)
         forget(id)
       }
-      held.current.clear()
+      await Promise.all(leaving.map(([id, { decision }]) => sendInLeaving(id, decision)))
     }
-    addEventListener('pagehide', sendNow)
+    const onHide = () => void sendNow()
+    const stop = beforeLeaving(sendNow)
+    addEventListener('pagehide', onHide)
     return () => {
-      removeEventListener('pagehide', sendNow)
-      sendNow()
+      stop()
+      removeEventListener('pagehide', onHide)
+      onHide()
     }
   }, [forget])
 
@@ -99,13 +104,13 @@ export function useDecisions(onSent: () => void): Decisions {
 }
 
 /** A request that a browser finishes without its page. */
-function sendInLeaving(id: string, { verdict, reason, grant, hash }: Decision): void {
-  void fetch(`/api/approvals/${encodeURIComponent(id)}/answer`, {
+async function sendInLeaving(id: string, { verdict, reason, grant, hash }: Decision): Promise<void> {
+  await fetch(`/api/approvals/${encodeURIComponent(id)}/answer`, {
     method: 'POST',
     keepalive: true,
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ verdict, reason, grant, hash }),
-  })
+  }).catch(() => undefined)
 }
 
 function without<Value>(map: ReadonlyMap<string, Value>, key: string): ReadonlyMap<string, Value> {

@@ -36,10 +36,21 @@ export function useLive(events: readonly string[], { onEvent, onGap, onLost }: H
         opened.addEventListener(name, ({ data }) => onEvent(name, JSON.parse(data)))
       }
     }
-    open()
-    return () => {
+    const close = () => {
       clearTimeout(retry)
       source?.close()
+      source = undefined
+    }
+    // A browser has few lines to one place, and a tab that nobody looks at must not keep one from the others.
+    const onLook = () => {
+      if (document.hidden) close()
+      else if (!source) open()
+    }
+    onLook()
+    document.addEventListener('visibilitychange', onLook)
+    return () => {
+      document.removeEventListener('visibilitychange', onLook)
+      close()
     }
   }, [names, onEvent, onGap, onLost])
   return state

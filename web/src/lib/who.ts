@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate, useRouter } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { api, isSignedOut } from './api.ts'
+import { leave } from './leaving.ts'
 
 export const meKey = ['me']
 
@@ -22,6 +23,7 @@ export function useSignOut(): () => Promise<void> {
   const navigate = useNavigate()
   const queries = useQueryClient()
   return async () => {
+    await leave()
     await api.people.signOut().catch(() => undefined)
     queries.clear()
     await navigate({ to: '/sign-in' })
