@@ -18,7 +18,7 @@ import type { Storage } from '../storage/storage.ts'
 import type { CallOptions, CallOutcome, CallRequest } from './calls.ts'
 import type { CallLimits } from './limits.ts'
 import type { Once } from './once.ts'
-import { toRecord } from './records.ts'
+import type { Records } from './records.ts'
 import { changedMeanwhile, denied, deniedByPerson, expired, withdrawn } from './refusals.ts'
 
 /** A call with all that was decided about it. */
@@ -37,7 +37,8 @@ export type Ask = {
 }
 
 type AskParts = {
-  readonly storage: Pick<Storage, 'calls' | 'instance'>
+  readonly storage: Pick<Storage, 'calls'>
+  readonly records: Pick<Records, 'toRecord'>
   readonly board: Board
   readonly grants: GrantBook
   readonly config: Pick<ConfigStore, 'effective' | 'usedBy'>
@@ -54,7 +55,7 @@ type AskParts = {
 const mostRounds = 20
 
 export function createAsk(parts: AskParts): Ask {
-  const { storage, board, grants, config, limits, once } = parts
+  const { storage, records, board, grants, config, limits, once } = parts
   const leaving = new AbortController()
 
   return { pass, close: () => leaving.abort() }
@@ -176,16 +177,18 @@ export function createAsk(parts: AskParts): Ask {
   ): Promise<CallOutcome | undefined> {
     if (options.signal.aborted) throw new GatewayError('call-cancelled', 'The caller left before it could run')
     const now = parts.judge(request)
-    const problem = now instanceof GatewayError ? now : whyNotRun(request.principal, now, question)
-    if (problem || now instanceof GatewayError) {
-      await board.withdraw(question, problem?.message ?? '')
-      return undefined
-    }
+    if (now instanceof GatewayError) return takeBack(question, now)
+    const problem = whyNotRun(request.principal, now, question)
+    if (problem) return takeBack(question, problem)
     const by = question.answers.map((answer) => answer.by).join(' and ')
     const once = call.once ?? { key: toApprovalKey(question.id), hash: question.hash }
     const permission = { question: question.id }
     const { id, startedAt } = call
     return attempt(request, options, { ...now.call, id, startedAt, once, permission, decision: `approved by ${by}` })
+  }
+
+  async function takeBack(question: StoredQuestion, { message }: GatewayError): Promise<undefined> {
+    await board.withdraw(question, message)
   }
 
   function whyNotRun(principal: Principal, now: Judged, question: StoredQuestion): GatewayError | undefined {
@@ -204,7 +207,7 @@ export function createAsk(parts: AskParts): Ask {
   ): Promise<CallOutcome | undefined> {
     const earlier = await once.findOf(question.call, signal)
     if (earlier?.kind === 'answered') return earlier
-    const record = (await storage.calls.find(question.call)) ?? toRecord(call, { state: 'unknown' }, storage.instance)
+    const record = (await storage.calls.find(question.call)) ?? records.toRecord(call, { state: 'unknown' })
     if (earlier) return { kind: 'refused', call: record, error: earlier.error }
     const { code, message } = record.error ?? { code: 'call-unknown', message: 'How it ended is not known any more' }
     return { kind: 'refused', call: record, error: recall(code, message) }
@@ -212,7 +215,7 @@ export function createAsk(parts: AskParts): Ask {
 
   async function refused(call: ResolvedCall, question: StoredQuestion): Promise<CallOutcome> {
     const state = question.state === 'expired' ? 'expired' : 'denied'
-    const record = (await storage.calls.find(question.call)) ?? toRecord(call, { state }, storage.instance)
+    const record = (await storage.calls.find(question.call)) ?? records.toRecord(call, { state })
     return { kind: 'refused', call: record, error: toRefusal(question, record.error) }
   }
 
@@ -224,7 +227,7 @@ export function createAsk(parts: AskParts): Ask {
   }
 
   function toWaiting(call: ResolvedCall): Call {
-    return toRecord(call, { state: 'waiting' }, storage.instance)
+    return records.toRecord(call, { state: 'waiting' })
   }
 
   function toAbout(principal: Principal, { call, target, decision }: Judged): About {

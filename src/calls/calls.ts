@@ -1,13 +1,5 @@
 import type { Board, GrantBook } from '../approvals/approvals.ts'
-import {
-  type Catalog,
-  driftWords,
-  inFormOf,
-  ownServer,
-  readResultName,
-  type Target,
-  type ViewSelector,
-} from '../catalog/catalog.ts'
+import { type Catalog, driftWords, inFormOf, ownServer, type Target, type ViewSelector } from '../catalog/catalog.ts'
 import { type ConfigStore, projectOf } from '../config/config.ts'
 import type { Approval, Verdict } from '../contract/approval.ts'
 import type { Call, CallEndState } from '../contract/call.ts'
@@ -33,15 +25,14 @@ import type { Servers, Subscriber } from '../servers/servers.ts'
 import type { Storage } from '../storage/storage.ts'
 import { type Answer, isToolError } from '../wire/answer.ts'
 import { type Caller, muteCaller } from '../wire/caller.ts'
-import { toMirrorHeaders } from '../wire/mirrors.ts'
 import type { Progress } from '../wire/peer.ts'
 import { createAsk, type Judged } from './ask.ts'
 import { toEnd } from './end.ts'
-import { createKeptResults, hideHandle } from './kept.ts'
+import { createKeptResults } from './kept.ts'
 import { createLimits } from './limits.ts'
-import { createOnce, toKeyEnd, toOnceKey } from './once.ts'
+import { createOnce, toKeyEnd } from './once.ts'
 import { createOwnTools, withoutAsking } from './own.ts'
-import { toRecord } from './records.ts'
+import { createRecords, type HowItEnded } from './records.ts'
 import { denied, notFound } from './refusals.ts'
 import { fits } from './results.ts'
 import { createTasks } from './tasks.ts'
@@ -125,7 +116,8 @@ export function createCalls(parts: CallsParts): Calls {
   const kept = createKeptResults({ storage, limits: () => config.current().limits, clock, ids })
   const own = createOwnTools({ kept, board, clock })
   const once = createOnce({ keys: storage.keys, clock })
-  const ask = createAsk({ storage, board, grants, config, limits, once, emit, judge, run })
+  const records = createRecords({ instance: storage.instance, masking, clock, ids })
+  const ask = createAsk({ storage, records, board, grants, config, limits, once, emit, judge, run })
   let closing = false
   let stopping = false
 
@@ -153,7 +145,7 @@ export function createCalls(parts: CallsParts): Calls {
   /** Every governed call passes these lines, in this order. */
   async function advance(request: CallRequest, options: CallOptions): Promise<CallOutcome> {
     const judged = judge(request)
-    if (judged instanceof GatewayError) return refuse(toUnknown(request), 'denied', judged)
+    if (judged instanceof GatewayError) return refuse(records.toUnknown(request), 'denied', judged)
     const { call, target, decision } = judged
     const unfit = request.check?.(target)
     if (unfit) return refuse(call, 'denied', unfit)
@@ -169,7 +161,7 @@ export function createCalls(parts: CallsParts): Calls {
     if (target instanceof GatewayError) return target
     const subject = toSubject(request, target)
     const decision = withoutAsking(target, decideOn(request, subject))
-    return { call: toCall(request, target, decision), target, decision, subject }
+    return { call: records.toCall(request, target, decision), target, decision, subject }
   }
 
   async function run(request: CallRequest, options: CallOptions, call: ResolvedCall): Promise<CallOutcome> {
@@ -179,7 +171,7 @@ export function createCalls(parts: CallsParts): Calls {
       crashPoint('before the claim')
       const permit = await storage.claim(call) // durable before anything is sent, or nothing is sent
       crashPoint('after the claim')
-      emit('call-started', { call: toRecord(call, { state: 'running' }, storage.instance) })
+      emit('call-started', { call: records.toRecord(call, { state: 'running' }) })
       const outcome = await send(permit, request.selector, toAttended(request, options, call))
       if (outcome.kind === 'answered') tasks.noteAnswer(request, permit, outcome.answer)
       return outcome
@@ -191,7 +183,7 @@ export function createCalls(parts: CallsParts): Calls {
   /** A call that was approved stays good for its outcome: waiting ends, and the approval with it, when it was run. */
   function refuseNow(call: ResolvedCall, why: GatewayError): Promise<CallOutcome> | CallOutcome {
     if (!call.permission || !('question' in call.permission)) return refuse(call, 'denied', why)
-    return { kind: 'refused', call: toRecord(call, { state: 'waiting' }, storage.instance), error: why }
+    return { kind: 'refused', call: records.toRecord(call, { state: 'waiting' }), error: why }
   }
 
   function toAttended(request: CallRequest, options: CallOptions, call: ResolvedCall): CallOptions {
@@ -252,7 +244,7 @@ export function createCalls(parts: CallsParts): Calls {
       const finished = fitting ? answer : await kept.finish(answer, permit, selector)
       return answered(permit, { answer, finished, resent })
     } catch (error) {
-      const { state, error: told, unsent } = toEnd(permit, toMaskedError(toGatewayError(error)), stopping)
+      const { state, error: told, unsent } = toEnd(permit, records.maskError(toGatewayError(error)), stopping)
       const how = { state, error: told, resent, ...(unsent && { unsent }) }
       return end(permit, how, (call) => ({ kind: 'refused', call, error: told }))
     } finally {
@@ -285,7 +277,7 @@ export function createCalls(parts: CallsParts): Calls {
 
   /** A call with a key ends when what it leaves for the others is on disk; any other ends at once. */
   function end(call: Permit, how: HowItEnded, toOutcome: (call: Call) => CallOutcome): Ended {
-    const ended = toCallEnd(call, how)
+    const ended = records.toEnd(call, how)
     crashPoint('before the outcome')
     if (call.once) return endOnce(call, ended, toOutcome)
     storage.finish(call, ended)
@@ -295,7 +287,7 @@ export function createCalls(parts: CallsParts): Calls {
   }
 
   async function endOnce(call: Permit, ended: CallEnd, toOutcome: (call: Call) => CallOutcome): Promise<CallOutcome> {
-    const outcome = toOutcome(toRecord(call, ended, storage.instance))
+    const outcome = toOutcome(records.toRecord(call, ended))
     await storage.finishOnce(call, ended, toKeyEnd(call, outcome))
     crashPoint('the key has its answer')
     if (ended.unsent && call.permission) grants.refunded()
@@ -304,29 +296,14 @@ export function createCalls(parts: CallsParts): Calls {
   }
 
   async function refuse(call: ResolvedCall, state: CallEndState, why: GatewayError): Promise<CallOutcome> {
-    const error = toMaskedError(why)
-    const ended = toCallEnd(call, { state, error })
+    const error = records.maskError(why)
+    const ended = records.toEnd(call, { state, error })
     await storage.refuse(call, ended)
     return { kind: 'refused', call: announce(call, ended), error }
   }
 
-  function toCallEnd(call: ResolvedCall, how: HowItEnded): CallEnd {
-    const endedAt = clock.now()
-    return {
-      state: how.state,
-      endedAt,
-      durationMs: Math.max(0, endedAt - call.startedAt),
-      ...(how.error && { error: { code: how.error.code, message: how.error.message } }),
-      ...(how.resultBytes !== undefined && { resultBytes: how.resultBytes }),
-      ...(how.givenBytes !== undefined && { givenBytes: how.givenBytes }),
-      ...(how.resent && { resent: true }),
-      ...(how.masked && { masked: how.masked }),
-      ...(how.unsent && { unsent: true }),
-    }
-  }
-
   function announce(call: ResolvedCall, ended: CallEnd): Call {
-    const record = toRecord(call, ended, storage.instance)
+    const record = records.toRecord(call, ended)
     emit('call-ended', { call: record })
     return record
   }
@@ -357,67 +334,6 @@ export function createCalls(parts: CallsParts): Calls {
     }
   }
 
-  /** What an agent says may hold what it should not know: it is sent as it is, and recorded masked. */
-  function withRecorded(call: ResolvedCall): ResolvedCall {
-    const args = masking.value(call.arguments)
-    const tool = masking.text(call.tool)
-    const original = call.original === call.tool ? tool : masking.text(call.original)
-    if (args === call.arguments && tool === call.tool && original === call.original) return call
-    return { ...call, recorded: { arguments: args, tool, original } }
-  }
-
-  function toMaskedError(error: GatewayError): GatewayError {
-    const message = masking.text(error.message)
-    const details = masking.value(error.details)
-    if (message === error.message && details === error.details) return error
-    return new GatewayError(error.code, message, details, { cause: error })
-  }
-
-  function toCall(request: CallRequest, target: Target, decision: Decision): ResolvedCall {
-    const mirrors = target.liveMirrors ?? target.mirrors
-    return withRecorded({
-      id: ids.next('call'),
-      method: request.method ?? 'tools/call',
-      principal: toPrincipalKey(request.principal),
-      ...(request.principal.owner !== undefined && { owner: request.principal.owner }),
-      surface: request.surface,
-      connection: target.connection,
-      server: target.server,
-      scope: target.scope,
-      tool: target.publicName,
-      original: target.original,
-      arguments: request.arguments,
-      risk: target.risk,
-      decision: decision.because,
-      startedAt: clock.now(),
-      ...(request.meta && { meta: request.meta }),
-      ...(request.input && { input: request.input }),
-      ...(request.key !== undefined && { once: toOnceKey(request.key, target, request.arguments) }),
-      ...(target.connection === ownServer && hideHandle(request.arguments)),
-      ...(mirrors?.length && { mirrored: toMirrorHeaders(mirrors, request.arguments) }),
-    })
-  }
-
-  /** A name that leads nowhere is recorded as well: somebody tried it. */
-  function toUnknown(request: CallRequest): ResolvedCall {
-    return withRecorded({
-      id: ids.next('call'),
-      method: request.method ?? 'tools/call',
-      principal: toPrincipalKey(request.principal),
-      ...(request.principal.owner !== undefined && { owner: request.principal.owner }),
-      surface: request.surface,
-      connection: '',
-      server: '',
-      scope: 'global',
-      tool: request.name.slice(0, 256),
-      original: '',
-      arguments: request.name === readResultName ? hideHandle(request.arguments).arguments : request.arguments,
-      risk: (request.method ?? 'tools/call') === 'tools/call' ? 'write' : 'read',
-      decision: 'no such name for this caller',
-      startedAt: clock.now(),
-    })
-  }
-
   async function close(graceMs: number): Promise<void> {
     closing = true
     ask.close()
@@ -433,15 +349,6 @@ export function createCalls(parts: CallsParts): Calls {
   }
 }
 
-type HowItEnded = {
-  state: CallEndState
-  error?: GatewayError
-  resent?: boolean
-  resultBytes?: number
-  givenBytes?: number
-  masked?: number
-  unsent?: boolean
-}
 type Ended = CallOutcome | Promise<CallOutcome>
 
 /** For calls that go on without whoever asked: a key is for coming back. */

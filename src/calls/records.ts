@@ -1,33 +1,145 @@
-import type { Call } from '../contract/call.ts'
+import { ownServer, readResultName, type Target } from '../catalog/catalog.ts'
+import type { Call, CallEndState } from '../contract/call.ts'
+import { GatewayError } from '../contract/errors.ts'
 import type { CallEnd, ResolvedCall } from '../contract/permit.ts'
-import { toIso } from '../lib/clock.ts'
+import { toPrincipalKey } from '../contract/principal.ts'
+import { type Clock, toIso } from '../lib/clock.ts'
+import type { Ids } from '../lib/ids.ts'
+import type { Masking } from '../masking/masking.ts'
+import type { Decision } from '../policy/policy.ts'
+import { toMirrorHeaders } from '../wire/mirrors.ts'
+import type { CallRequest } from './calls.ts'
+import { hideHandle } from './kept.ts'
+import { toOnceKey } from './once.ts'
 
-/** A call as everyone sees it who may: masked where it holds what must be hidden. */
-export function toRecord(
-  call: ResolvedCall,
-  how: { state: Call['state'] } & Partial<Omit<CallEnd, 'state'>>,
-  instance: string,
-): Call {
-  const shown = call.recorded ?? call
-  return {
-    id: call.id,
-    method: call.method,
-    tool: shown.tool,
-    server: call.server,
-    principal: call.principal,
-    ...(call.owner !== undefined && { owner: call.owner }),
-    surface: call.surface,
-    risk: call.risk,
-    state: how.state,
-    arguments: shown.arguments,
-    decision: call.decision,
-    startedAt: toIso(call.startedAt),
-    instance,
-    ...(how.error && { error: how.error }),
-    ...(how.resent && { resent: true }),
-    ...(how.masked && { masked: how.masked }),
-    ...(how.endedAt !== undefined && { endedAt: toIso(how.endedAt) }),
-    ...(how.durationMs !== undefined && { durationMs: how.durationMs }),
-    ...(how.givenBytes !== undefined && { cut: { bytes: how.resultBytes ?? 0, given: how.givenBytes } }),
+export type HowItEnded = {
+  state: CallEndState
+  error?: GatewayError
+  resent?: boolean
+  resultBytes?: number
+  givenBytes?: number
+  masked?: number
+  unsent?: boolean
+}
+
+/** A call as it is written down: when it was made, when it ended, and as others see it. */
+export type Records = {
+  toCall(request: CallRequest, target: Target, decision: Decision): ResolvedCall
+  /** A name that leads nowhere is recorded as well: somebody tried it. */
+  toUnknown(request: CallRequest): ResolvedCall
+  toEnd(call: ResolvedCall, how: HowItEnded): CallEnd
+  /** As everyone sees it who may: masked where it holds what must be hidden. */
+  toRecord(call: ResolvedCall, how: { state: Call['state'] } & Partial<Omit<CallEnd, 'state'>>): Call
+  maskError(error: GatewayError): GatewayError
+}
+
+type RecordsParts = {
+  readonly instance: string
+  readonly masking: Pick<Masking, 'text' | 'value'>
+  readonly clock: Clock
+  readonly ids: Ids
+}
+
+export function createRecords({ instance, masking, clock, ids }: RecordsParts): Records {
+  return { toCall, toUnknown, toEnd, toRecord, maskError }
+
+  /** What an agent says may hold what it should not know: it is sent as it is, and recorded masked. */
+  function withRecorded(call: ResolvedCall): ResolvedCall {
+    const args = masking.value(call.arguments)
+    const tool = masking.text(call.tool)
+    const original = call.original === call.tool ? tool : masking.text(call.original)
+    if (args === call.arguments && tool === call.tool && original === call.original) return call
+    return { ...call, recorded: { arguments: args, tool, original } }
+  }
+
+  function maskError(error: GatewayError): GatewayError {
+    const message = masking.text(error.message)
+    const details = masking.value(error.details)
+    if (message === error.message && details === error.details) return error
+    return new GatewayError(error.code, message, details, { cause: error })
+  }
+
+  function toCall(request: CallRequest, target: Target, decision: Decision): ResolvedCall {
+    const mirrors = target.liveMirrors ?? target.mirrors
+    return withRecorded({
+      id: ids.next('call'),
+      method: request.method ?? 'tools/call',
+      principal: toPrincipalKey(request.principal),
+      ...(request.principal.owner !== undefined && { owner: request.principal.owner }),
+      surface: request.surface,
+      connection: target.connection,
+      server: target.server,
+      scope: target.scope,
+      tool: target.publicName,
+      original: target.original,
+      arguments: request.arguments,
+      risk: target.risk,
+      decision: decision.because,
+      startedAt: clock.now(),
+      ...(request.meta && { meta: request.meta }),
+      ...(request.input && { input: request.input }),
+      ...(request.key !== undefined && { once: toOnceKey(request.key, target, request.arguments) }),
+      ...(target.connection === ownServer && hideHandle(request.arguments)),
+      ...(mirrors?.length && { mirrored: toMirrorHeaders(mirrors, request.arguments) }),
+    })
+  }
+
+  function toUnknown(request: CallRequest): ResolvedCall {
+    return withRecorded({
+      id: ids.next('call'),
+      method: request.method ?? 'tools/call',
+      principal: toPrincipalKey(request.principal),
+      ...(request.principal.owner !== undefined && { owner: request.principal.owner }),
+      surface: request.surface,
+      connection: '',
+      server: '',
+      scope: 'global',
+      tool: request.name.slice(0, 256),
+      original: '',
+      arguments: request.name === readResultName ? hideHandle(request.arguments).arguments : request.arguments,
+      risk: (request.method ?? 'tools/call') === 'tools/call' ? 'write' : 'read',
+      decision: 'no such name for this caller',
+      startedAt: clock.now(),
+    })
+  }
+
+  function toEnd(call: ResolvedCall, how: HowItEnded): CallEnd {
+    const endedAt = clock.now()
+    return {
+      state: how.state,
+      endedAt,
+      durationMs: Math.max(0, endedAt - call.startedAt),
+      ...(how.error && { error: { code: how.error.code, message: how.error.message } }),
+      ...(how.resultBytes !== undefined && { resultBytes: how.resultBytes }),
+      ...(how.givenBytes !== undefined && { givenBytes: how.givenBytes }),
+      ...(how.resent && { resent: true }),
+      ...(how.masked && { masked: how.masked }),
+      ...(how.unsent && { unsent: true }),
+    }
+  }
+
+  function toRecord(call: ResolvedCall, how: { state: Call['state'] } & Partial<Omit<CallEnd, 'state'>>): Call {
+    const shown = call.recorded ?? call
+    return {
+      id: call.id,
+      method: call.method,
+      tool: shown.tool,
+      server: call.server,
+      principal: call.principal,
+      ...(call.owner !== undefined && { owner: call.owner }),
+      surface: call.surface,
+      risk: call.risk,
+      state: how.state,
+      arguments: shown.arguments,
+      decision: call.decision,
+      startedAt: toIso(call.startedAt),
+      instance,
+      ...(how.error && { error: how.error }),
+      ...(how.resent && { resent: true }),
+      ...(how.masked && { masked: how.masked }),
+      ...(how.endedAt !== undefined && { endedAt: toIso(how.endedAt) }),
+      ...(how.durationMs !== undefined && { durationMs: how.durationMs }),
+      ...(how.givenBytes !== undefined && { cut: { bytes: how.resultBytes ?? 0, given: how.givenBytes } }),
+    }
   }
 }
