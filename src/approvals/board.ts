@@ -32,6 +32,8 @@ export type Board = {
   /** The question of this call: the one that an equal call of the same principal asked, or a new one. */
   ask(call: ResolvedCall, about: About, most: number): Promise<StoredQuestion>
   find(id: string): Promise<StoredQuestion | undefined>
+  /** The question as it stands now; one whose time is up has expired. */
+  look(question: StoredQuestion): Promise<StoredQuestion>
   /** What people said to an equal call of the same principal that has not come back for it yet. */
   findAnswered(principal: string, hash: string): Promise<StoredQuestion | undefined>
   /** Resolves when it no longer waits, rejects when `signal` says that nobody wants to know. */
@@ -78,6 +80,12 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
       throw new GatewayError('internal', `The question for ${call.tool} could not be asked`)
     },
     find: questions.find,
+    async look({ id }) {
+      const now = await getQuestion(id)
+      if (!isOver(now)) return now
+      await expire(now)
+      return getQuestion(id)
+    },
     async findAnswered(principal, hash) {
       const live = await questions.findLive(principal, hash)
       return live && live.state !== 'waiting' && !isOver(live) ? live : undefined
@@ -97,6 +105,12 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
     },
     deliver: asking.deliver,
     close: lookout.close,
+  }
+
+  async function getQuestion(id: string): Promise<StoredQuestion> {
+    const question = await questions.find(id)
+    if (question) return question
+    throw new GatewayError('approval-not-found', `No question has the id ${id}`)
   }
 
   async function askAnew(call: ResolvedCall, about: About, most: number): Promise<StoredQuestion | undefined> {

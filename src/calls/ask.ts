@@ -125,7 +125,7 @@ export function createAsk(parts: AskParts): Ask {
       }
       const outcome = await settle(request, options, question, call)
       if (outcome) return await deliver(question, outcome, options.signal)
-      question = (await board.find(question.id)) ?? question
+      question = await board.look(question)
     }
     return { kind: 'waiting', call: toWaiting(call), approval: question }
   }
@@ -148,7 +148,7 @@ export function createAsk(parts: AskParts): Ask {
         // Whoever was faster counts, and the round that follows sees it.
         await board.answer(question, { ...said, by: question.principal }).catch(ignoreLate)
       }
-      return (await board.find(question.id)) ?? question
+      return await board.look(question)
     } finally {
       end()
       options.signal.removeEventListener('abort', end)

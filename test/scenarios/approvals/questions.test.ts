@@ -98,6 +98,28 @@ describe.each(databases)('on %s', (kind) => {
     expect(await gate.received()).toEqual([])
   })
 
+  it('runs nothing when its time is up between the answer and the call', async () => {
+    const gate = await openOn(kind)
+    const shown = Promise.withResolvers<Approval>()
+    const outcome = gate.gateway.call(
+      { principal: helper, surface: 'library', selector: { kind: 'all' }, name: 'files_write_thing', arguments: {} },
+      {
+        signal: new AbortController().signal,
+        async present(approval, { settled }) {
+          shown.resolve(approval)
+          await settled
+          gate.time.now = Date.parse(approval.expiresAt)
+          return undefined
+        },
+      },
+    )
+    const approval = await shown.promise
+    await answer(gate, ada, approval)
+    expect(await codeOf(outcome)).toBe('approval-expired')
+    expect(await stateOf(gate, approval)).toBe('expired')
+    expect(await gate.received()).toEqual([])
+  })
+
   it('tells whoever waits that nobody answered in time', async () => {
     const gate = await openOn(kind, { limits: { approvalExpiry: 1000 } })
     const { outcome, approval } = await held(gate)
