@@ -244,6 +244,7 @@ export function createAsk(parts: AskParts): Ask {
         tool: call.original,
         definition,
         arguments: call.arguments,
+        ...(call.input && { input: call.input }),
       }),
       definition,
       argumentsHash: argumentsHash(call.arguments),

@@ -13,6 +13,8 @@ export type Binding = {
   /** The hash of the tool's live definition. */
   readonly definition: string
   readonly arguments: JsonObject
+  /** Answers to a server's own questions that travel with the call. */
+  readonly input?: JsonObject | undefined
 }
 
 export function bindingOf(binding: Binding): string {

@@ -141,9 +141,11 @@ describe.each(databases)('on %s', (kind) => {
       await question(gate, { given: { ...given, deep: { a: 1, b: [2, 1] } } }),
       await question(gate, { given, as: stray }),
       await question(gate, { given, tool: 'plain_thing' }),
+      await question(gate, { given, input: { inputResponses: { which: 'all' } } }),
+      await question(gate, { given, input: { inputResponses: { which: 'none' } } }),
     ]
-    expect(new Set([first, ...others].map(({ id }) => id)).size).toBe(6)
-    expect(new Set([first, ...others].map(({ hash }) => hash)).size).toBe(6)
+    expect(new Set([first, ...others].map(({ id }) => id)).size).toBe(8)
+    expect(new Set([first, ...others].map(({ hash }) => hash)).size).toBe(8)
   })
 
   it('asks anew when the server is another than the one that was approved', async () => {

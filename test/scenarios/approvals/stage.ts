@@ -152,6 +152,8 @@ export type Asked = {
   readonly as?: Principal
   readonly tool?: string
   readonly given?: JsonObject
+  /** Answers to questions of the server that travel with the call. */
+  readonly input?: JsonObject
   readonly signal?: AbortSignal
   /** Stays until a person has answered; hears the question. */
   readonly hold?: ((question: Approval) => void) | undefined
@@ -159,7 +161,7 @@ export type Asked = {
 
 /** One call; without `hold` whoever asks hears at once that it waits. */
 export function ask({ gateway }: Pick<Gate, 'gateway'>, asked: Asked = {}): Promise<CallOutcome> {
-  const { as = helper, tool = 'write_thing', given = { n: 1 }, hold } = asked
+  const { as = helper, tool = 'write_thing', given = { n: 1 }, input, hold } = asked
   const signal = asked.signal ?? new AbortController().signal
   const present: Present = async (question, { settled }) => {
     hold?.(question)
@@ -167,7 +169,7 @@ export function ask({ gateway }: Pick<Gate, 'gateway'>, asked: Asked = {}): Prom
     return undefined
   }
   return gateway.call(
-    { principal: as, surface: 'library', selector: { kind: 'all' }, name: `files_${tool}`, arguments: given },
+    { principal: as, surface: 'library', selector: { kind: 'all' }, name: `files_${tool}`, arguments: given, input },
     { signal, ...(hold && { present }) },
   )
 }
