@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { type Answerable, type Answerer, approvalsNeeded, whyNotAnswer } from '../../src/policy/approvers.ts'
+import { type Answerable, type Answerer, approvalsNeeded, countsFor, whyNotAnswer } from '../../src/policy/approvers.ts'
 
 const mara: Answerer = { name: 'mara', role: 'member', groups: ['ops'] }
 const root: Answerer = { name: 'root', role: 'administrator', groups: [] }
@@ -36,4 +36,18 @@ it.each<[string, Answerer, Partial<Answerable>, boolean]>([
 
 it('wants two people where a rule says so, and one anywhere else', () => {
   expect([['any'], ['other'], ['two'], ['group:ops', 'two']].map(approvalsNeeded)).toEqual([1, 1, 2, 2])
+})
+
+it.each<[string, Answerer | undefined, readonly string[], boolean]>([
+  ['of the owner, where anybody may answer', mara, ['any'], true],
+  ['of somebody who has left, where anybody may answer', undefined, ['any'], true],
+  ['of the owner, where somebody at the agent may answer', mara, ['client'], true],
+  ['of the owner, where the rule wants somebody else', mara, ['other'], false],
+  ['of an administrator, where the rule wants somebody else than the owner', root, ['other'], true],
+  ['of somebody who has left, where the rule wants somebody else', undefined, ['other'], false],
+  ['of somebody of the named group', mara, ['group:ops'], true],
+  ['of an administrator who is not of the named group', root, ['group:ops'], false],
+  ['of anybody, where the rule wants two people', root, ['two'], false],
+])('a grant %s', (_, giver, approvers, counts) => {
+  expect(countsFor(() => giver, { owner: 'mara', approvers })).toBe(counts)
 })
