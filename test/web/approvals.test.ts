@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { textOf } from '../scenarios/mcp/raw.ts'
 import { poll } from '../support/gateway.ts'
@@ -87,7 +88,7 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     await page.getByText('Approved. It is sent in').waitFor()
     await page.keyboard.press('u')
     await page.getByRole('button', { name: 'Approve once' }).waitFor()
-    await page.keyboard.press('a')
+    await pressCalmly(page, 'a')
     await page.getByText('Approved. It is sent in').waitFor()
     expect(sent).toEqual([])
     // Going to the list and back takes nothing away.
@@ -139,6 +140,19 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     expect(await stage.stateOf(newer)).toBe('waiting')
   })
 
+  it('takes no letter for an answer that somebody was typing when the page came up', async () => {
+    const id = await stage.ask('reviewer', 'files_write_thing', fresh())
+    await using window = await open(`/approvals/${id}`)
+    const { page } = window
+    await page.getByRole('button', { name: 'Approve once' }).waitFor()
+    await page.clock.fastForward(1000)
+    await page.keyboard.type('what a year')
+    expect(await page.getByText('It is sent in').count()).toBe(0)
+    await pressCalmly(page, 'a')
+    await page.getByText('Approved. It is sent in').waitFor()
+    await page.keyboard.press('u')
+  })
+
   it('shows text of agents and servers as text, with what cannot be seen made visible', async () => {
     const id = await stage.ask('reviewer', 'files_plain_thing', {
       title: markup.slice(0, 50),
@@ -167,12 +181,12 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     await page.getByText('Open all of the arguments before you approve them.').waitFor()
     expect(await page.getByRole('button', { name: 'Approve once' }).isDisabled()).toBe(true)
     expect(await page.getByText(end).count()).toBe(0)
-    await page.keyboard.press('a')
+    await pressCalmly(page, 'a')
     await page.keyboard.press('g')
     expect(await page.getByText('It is sent in').count()).toBe(0)
     await page.keyboard.press('o')
     await page.getByText(end).waitFor()
-    await page.keyboard.press('a')
+    await pressCalmly(page, 'a')
     await page.getByText('Approved. It is sent in').waitFor()
     await page.keyboard.press('u')
   })
@@ -209,7 +223,7 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     const id = await stage.ask('reviewer', 'files_write_thing', fresh())
     await using window = await open(`/approvals/${id}`, otto)
     await window.page.getByText('You cannot answer this: auditors change nothing.').waitFor()
-    await window.page.keyboard.press('a')
+    await pressCalmly(window.page, 'a')
     expect(await window.page.getByText('It is sent in').count()).toBe(0)
   })
 
@@ -301,6 +315,12 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     await page.getByText('Nobody answered in time. Nothing was sent.').waitFor()
   })
 })
+
+/** As somebody who has looked for a moment. */
+async function pressCalmly(page: Page, key: string): Promise<void> {
+  await page.clock.fastForward(1000)
+  await page.keyboard.press(key)
+}
 
 async function otherStage(): Promise<Stage & AsyncDisposable> {
   const stage = await startStage({ limits: { approvalExpiry: 3000 } })

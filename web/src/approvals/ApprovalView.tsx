@@ -60,7 +60,7 @@ function Question({ approval, decisions }: { approval: ApprovalDetail; decisions
   }
   useKeys({
     o: () => setOpened(true),
-    ...(answerable && whole && { a: () => decide({ verdict: 'approve' }) }),
+    ...(answerable && whole && { a: (deliberate) => deliberate && decide({ verdict: 'approve' }) }),
     ...(answerable && whole && mayGrant(approval) && { g: () => setPanel('grant') }),
     ...(answerable && { d: () => setPanel('deny') }),
   })

@@ -1,7 +1,11 @@
 import { useEffect, useRef } from 'react'
 import { Button } from '../parts/Button.tsx'
 
-export type Keys = Readonly<Record<string, () => void>>
+/**
+ * `deliberate`: the page has been in front for a moment, and the key does not stand among others. A page that an agent
+ * opens may come up under the hands of somebody who is typing.
+ */
+export type Keys = Readonly<Record<string, (deliberate: boolean) => void>>
 
 const list = [
   ['j', 'k', 'next and previous question'],
@@ -14,20 +18,35 @@ const list = [
   ['?', '', 'these keys'],
 ] as const
 
+const commands = new Set<string>(list.flat())
+const inFrontMs = 600
+const apartMs = 400
+
 /** One hand on the keyboard is enough. Never while somebody types. */
 export function useKeys(keys: Keys): void {
   const latest = useRef(keys)
   latest.current = keys
   useEffect(() => {
+    let inFrontSince = Date.now()
+    let typedAt = 0
+    const onFocus = () => {
+      inFrontSince = Date.now()
+    }
     const onKey = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || isTyping(event.target)) return
       const action = Object.hasOwn(latest.current, event.key) ? latest.current[event.key] : undefined
+      const now = Date.now()
+      if (event.key.length === 1 && !commands.has(event.key)) typedAt = now
       if (!action) return
       event.preventDefault()
-      action()
+      action(now - inFrontSince >= inFrontMs && now - typedAt >= apartMs)
     }
     addEventListener('keydown', onKey)
-    return () => removeEventListener('keydown', onKey)
+    addEventListener('focus', onFocus)
+    return () => {
+      removeEventListener('keydown', onKey)
+      removeEventListener('focus', onFocus)
+    }
   }, [])
 }
 
