@@ -26,7 +26,7 @@ const notes = new Map([
   ],
   [
     'rules',
-    'Without rules, reading calls are allowed and all others must ask. Asking is not built yet, so such a call is refused with approval-required. A rule in sallyport.yaml lets it through, for example: rules: [{ server: demo, risk: write, action: allow }]',
+    'Without rules, reading calls are allowed and all others wait for a person, who answers on the dashboard or with sallyport approvals watch. Try it: call write_note. A rule in sallyport.yaml lets such calls through without asking, for example: rules: [{ server: demo, risk: write, action: allow }]',
   ],
   [
     'record',
