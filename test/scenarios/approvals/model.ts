@@ -22,7 +22,7 @@ type Real = { readonly stage: Stage; gate: Gate; readonly principal: Principal; 
 type Command = fc.AsyncCommand<Model, Real>
 type Which = 0 | 1
 
-/** The grant that is spent: the one that ends first, among equals the one that was given first. */
+/** The grant that is spent: the one that ends first. */
 function findGrant({ grants, now }: Model): ModelGrant | undefined {
   const usable = grants.filter(({ used, budget, endsAt, revoked }) => !revoked && used < budget && endsAt > now)
   return usable.sort((a, b) => a.endsAt - b.endsAt)[0]
@@ -145,7 +145,7 @@ const give = (budget: number, minutes: number) =>
     `give ${budget} for ${minutes} minutes`,
     (model) => model.grants.length < 5,
     async (model, real) => {
-      const endsAt = model.now + minutes * 60_000
+      const endsAt = model.now + minutes * 60_000 + model.grants.length // no two end at once
       const { id } = await real.gate.gateway.grants.add(ada, {
         tools: 'files_write_*',
         principal: `agent:${real.principal.name}`,
@@ -233,10 +233,13 @@ export async function followModel(numRuns: number, seed?: number): Promise<void>
         questions: new Map(),
         grants: [],
       }
-      const mine = Object.assign(Object.create(null), { stage, gate: real.gate, principal, lines })
-      await fc.asyncModelRun(() => ({ model, real: mine }), commands)
-      real.gate = mine.gate
-      for (const each of model.calls) for (const caller of each.held) caller.leave()
+      const mine: Real = { stage, gate: real.gate, principal, lines }
+      try {
+        await fc.asyncModelRun(() => ({ model, real: mine }), commands)
+      } finally {
+        real.gate = mine.gate
+        for (const each of model.calls) for (const caller of each.held) caller.leave()
+      }
     }),
     { numRuns, ...(seed !== undefined && { seed }) },
   )
