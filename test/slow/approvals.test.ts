@@ -37,7 +37,7 @@ it.each(['', 'storage:'])(
 it('runs what was permitted, as often as it was, in many random orders', async () => {
   const seed = Date.now() & 0x7fffffff
   console.log(`seed ${seed}`)
-  await followModel(600, seed)
+  await followModel(300, seed)
 })
 
 it.each(databases)('has one end in 500 races of an approval with a denial on %s', async (kind) => {
