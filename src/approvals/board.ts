@@ -17,7 +17,7 @@ import { createLookout } from './lookout.ts'
 /** What a person has to know, and what the answer is bound to. */
 export type About = Pick<
   NewQuestion,
-  'hash' | 'definition' | 'argumentsHash' | 'title' | 'description' | 'reason' | 'approvers' | 'owner'
+  'hash' | 'definition' | 'argumentsHash' | 'title' | 'description' | 'reason' | 'approvers' | 'owner' | 'input'
 >
 
 export type Said = {

@@ -38,7 +38,7 @@ export type Ask = {
 
 type AskParts = {
   readonly storage: Pick<Storage, 'calls'>
-  readonly records: Pick<Records, 'toRecord'>
+  readonly records: Pick<Records, 'toRecord' | 'mask'>
   readonly board: Board
   readonly grants: GrantBook
   readonly config: Pick<ConfigStore, 'effective' | 'usedBy'>
@@ -246,6 +246,7 @@ export function createAsk(parts: AskParts): Ask {
         arguments: call.arguments,
         ...(call.input && { input: call.input }),
       }),
+      ...(call.input && { input: records.mask(call.input) }),
       definition,
       argumentsHash: argumentsHash(call.arguments),
       title: toTitle(shown.original, toObject(shown.arguments)),

@@ -1,6 +1,7 @@
 import { ownServer, readResultName, type Target } from '../catalog/catalog.ts'
 import type { Call, CallEndState } from '../contract/call.ts'
 import { GatewayError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
 import type { CallEnd, ResolvedCall } from '../contract/permit.ts'
 import { toPrincipalKey } from '../contract/principal.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
@@ -30,6 +31,7 @@ export type Records = {
   toEnd(call: ResolvedCall, how: HowItEnded): CallEnd
   /** As everyone sees it who may: masked where it holds what must be hidden. */
   toRecord(call: ResolvedCall, how: { state: Call['state'] } & Partial<Omit<CallEnd, 'state'>>): Call
+  mask(value: JsonObject): JsonObject
   maskError(error: GatewayError): GatewayError
 }
 
@@ -41,7 +43,7 @@ type RecordsParts = {
 }
 
 export function createRecords({ instance, masking, clock, ids }: RecordsParts): Records {
-  return { toCall, toUnknown, toEnd, toRecord, maskError }
+  return { toCall, toUnknown, toEnd, toRecord, mask: (value) => masking.value(value), maskError }
 
   /** What an agent says may hold what it should not know: it is sent as it is, and recorded masked. */
   function withRecorded(call: ResolvedCall): ResolvedCall {
@@ -62,11 +64,7 @@ export function createRecords({ instance, masking, clock, ids }: RecordsParts): 
   function toCall(request: CallRequest, target: Target, decision: Decision): ResolvedCall {
     const mirrors = target.liveMirrors ?? target.mirrors
     return withRecorded({
-      id: ids.next('call'),
-      method: request.method ?? 'tools/call',
-      principal: toPrincipalKey(request.principal),
-      ...(request.principal.owner !== undefined && { owner: request.principal.owner }),
-      surface: request.surface,
+      ...toBeginning(request),
       connection: target.connection,
       server: target.server,
       scope: target.scope,
@@ -75,7 +73,6 @@ export function createRecords({ instance, masking, clock, ids }: RecordsParts): 
       arguments: request.arguments,
       risk: target.risk,
       decision: decision.because,
-      startedAt: clock.now(),
       ...(request.meta && { meta: request.meta }),
       ...(request.input && { input: request.input }),
       ...(request.key !== undefined && { once: toOnceKey(request.key, target, request.arguments) }),
@@ -84,13 +81,20 @@ export function createRecords({ instance, masking, clock, ids }: RecordsParts): 
     })
   }
 
+  function toBeginning({ method = 'tools/call', principal, surface }: CallRequest) {
+    return {
+      id: ids.next('call'),
+      method,
+      principal: toPrincipalKey(principal),
+      ...(principal.owner !== undefined && { owner: principal.owner }),
+      surface,
+      startedAt: clock.now(),
+    }
+  }
+
   function toUnknown(request: CallRequest): ResolvedCall {
     return withRecorded({
-      id: ids.next('call'),
-      method: request.method ?? 'tools/call',
-      principal: toPrincipalKey(request.principal),
-      ...(request.principal.owner !== undefined && { owner: request.principal.owner }),
-      surface: request.surface,
+      ...toBeginning(request),
       connection: '',
       server: '',
       scope: 'global',
@@ -99,7 +103,6 @@ export function createRecords({ instance, masking, clock, ids }: RecordsParts): 
       arguments: request.name === readResultName ? hideHandle(request.arguments).arguments : request.arguments,
       risk: (request.method ?? 'tools/call') === 'tools/call' ? 'write' : 'read',
       decision: 'no such name for this caller',
-      startedAt: clock.now(),
     })
   }
 

@@ -33,6 +33,10 @@ export const Approval = z.object({
   principal: z.string(),
   owner: z.string().optional().describe('The user behind the agent'),
   arguments: z.unknown().describe('Exactly as they will be sent, masked where they hold secrets'),
+  input: z
+    .unknown()
+    .optional()
+    .describe("What goes along with the arguments, such as answers to the server's own questions; masked as they are"),
   hash: z.string().describe('Of all that the approval is bound to'),
   risk: Risk,
   reason: z.string().describe('Why it was asked'),

@@ -160,8 +160,9 @@ function toPage({ id, title, tool }: Approval, url: string): Question {
 
 /** Whoever answers here sees everything that will be sent, or is not asked here. */
 function toForm(question: Approval, url: string): Question | undefined {
-  const { title, tool, risk, principal, reason, arguments: given } = question
-  const shown = toVisibleJson(JSON.stringify(given ?? {}, null, 2))
+  const { title, tool, risk, principal, reason, arguments: given, input } = question
+  const along = input === undefined ? '' : `\n\nGoing along: ${toVisibleJson(JSON.stringify(input, null, 2))}`
+  const shown = `${toVisibleJson(JSON.stringify(given ?? {}, null, 2))}${along}`
   if (shown.length > mostShown) return undefined
   const message = [
     toVisible(title),

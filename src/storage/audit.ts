@@ -177,8 +177,8 @@ export function toChangeEntry({ principal, subject, body }: Change, at: number):
 
 /** A call that a person is asked about: all that the person sees stands here. */
 export function toQuestionEntry(question: Approval, at: number): NewEntry {
-  const { id: approval, title, arguments: args, hash, risk, reason, approvers, expiresAt } = question
-  const body = { approval, title, arguments: args, hash, risk, reason, approvers, expiresAt }
+  const { id: approval, title, arguments: args, input, hash, risk, reason, approvers, expiresAt } = question
+  const body = { approval, title, arguments: args, input, hash, risk, reason, approvers, expiresAt }
   return { ...toApprovalEntry('question', question, question.principal), at, body: JSON.stringify(body) }
 }
 

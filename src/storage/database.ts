@@ -198,6 +198,7 @@ export type QuestionsTable = {
   description: string | null
   risk: string
   arguments: string
+  input: string | null
   binding: string
   definition: string
   arguments_hash: string

@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,6 +5,7 @@ import Sqlite from 'better-sqlite3'
 import { expect } from 'vitest'
 import { readRecord, stdioFixture } from '../fixtures/fixtures.ts'
 import { temporaryFolder } from '../storage/support.ts'
+import { runToCrash } from '../support/crash.ts'
 import { kindsOf, verify } from './support.ts'
 
 const program = fileURLToPath(new URL('./crashing-gateway.ts', import.meta.url))
@@ -28,19 +27,7 @@ export function createStage(): Stage {
 /** Starts it again on what the last run left; tells the point at which it was killed, or that it came to its end. */
 export async function runOnce(stage: Stage, crashAt: string): Promise<string> {
   stage.runs++
-  const child = spawn(process.execPath, [program, stage.config, stage.data, String(stage.runs)], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-    env: { ...process.env, SALLYPORT_CRASH_AT: crashAt },
-  })
-  let errors = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    errors += text
-  })
-  const [code, signal]: [number | null, string | null] = await once(child, 'exit').then(([a, b]) => [a, b])
-  if (code === 0) return 'ended'
-  const point = /crash point \d+: (.*)/.exec(errors)?.[1]
-  if (signal === 'SIGKILL' && point !== undefined) return point
-  throw new Error(`It ended with ${code ?? signal}: ${errors}`)
+  return runToCrash(program, [stage.config, stage.data, String(stage.runs)], crashAt)
 }
 
 /** Whatever happened: the chain verifies, nothing was sent twice, and no call that an ended gateway began is open. */

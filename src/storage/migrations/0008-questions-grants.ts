@@ -17,6 +17,7 @@ export const questionsAndGrants: Migration = {
       description text,
       risk text not null,
       arguments text not null,
+      input text,
       binding text not null,
       definition text not null,
       arguments_hash text not null,

@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,6 +6,7 @@ import { expect } from 'vitest'
 import { kindsOf, verify } from '../../audit/support.ts'
 import { readRecord, stdioFixture } from '../../fixtures/fixtures.ts'
 import { temporaryFolder } from '../../storage/support.ts'
+import { runToCrash } from '../../support/crash.ts'
 
 const program = fileURLToPath(new URL('./crashing-gateway.ts', import.meta.url))
 
@@ -25,19 +24,7 @@ export function createCrashStage(): CrashStage {
 
 /** Tells the point at which it was killed, or that it came to its end. */
 export async function liveOnce({ config, data }: CrashStage, run: number, crashAt: string): Promise<string> {
-  const child = spawn(process.execPath, [program, config, data, String(run)], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-    env: { ...process.env, SALLYPORT_CRASH_AT: crashAt },
-  })
-  let errors = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    errors += text
-  })
-  const [code, signal]: [number | null, string | null] = await once(child, 'exit').then(([a, b]) => [a, b])
-  if (code === 0) return 'ended'
-  const point = /crash point \d+: (.*)/.exec(errors)?.[1]
-  if (signal === 'SIGKILL' && point !== undefined) return point
-  throw new Error(`It ended with ${code ?? signal}: ${errors}`)
+  return runToCrash(program, [config, data, String(run)], crashAt)
 }
 
 /** Kills one at a point, and lets the next do the same again, as a caller who repeats its calls. */

@@ -146,6 +146,8 @@ describe.each(databases)('on %s', (kind) => {
     ]
     expect(new Set([first, ...others].map(({ id }) => id)).size).toBe(8)
     expect(new Set([first, ...others].map(({ hash }) => hash)).size).toBe(8)
+    // Whoever answers sees what goes along as well.
+    expect(others.at(-1)?.input).toEqual({ inputResponses: { which: 'none' } })
   })
 
   it('asks anew when the server is another than the one that was approved', async () => {

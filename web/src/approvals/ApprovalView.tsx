@@ -11,7 +11,7 @@ import { Foot, IntoView } from '../parts/Foot.tsx'
 import { useNow } from '../parts/useNow.ts'
 import { Visible } from '../parts/Visible.tsx'
 import { Answers, Ended } from './Answers.tsx'
-import { Arguments, isLong } from './Arguments.tsx'
+import { Along, Arguments, isLong } from './Arguments.tsx'
 import { DenyForm } from './DenyForm.tsx'
 import type { Decision, Decisions, Pending } from './decisions.ts'
 import { GrantForm } from './GrantForm.tsx'
@@ -73,6 +73,7 @@ function Question({ approval, decisions }: { approval: ApprovalDetail; decisions
         </p>
       )}
       <Arguments value={approval.arguments} hash={hash} whole={whole} onWhole={() => setOpened(true)} />
+      {approval.input !== undefined && <Along value={approval.input} />}
       <Facts approval={approval} />
       {failure && (
         <p role="alert" className="mb-4 rounded-md bg-danger-ground px-3 py-2 text-danger">

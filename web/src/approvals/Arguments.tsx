@@ -48,6 +48,18 @@ export function Arguments({ value, hash, whole, onWhole }: ArgumentsProps) {
   )
 }
 
+/** What is sent beside the arguments, whole: rare, and as much a part of what is approved. */
+export function Along({ value }: { value: unknown }) {
+  return (
+    <section aria-label="Going along" className="mt-4 rounded-lg border border-line bg-panel">
+      <h2 className="px-4 py-2 text-13 text-soft">Going along with the arguments</h2>
+      <ScrollBox label="Going along with the arguments" className="max-h-96 px-4 pb-4">
+        <Visible text={toText(value)} />
+      </ScrollBox>
+    </section>
+  )
+}
+
 /** Whether there is more of it than is shown at first. */
 export function isLong(value: unknown): boolean {
   const { fields, pair } = toShape(value)
