@@ -51,7 +51,7 @@ it('shows, accepts and blocks what a server changed, and upgrades it with one co
   expect(difference.stdout).toContain('- The tool read_thing of a fixture')
   expect(difference.stdout).toContain('+ Reads\\u{202e} it')
 
-  expect((await gateway.run('tools', 'call', 'files_echo', '--arg', 'text=a')).code).toBe(6)
+  expect((await gateway.run('tools', 'call', 'files_echo', '--arg', 'text=a', '--no-wait')).code).toBe(7)
   const unsure = await gateway.run('tools', 'accept', 'files_echo')
   expect(unsure.code).toBe(2)
   expect(unsure.stderr).toContain('--yes')
