@@ -46,13 +46,16 @@ const strictness: Readonly<Record<RuleAction, number>> = { allow: 0, ask: 1, den
 /** Within a scope the last match decides; across scopes the strictest answer wins; without any, reads may run. */
 export function decide(scopes: readonly ScopedRules[], subject: Subject): Decision {
   let strictest: Decision | undefined
+  let demands: readonly string[] | undefined
   for (const { scope, rules, onlyTightens } of scopes) {
     const answer = lastMatch(prepareRules(scope, rules), subject)
-    if (answer && !(onlyTightens && answer.action === 'allow'))
-      strictest = strictest ? stricter(strictest, answer) : answer
+    if (!answer || (onlyTightens && answer.action === 'allow')) continue
+    strictest = strictest ? stricter(strictest, answer) : answer
+    if (subject.drifted !== undefined) demands = demands ? joinApprovers(demands, answer.approvers) : answer.approvers
   }
   const decision = strictest ?? withoutRule(subject.risk)
-  return subject.drifted !== undefined && decision.action === 'allow' ? afterDrift(decision, subject.drifted) : decision
+  if (subject.drifted === undefined || decision.action === 'deny') return decision
+  return afterDrift({ ...decision, approvers: demands ?? decision.approvers }, subject.drifted)
 }
 
 /** Of two scopes that ask, each has a say in who may answer. */
@@ -111,7 +114,10 @@ function withoutRule(risk: Risk): Decision {
   return answers[risk]
 }
 
-function afterDrift({ rule, approvers }: Decision, drifted: string): Decision {
+/** A rule that allowed it asks now as well, and has its say in who may answer. */
+function afterDrift(decision: Decision, drifted: string): Decision {
+  if (decision.action === 'ask') return decision
+  const { rule, approvers } = decision
   const what = drifted === '' ? '' : `: ${drifted}`
   const because = `the definition of this tool has changed and nobody has accepted it${what}`
   return { action: 'ask', because, rule, approvers, drifted: true }

@@ -248,9 +248,10 @@ it('never lets one scope loosen what another says', () => {
       const together = decide([...others, { scope, rules }], asked)
       if (theirs.rule) expect(strictness[together.action]).toBeGreaterThanOrEqual(strictness[theirs.action])
       if (theirs.action === 'ask' && together.action === 'ask' && theirs.rule) {
-        expect(together.approvers).toEqual(
-          expect.arrayContaining(theirs.approvers.filter((approvers) => approvers !== 'any')),
-        )
+        const demands = theirs.approvers.filter((approvers) => approvers !== 'any' && approvers !== 'client')
+        expect(together.approvers).toEqual(expect.arrayContaining(demands))
+        // Whoever sits at the agent answers only where every scope says so.
+        expect(together.approvers.includes('client') && !theirs.approvers.includes('client')).toBe(false)
       }
     }),
     { numRuns: 200 },
