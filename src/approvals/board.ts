@@ -29,8 +29,8 @@ export type Said = {
 
 /** The questions that wait for people. Each change is one commit, so that of several at once exactly one counts. */
 export type Board = {
-  /** The question of this call: the one that an equal call of the same principal asked, or a new one. */
-  ask(call: ResolvedCall, about: About, most: number): Promise<StoredQuestion>
+  /** The question of this call: the one that an equal call of the same principal asked, or a new one; or why there is none. */
+  ask(call: ResolvedCall, about: About, most: number): Promise<StoredQuestion | GatewayError>
   find(id: string): Promise<StoredQuestion | undefined>
   /** The question as it stands now; one whose time is up has expired. */
   look(question: StoredQuestion): Promise<StoredQuestion>
@@ -113,11 +113,15 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
     throw new GatewayError('approval-not-found', `No question has the id ${id}`)
   }
 
-  async function askAnew(call: ResolvedCall, about: About, most: number): Promise<StoredQuestion | undefined> {
+  async function askAnew(
+    call: ResolvedCall,
+    about: About,
+    most: number,
+  ): Promise<StoredQuestion | GatewayError | undefined> {
     const { principal } = call
     const live = await questions.findLive(principal, about.hash) // somebody whose turn was earlier may have asked the same
     if (live) return isOver(live) ? undefined : live
-    if ((await questions.countWaiting(principal)) >= most) throw tooMany(principal, most)
+    if ((await questions.countWaiting(principal)) >= most) return tooMany(principal, most)
     const question = toQuestion(call, about)
     crashPoint('before the question')
     if (!(await asking.ask(call, question))) return undefined
@@ -165,7 +169,10 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
 
   async function tooLate(question: StoredQuestion): Promise<GatewayError> {
     const now = (await questions.find(question.id)) ?? question
-    if (isOver(now)) await expire(now).catch((error: unknown) => log.warn({ code: toGatewayError(error).code }, 'late'))
+    if (isOver(now))
+      await expire(now).catch((error: unknown) =>
+        log.warn({ code: toGatewayError(error).code }, 'a question whose time is up is still open'),
+      )
     const { state, answers } = now
     if (state === 'waiting' && !isOver(now))
       return new GatewayError('approval-answered', 'Somebody answered in the same moment: look again, then decide', {

@@ -19,7 +19,7 @@ import type { CallOptions, CallOutcome, CallRequest } from './calls.ts'
 import type { CallLimits } from './limits.ts'
 import type { Once } from './once.ts'
 import type { Records } from './records.ts'
-import { changedMeanwhile, denied, deniedByPerson, expired, withdrawn } from './refusals.ts'
+import { changedMeanwhile, denied, deniedByPerson, expired, tooManyAsk, withdrawn } from './refusals.ts'
 
 /** A call with all that was decided about it. */
 export type Judged = {
@@ -47,21 +47,37 @@ type AskParts = {
   readonly emit: Emitter<EventTable>['emit']
   /** Looks at the request again: what stood when it was asked may stand no longer. */
   judge(request: CallRequest): Judged | GatewayError
+  refuse(call: ResolvedCall, why: GatewayError): Promise<CallOutcome>
   /** Claims and sends; throws `permission-spent` when somebody else was faster, and then nothing has happened. */
   run(request: CallRequest, options: CallOptions, call: ResolvedCall): Promise<CallOutcome>
 }
 
+/** Questions are bounded, but not how often the same call is made; each that is held costs a connection. */
+const mostAsking = 500
 /** Each time the question was another one when it was looked at again. */
 const mostRounds = 20
 
 export function createAsk(parts: AskParts): Ask {
   const { storage, records, board, grants, config, limits, once } = parts
   const leaving = new AbortController()
+  /** By principal, how many of its calls a person is asked about, those that joined included. */
+  const asking = new Map<string, number>()
 
   return { pass, close: () => leaving.abort() }
 
   async function pass(request: CallRequest, options: CallOptions, judged: Judged): Promise<CallOutcome> {
-    return (await spendGrant(request, options, judged)) ?? askPerson(request, options, judged)
+    const outcome = await spendGrant(request, options, judged)
+    if (outcome) return outcome
+    const { principal } = judged.call
+    if ((asking.get(principal) ?? 0) >= mostAsking) return parts.refuse(judged.call, tooManyAsk(principal))
+    count(principal, 1)
+    return askPerson(request, options, judged).finally(() => count(principal, -1))
+  }
+
+  function count(principal: string, more: number): void {
+    const now = (asking.get(principal) ?? 0) + more
+    if (now > 0) asking.set(principal, now)
+    else asking.delete(principal)
   }
 
   async function spendGrant(
@@ -109,11 +125,9 @@ export function createAsk(parts: AskParts): Ask {
   }
 
   async function askPerson(request: CallRequest, options: CallOptions, judged: Judged): Promise<CallOutcome> {
-    const asked = await board.ask(
-      judged.call,
-      toAbout(request.principal, judged),
-      limits.mostPending(request.principal),
-    )
+    const most = limits.mostPending(request.principal)
+    const asked = await board.ask(judged.call, toAbout(request.principal, judged), most)
+    if (asked instanceof GatewayError) return parts.refuse(judged.call, asked)
     const call = { ...judged.call, id: asked.call, startedAt: Date.parse(asked.askedAt) }
     if (asked.call === judged.call.id) parts.emit('call-waiting', { call: toWaiting(call), approval: asked.id })
     let question = asked

@@ -117,7 +117,19 @@ export function createCalls(parts: CallsParts): Calls {
   const own = createOwnTools({ kept, board, clock })
   const once = createOnce({ keys: storage.keys, clock })
   const records = createRecords({ instance: storage.instance, masking, clock, ids })
-  const ask = createAsk({ storage, records, board, grants, config, limits, once, emit, judge, run })
+  const ask = createAsk({
+    storage,
+    records,
+    board,
+    grants,
+    config,
+    limits,
+    once,
+    emit,
+    judge,
+    refuse: (call, why) => refuse(call, 'denied', why),
+    run,
+  })
   let closing = false
   let stopping = false
 

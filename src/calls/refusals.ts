@@ -32,6 +32,11 @@ export function changedMeanwhile({ tool }: ResolvedCall): GatewayError {
   return new GatewayError('approval-withdrawn', `${tool} is no longer what was approved`)
 }
 
+export function tooManyAsk(principal: string): GatewayError {
+  const message = `Too many calls of ${principal} wait for a person already; try again when some are answered`
+  return new GatewayError('limit-exceeded', message, { limit: 'waiting', retryAfter: 30, retryAfterMs: 30_000 })
+}
+
 /** What a caller hears that does not wait any longer; how it is told is the surface's business. */
 export function waiting({ id, tool, reason }: Approval): GatewayError {
   const message = `${tool} is waiting for approval ${id}; repeat the same call to go on. It was asked because ${reason}`

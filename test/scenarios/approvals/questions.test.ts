@@ -372,7 +372,9 @@ describe.each(databases)('on %s', (kind) => {
     const all = await Promise.all(Array.from({ length: 10 }, (_, n) => question(gate, { given: { n } })))
     expect(new Set(all.map(({ id }) => id)).size).toBe(10)
     const more = { given: { n: 10 } }
-    await expect(ask(gate, more)).rejects.toMatchObject({ code: 'limit-exceeded', details: { limit: 'pending' } })
+    const refused = await ask(gate, more)
+    expect(refused).toMatchObject({ error: { code: 'limit-exceeded', details: { limit: 'pending' } } })
+    expect(await gate.gateway.findCall(refused.call.id)).toMatchObject({ state: 'denied', arguments: { n: 10 } })
     expect((await question(gate, { given: { n: 3 } })).id).toBe(all[3]?.id)
 
     const [first] = all
@@ -395,6 +397,22 @@ describe.each(databases)('on %s', (kind) => {
     const expected = all.flatMap(({ id }) => [`question-asked ${id}`, `question-answered ${id}`])
     expect(told.toSorted()).toEqual(expected.toSorted())
   })
+})
+
+it('holds so many callers of one principal and no more, however often the same call is made', async () => {
+  const gate = await openOn('SQLite')
+  const { outcome, approval } = await held(gate)
+  const others = Array.from({ length: 510 }, () => codeOf(ask(gate, { hold() {} })))
+  await poll(async () => {
+    const { items } = await gate.gateway.calls.list({ limit: 20, state: 'denied' })
+    return items.length === 11 || undefined
+  })
+  expect(await codeOf(ask(gate, { as: stray, hold: undefined }))).toBe('waiting')
+  await answer(gate, ada, approval, 'deny')
+  expect((await outcome).kind).toBe('refused')
+  const codes = await Promise.all(others)
+  expect(codes.filter((code) => code === 'limit-exceeded')).toHaveLength(11)
+  expect(codes.filter((code) => code === 'approval-denied')).toHaveLength(499)
 })
 
 it('keeps the outcome of a call that takes longer than anybody waits for it', async () => {
