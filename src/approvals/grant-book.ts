@@ -39,7 +39,7 @@ export async function createGrantBook({ storage, findUser, log }: GrantBookParts
   return {
     find(call) {
       if (active.length === 0) return []
-      return findGrants(active, call).filter(({ givenBy }) => countsFor(() => findUser(givenBy), call))
+      return findGrants(active, call).filter(({ givenBy }) => countsFor(findUser(givenBy), call))
     },
     drop(id) {
       active = active.filter((grant) => grant.id !== id)

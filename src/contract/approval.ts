@@ -40,7 +40,9 @@ export const Approval = z.object({
   hash: z.string().describe('Of all that the approval is bound to'),
   risk: Risk,
   reason: z.string().describe('Why it was asked'),
-  approvers: z.array(z.string()).describe('Who may answer: any, other, two, group:NAME; all that are named must agree'),
+  approvers: z
+    .array(z.string())
+    .describe('Who may answer: any, client, other, two, group:NAME; all that are named must agree'),
   askedAt: z.string(),
   expiresAt: z.string(),
   answers: z.array(ApprovalAnswer),
@@ -52,7 +54,9 @@ export type Approval = z.infer<typeof Approval>
 /** A question in full, as the page shows it. */
 export const ApprovalDetail = Approval.extend({
   before: z.object({ approved: z.int(), asked: z.int() }).describe('Earlier questions of this agent for this tool'),
-  around: z.array(Call).describe('What this agent did shortly before'),
+  around: z
+    .array(Call.pick({ id: true, tool: true, state: true, startedAt: true }))
+    .describe('What this agent did shortly before'),
   barred: z.string().optional().describe('Why whoever looks may not answer it'),
 })
 export type ApprovalDetail = z.infer<typeof ApprovalDetail>

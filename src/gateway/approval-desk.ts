@@ -7,7 +7,7 @@ import type { Identity } from '../identity/identity.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import { type Answerer, approvalsNeeded, whyNotAnswer } from '../policy/policy.ts'
-import type { Page } from '../storage/page.ts'
+import { type Page, toCursor } from '../storage/page.ts'
 import type { StoredQuestion } from '../storage/questions.ts'
 import type { Storage } from '../storage/storage.ts'
 import { type ToolFacts, toGivenGrant, toNewGrant } from './new-grant.ts'
@@ -137,12 +137,13 @@ export function createApprovalDesk(parts: DeskParts): { approvals: ApprovalDesk;
     const barred = barredOf(by, question)
     const [earlier, calls] = await Promise.all([
       storage.questions.countBefore({ principal, tool, before: question.askedAt }),
-      storage.calls.list({ limit: around + 1, principal }),
+      storage.calls.list({ limit: around, principal, cursor: toCursor([question.call]) }),
     ])
     return {
       ...toApproval(question),
       before: earlier,
-      around: calls.items.filter((call) => call.id !== question.call).slice(0, around),
+      // Whoever is asked about one call need not see what the others were about.
+      around: calls.items.map(({ id, tool, state, startedAt }) => ({ id, tool, state, startedAt })),
       ...(barred !== undefined && { barred }),
     }
   }

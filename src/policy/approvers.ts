@@ -28,14 +28,9 @@ export function whyNotAnswer(person: Answerer, question: Answerable): string | u
   return 'this is for the owner of the agent and for administrators'
 }
 
-/** Whether a grant may stand for the answer: it is the word of one person, and counts only where that alone would. */
-export function countsFor(
-  findGiver: () => Answerer | undefined,
-  { owner, approvers }: Omit<Answerable, 'approved'>,
-): boolean {
-  if (approvers.every((each) => each === 'any' || each === 'client')) return true
+/** Whether a grant may stand for the answer: it is the word of one person, and counts only where that alone would now. */
+export function countsFor(giver: Answerer | undefined, { owner, approvers }: Omit<Answerable, 'approved'>): boolean {
   if (approvalsNeeded(approvers) > 1) return false
-  const giver = findGiver()
   return giver !== undefined && whyNotAnswer(giver, { owner, approvers, approved: [] }) === undefined
 }
 

@@ -250,6 +250,16 @@ describe.each(databases)('on %s', (kind) => {
     expect(await howItGoes()).toEqual(['answered', 'waiting', 'answered'])
   })
 
+  it('ends when whoever gave it could no longer answer', async () => {
+    const gate = await openOn(kind)
+    await give(gate, { tools: 'files_write_thing', budget: 9 }, mia)
+    expect(await inOrder(gate, [{ n: 1 }])).toEqual(['answered'])
+    await gate.gateway.identity.users.change('mia', { disabled: true }, ada)
+    expect(await inOrder(gate, [{ n: 2 }])).toEqual(['waiting'])
+    await gate.gateway.identity.users.change('mia', { disabled: false }, ada)
+    expect(await inOrder(gate, [{ n: 3 }])).toEqual(['answered'])
+  })
+
   it('is not given by the first of two people who have to agree', async () => {
     const gate = await openOn(kind, { rules: [{ tools: 'files_write_thing', action: 'ask', approvers: 'two' }] })
     const approval = await question(gate)

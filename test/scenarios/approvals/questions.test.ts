@@ -384,6 +384,16 @@ describe.each(databases)('on %s', (kind) => {
     expect((await Promise.all(strays)).toSorted()).toEqual(['limit-exceeded', 'waiting', 'waiting'])
   })
 
+  it('is shown with what the agent did before it, and not with what that was about', async () => {
+    const gate = await openOn(kind, { rules: [{ tools: 'files_write_thing', action: 'ask', approvers: 'group:ops' }] })
+    for (let n = 0; n < 12; n++) await ask(gate, { tool: 'read_thing', given: { n } })
+    const { id, call } = await question(gate)
+    const { around } = await gate.gateway.approvals.get(gus, id)
+    for (const each of around) expect(Object.keys(each).toSorted()).toEqual(['id', 'startedAt', 'state', 'tool'])
+    expect(around.map((each) => each.id)).not.toContain(call)
+    expect(around.length).toBeLessThanOrEqual(10)
+  })
+
   it('is told of once when it is asked and once when it is answered', async () => {
     const gate = await openOn(kind, { limits: { pending: 30 } })
     const told: string[] = []
