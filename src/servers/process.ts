@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { type Clock, sleep } from '../lib/clock.ts'
+import { hasEnded, readProcessStat } from '../lib/processes.ts'
 
 /** In every child's environment: proves to a later gateway that a process belongs to a dead one. */
 export const instanceMarker = 'SALLYPORT_INSTANCE'
@@ -30,19 +31,6 @@ export async function readBootId(): Promise<string> {
   return text.trim()
 }
 
-type ProcessStat = { readonly state: string; readonly group: number; readonly startTime: string }
-
-/** Undefined where there is no such process, or no /proc. */
-export async function readProcessStat(pid: number): Promise<ProcessStat | undefined> {
-  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
-  // The name in parentheses may contain blanks and parentheses itself: fields are counted behind the last one.
-  const fields = text?.slice(text.lastIndexOf(')') + 2).split(' ')
-  const [state, , group] = fields ?? []
-  const startTime = fields?.[19]
-  if (state === undefined || group === undefined || startTime === undefined) return undefined
-  return { state, group: Number(group), startTime }
-}
-
 async function hasMarker(pid: number, instance: string): Promise<boolean> {
   const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')
   return environment.split('\0').includes(`${instanceMarker}=${instance}`)
@@ -53,7 +41,7 @@ async function groupMembers(group: number): Promise<number[]> {
   const members: number[] = []
   for (const pid of await allProcesses()) {
     const stat = await readProcessStat(pid)
-    if (stat && stat.group === group && stat.state !== 'Z' && stat.state !== 'X') members.push(pid)
+    if (stat && stat.group === group && !hasEnded(stat)) members.push(pid)
   }
   return members
 }
@@ -116,7 +104,7 @@ export async function endMarked(instances: readonly string[], clock: Clock): Pro
   let ended = 0
   for (const pid of await allProcesses()) {
     const stat = await readProcessStat(pid)
-    if (stat?.group !== pid || stat.state === 'Z' || !(await carriesMarker(pid, instances))) continue
+    if (stat?.group !== pid || hasEnded(stat) || !(await carriesMarker(pid, instances))) continue
     await killGroup(pid, clock)
     ended++
   }

@@ -3,11 +3,12 @@ import { once } from 'node:events'
 import { GatewayError } from '../contract/errors.ts'
 import type { StdioServer } from '../contract/server.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
+import { readProcessStat } from '../lib/processes.ts'
 import type { RingBuffer } from '../lib/ring-buffer.ts'
 import { createLineReader, idOfLongLine } from '../wire/lines.ts'
 import type { Outgoing } from '../wire/peer.ts'
 import type { CarrierParts, ServerCarrier } from './carrier.ts'
-import { childEnvironment, killGroup, readProcessStat, signalGroup } from './process.ts'
+import { childEnvironment, killGroup, signalGroup } from './process.ts'
 
 export type StdioParts = CarrierParts & {
   readonly definition: StdioServer

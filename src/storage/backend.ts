@@ -1,12 +1,13 @@
 import { resolve } from 'node:path'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
+import type { ProcessMark } from '../lib/processes.ts'
 import { type Changes, createLocalChanges } from './changes.ts'
 import type { Database } from './database.ts'
 import { createPostgresDatabase, createSqliteDatabase, type QueryPorts } from './dialect.ts'
 import type { FindLiving } from './instances.ts'
 import { openSqliteEngine } from './sqlite-engine.ts'
-import type { Engine } from './unit.ts'
+import type { Engine, Statement } from './unit.ts'
 
 export type DatabaseKind = 'sqlite' | 'postgresql'
 
@@ -21,6 +22,8 @@ export type Backend = {
   /** Only where others may be there: whether this instance may still promise anything. */
   holds?: () => boolean
   findLiving?: (query: Engine['query']) => FindLiving
+  /** The first step of a unit about a dead instance: refuses the unit if that instance is back. */
+  holdDeath?: (instance: string) => Statement
   /** This instance has its row now. */
   begin(): Promise<void>
   /** Before the last unit is written. */
@@ -34,6 +37,7 @@ export type BackendParts = {
   /** By which the entries of the record are chained. */
   readonly auditKey: Buffer
   readonly bootId: string
+  readonly mark: ProcessMark | undefined
   readonly clock: Clock
   readonly log: Log
   readonly maxPages?: number | undefined
@@ -57,8 +61,9 @@ async function openSqlite({ folder, instance, auditKey, clock, maxPages }: Backe
 }
 
 /** Loaded when somebody has a PostgreSQL: nobody else pays for it. */
-async function openPostgres({ instance, auditKey, bootId, clock, log }: BackendParts, url: string): Promise<Backend> {
-  const [{ openPostgresEngine }, { openPresence }, { createFindLiving }] = await Promise.all([
+async function openPostgres(parts: BackendParts, url: string): Promise<Backend> {
+  const { instance, auditKey, bootId, mark, clock, log } = parts
+  const [{ openPostgresEngine }, { openPresence }, { createFindLiving, holdDeath }] = await Promise.all([
     import('./postgres-engine.ts'),
     import('./postgres-presence.ts'),
     import('./postgres-living.ts'),
@@ -76,7 +81,8 @@ async function openPostgres({ instance, auditKey, bootId, clock, log }: BackendP
     createDatabase: createPostgresDatabase,
     changes: presence.changes,
     holds: presence.holds,
-    findLiving: (query) => createFindLiving(query, bootId),
+    findLiving: (query) => createFindLiving({ query, bootId, mark, steadyFor: presence.steadyFor }),
+    holdDeath,
     begin: presence.begin,
     leave: presence.close,
   }

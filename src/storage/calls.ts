@@ -21,7 +21,7 @@ export type CallQuery = {
 }
 
 /** A call that an instance had sent and not ended when it died. */
-export type OpenCall = Pick<CallsTable, 'id' | 'principal' | 'tool'>
+export type OpenCall = Pick<CallsTable, 'id' | 'principal' | 'tool' | 'instance'>
 
 export type CallStore = {
   find(id: string): Promise<Call | undefined>
@@ -96,7 +96,7 @@ export function createCallStore(database: Database, instance: string): CallStore
     openOf: (instances, limit) =>
       database
         .selectFrom('calls')
-        .select(['id', 'principal', 'tool'])
+        .select(['id', 'principal', 'tool', 'instance'])
         .where('ended_at', 'is', null)
         .where('state', '=', 'running')
         .where('instance', 'in', instances)

@@ -22,7 +22,10 @@ export type ChildStore = {
   remove(pid: number): void
   ofDeadInstances(): Promise<ChildRow[]>
   forget(rows: readonly ChildRow[]): Promise<void>
-  /** Instances that ended without saying so: a child of theirs may have been started and not yet recorded. */
+  /**
+   * Instances that ended without saying so, and whose processes can be seen from here: a child of theirs may have been
+   * started and not yet recorded.
+   */
   deadInstances(): Promise<string[]>
 }
 
@@ -47,9 +50,11 @@ export function createChildStore({ database, writer, instances, instance, bootId
         .execute()
     },
     remove: (pid) => writer.keep([toStatement(ofOne(instance, pid))]),
-    deadInstances: instances.dead,
+    async deadInstances() {
+      return (await instances.dead()).filter(({ visible }) => visible).map(({ id }) => id)
+    },
     async ofDeadInstances() {
-      const dead = await instances.dead()
+      const dead = (await instances.dead()).map(({ id }) => id)
       if (dead.length === 0) return []
       const rows = await database
         .selectFrom('children')

@@ -9,6 +9,8 @@ export type InstancesTable = {
   boot_id: string
   host: string
   renewed_at: number | null
+  /** Pid namespace and start time; null without /proc, for rows of older versions, and after the instance ended itself. */
+  process: string | null
 }
 
 export type CallsTable = {

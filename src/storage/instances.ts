@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { hostname, uptime } from 'node:os'
+import { type ProcessMark, parseMark, toMarkText } from '../lib/processes.ts'
 import { type Database, type InstancesTable, toStatement } from './database.ts'
 import type { Statement } from './unit.ts'
 
@@ -7,17 +8,30 @@ export type InstanceStore = {
   start(at: number): Statement
   end(at: number): Statement
   /** Others that are not alive and left something: no end, calls without an end, child processes, or deliveries under way. */
-  dead(): Promise<string[]>
+  dead(): Promise<DeadInstance[]>
   endDead(dead: readonly string[], at: number): Statement
+}
+
+export type DeadInstance = {
+  readonly id: string
+  /** Its process ran where this one can see processes, so those that it started may be ended from here. */
+  readonly visible: boolean
 }
 
 /** With SQLite one instance lives at a time, the one that has the lock: all others are dead. */
 export type FindLiving = (candidates: readonly InstancesTable[]) => Promise<ReadonlySet<string>>
 
-type InstanceStoreParts = { database: Database; instance: string; bootId: string; findLiving?: FindLiving | undefined }
+type InstanceStoreParts = {
+  database: Database
+  instance: string
+  bootId: string
+  mark: ProcessMark | undefined
+  findLiving?: FindLiving | undefined
+}
 
-export function createInstanceStore({ database, instance, bootId, findLiving }: InstanceStoreParts): InstanceStore {
-  async function dead(): Promise<string[]> {
+export function createInstanceStore(parts: InstanceStoreParts): InstanceStore {
+  const { database, instance, bootId, mark, findLiving } = parts
+  async function dead(): Promise<DeadInstance[]> {
     const left = await database
       .selectFrom('instances')
       .selectAll()
@@ -36,8 +50,13 @@ export function createInstanceStore({ database, instance, bootId, findLiving }: 
         ]),
       )
       .execute()
-    const living = (await findLiving?.(left.filter(({ ended_at }) => ended_at === null))) ?? new Set()
-    return left.map(({ id }) => id).filter((id) => !living.has(id))
+    const living = (await findLiving?.(left)) ?? new Set()
+    return left.filter(({ id }) => !living.has(id)).map((row) => ({ id: row.id, visible: isVisible(row) }))
+  }
+
+  function isVisible({ process, boot_id }: InstancesTable): boolean {
+    const theirs = parseMark(process)
+    return theirs === undefined || (theirs.namespace === mark?.namespace && boot_id === bootId)
   }
 
   return {
@@ -52,10 +71,13 @@ export function createInstanceStore({ database, instance, bootId, findLiving }: 
           boot_id: bootId,
           host: hostname(),
           renewed_at: null,
+          process: mark ? toMarkText(mark) : null,
         }),
         1,
       ),
-    end: (at) => toStatement(database.updateTable('instances').set({ ended_at: at }).where('id', '=', instance)),
+    // Without a mark: the process may go on after its gateway was closed, and says nothing about the instance any more.
+    end: (at) =>
+      toStatement(database.updateTable('instances').set({ ended_at: at, process: null }).where('id', '=', instance)),
     endDead: (ids, at) =>
       toStatement(
         database.updateTable('instances').set({ ended_at: at }).where('id', 'in', ids).where('ended_at', 'is', null),

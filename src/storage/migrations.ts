@@ -8,6 +8,7 @@ import { results } from './migrations/0006-results.ts'
 import { severalInstances } from './migrations/0007-instances.ts'
 import { questionsAndGrants } from './migrations/0008-questions-grants.ts'
 import { webhooks } from './migrations/0009-webhooks.ts'
+import { processMarks } from './migrations/0010-process-marks.ts'
 import type { Migration } from './migrations/migration.ts'
 
 export type { Migration } from './migrations/migration.ts'
@@ -23,6 +24,7 @@ export const migrations: readonly Migration[] = [
   severalInstances,
   questionsAndGrants,
   webhooks,
+  processMarks,
 ]
 
 export const migrationsTable =

@@ -12,6 +12,8 @@ export type Presence = {
   readonly changes: Changes
   /** The lease holds: all that others changed before it was last renewed has been read. */
   holds(): boolean
+  /** For how many milliseconds the lease has held without a gap; 0 while it does not hold. */
+  steadyFor(): number
   /** For the first time, when there is a row to renew it in; afterwards it goes on by itself. */
   begin(): Promise<void>
   close(): Promise<void>
@@ -50,6 +52,7 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
   let heard = Promise.withResolvers<void>()
   // Nothing is served before it begins.
   let lease = { until: Number.POSITIVE_INFINITY, untilTime: Number.POSITIVE_INFINITY }
+  let steadySince = clock.monotonic()
   let announcements = 0
   let client = await connect()
   let keeping: Promise<void> | undefined
@@ -112,7 +115,14 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
     const sentAt = { until: clock.monotonic() + leaseMs, untilTime: systemClock.now() + leaseMs }
     await client.query(renew, [instance])
     // Notices arrive before the answer of whatever was sent after them.
-    if (owed.size === 0) lease = sentAt
+    if (owed.size > 0) return
+    if (!holds()) steadySince = clock.monotonic()
+    lease = sentAt
+  }
+
+  // The time of day too, and always the machine's own: the other clock stands still while a machine sleeps.
+  function holds(): boolean {
+    return clock.monotonic() < lease.until && systemClock.now() < lease.untilTime
   }
 
   async function keep(): Promise<void> {
@@ -180,10 +190,11 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
 
   return {
     changes: { announce, on: local.on },
-    // The time of day too, and always the machine's own: the other clock stands still while a machine sleeps.
-    holds: () => clock.monotonic() < lease.until && systemClock.now() < lease.untilTime,
+    holds,
+    steadyFor: () => (holds() ? clock.monotonic() - steadySince : 0),
     async begin() {
       await renewLease()
+      steadySince = clock.monotonic()
       keeping = keep()
     },
     async close() {

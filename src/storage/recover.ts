@@ -2,7 +2,7 @@ import { toCallEntry, toOutcomeBody } from './audit.ts'
 import type { CallStore, OpenCall } from './calls.ts'
 import type { DeliveryStore } from './deliveries.ts'
 import type { InstanceStore } from './instances.ts'
-import type { Unit } from './unit.ts'
+import type { Statement, Unit } from './unit.ts'
 import type { Writer } from './writer.ts'
 
 type RecoverParts = {
@@ -10,6 +10,8 @@ type RecoverParts = {
   calls: CallStore
   deliveries: Pick<DeliveryStore, 'release'>
   instances: InstanceStore
+  /** Refuses a unit about an instance that is back. */
+  holdDeath?: ((instance: string) => Statement) | undefined
   now(): number
 }
 
@@ -19,7 +21,7 @@ const perRound = 500
 export async function recover(parts: RecoverParts): Promise<{ unknownCalls: number }> {
   const { writer, calls, deliveries, instances, now } = parts
   let unknownCalls = 0
-  const dead = await instances.dead()
+  const dead = (await instances.dead()).map(({ id }) => id)
   if (dead.length === 0) return { unknownCalls }
   while (true) {
     const open = await calls.openOf(dead, perRound)
@@ -28,14 +30,23 @@ export async function recover(parts: RecoverParts): Promise<{ unknownCalls: numb
     unknownCalls += closed
     if (closed === 0 || open.length < perRound) break
   }
-  await writer.commit([deliveries.release(dead), instances.endDead(dead, now())])
+  for (const id of dead)
+    await writer.commit([...holdsFor(id), deliveries.release([id]), instances.endDead([id], now())])
   return { unknownCalls }
+
+  function holdsFor(instance: string): readonly Statement[] {
+    return parts.holdDeath ? [parts.holdDeath(instance)] : []
+  }
 
   function toUnknownUnit(call: OpenCall): Unit {
     const endedAt = now()
     const end = { state: 'unknown', endedAt, error } as const
     const body = JSON.stringify(toOutcomeBody(end))
-    return [calls.end(call.id, end), { entry: { ...toCallEntry('outcome', call, endedAt), body } }]
+    return [
+      ...holdsFor(call.instance),
+      calls.end(call.id, end),
+      { entry: { ...toCallEntry('outcome', call, endedAt), body } },
+    ]
   }
 }
 

@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
+import { readOwnMark } from '../lib/processes.ts'
 import { type AgentStore, createAgentStore } from './agents.ts'
 import { type Asking, createAsking } from './asking.ts'
 import { type AuditStore, type Change, createAuditStore, toChangeEntry } from './audit.ts'
@@ -109,9 +110,10 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
   const instance = ids.next('instance')
   const auditKey = parts.auditKey ?? (await loadAuditKeys({ folder: resolve(folder), environment: {} }))[0]
   const bootId = readBootId(clock.now())
+  const mark = await readOwnMark()
   const now = () => clock.now()
 
-  const backend = await openBackend({ folder, databaseUrl, instance, auditKey, bootId, clock, log, maxPages })
+  const backend = await openBackend({ folder, databaseUrl, instance, auditKey, bootId, mark, clock, log, maxPages })
   const { engine, reopen, holds } = backend
   const writer = createWriter({ engine, reopen, holds, probe: () => toProbe(database, now()), clock, log })
   const database = backend.createDatabase(writer)
@@ -121,6 +123,7 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
     database,
     instance,
     bootId,
+    mark,
     findLiving: backend.findLiving?.(writer.query),
   })
   const record = createRecordStore(database)
@@ -206,7 +209,7 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
       list: (query) => upToDate(() => grants.list(query)),
     },
     deliveries,
-    recover: () => recover({ writer, calls, deliveries, instances, now }),
+    recover: () => recover({ writer, calls, deliveries, instances, holdDeath: backend.holdDeath, now }),
     healthy: writer.healthy,
     async flush() {
       claims.flushReads()

@@ -1,9 +1,11 @@
 import { expect, it, vi } from 'vitest'
 import { migrations } from '../../src/storage/migrations.ts'
+import { holdDeath } from '../../src/storage/postgres-living.ts'
 import type { Storage } from '../../src/storage/storage.ts'
+import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { runOn } from '../support/postgres.ts'
 import { startClaimingProcess } from './child.ts'
-import { callOf, observe, open, placeOn } from './support.ts'
+import { callOf, observe, open, type Place, placeOn } from './support.ts'
 
 const patiently = { timeout: 20_000, interval: 20 }
 
@@ -59,6 +61,80 @@ it('leaves the calls of living instances alone, and closes those of one that was
   expect(running.length).toBeGreaterThan(0)
   expect(await storage.recover()).toEqual({ unknownCalls: running.length })
   expect(await observer.all('select id from instances where ended_at is null')).toEqual([{ id: storage.instance }])
+})
+
+/** Frees the lock of an instance and makes its lease old, as after a pause of the database. */
+async function lapse(place: Place, instance: string): Promise<void> {
+  const url = place.databaseUrl ?? ''
+  await runOn(url, 'select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1', [
+    `sallyport ${instance} presence`,
+  ])
+  await runOn(url, 'update instances set renewed_at = renewed_at - 60000 where id = $1', [instance])
+}
+
+/** The row of an instance on another machine, whose lock is free and whose lease was over long ago. */
+async function addElsewhere(place: Place, id: string): Promise<void> {
+  const values = [id, Date.now() - 90_000, 7, 'another-boot', 'another-host', Date.now() - 60_000, 'pid:[1] 7']
+  await runOn(
+    place.databaseUrl ?? '',
+    `insert into instances (id, started_at, pid, boot_id, host, renewed_at, process) values ($1, $2, $3, $4, $5, $6, $7)`,
+    values,
+  )
+}
+
+/** Those that were declared dead; an instance that ended itself has no process any more. */
+async function declaredDead({ databaseUrl = '' }: Place): Promise<unknown[]> {
+  const rows = await runOn(databaseUrl, 'select id from instances where ended_at is not null and process is not null')
+  return rows.map(({ id }) => id)
+}
+
+it('lets a gateway on this host live while its process does, whatever its lock and its lease say', async () => {
+  const place = await placeOn('PostgreSQL')
+  const proxy = await startCuttingProxy(Number(new URL(place.databaseUrl ?? '').port))
+  const other = await startClaimingProcess(proxy.before(place), 'claim')
+  await other.reached(10)
+  const storage = await open(place)
+  proxy.pause()
+  await lapse(place, other.instance)
+  // On another machine nothing but lock and lease counts: when that one is dead, this one would be too.
+  await addElsewhere(place, 'instance-elsewhere')
+  await vi.waitFor(async () => {
+    await storage.recover()
+    expect(await declaredDead(place)).toEqual(['instance-elsewhere'])
+  }, patiently)
+  expect(await storage.children.deadInstances()).toEqual([])
+  await other.kill()
+  expect(await storage.children.deadInstances()).toEqual([other.instance])
+})
+
+it('declares nobody dead before the database has answered it for a while, after it was away itself', async () => {
+  const place = await placeOn('PostgreSQL')
+  const proxy = await startCuttingProxy(Number(new URL(place.databaseUrl ?? '').port))
+  const storage = await open(proxy.before(place))
+  await addElsewhere(place, 'instance-1')
+  expect(await storage.recover()).toEqual({ unknownCalls: 0 })
+  expect(await declaredDead(place)).toEqual([])
+  await vi.waitFor(async () => {
+    await storage.recover()
+    expect(await declaredDead(place)).toEqual(['instance-1'])
+  }, patiently)
+  proxy.pause()
+  await vi.waitFor(() => expect(storage.healthy()).toBe(false), patiently)
+  await addElsewhere(place, 'instance-2')
+  proxy.resume()
+  await vi.waitFor(() => expect(storage.healthy()).toBe(true), patiently)
+  await storage.recover()
+  expect(await declaredDead(place)).toEqual(['instance-1'])
+})
+
+it('closes nothing of an instance that came back after it was looked at', async () => {
+  const place = await placeOn('PostgreSQL')
+  const [here, there] = [await open(place), await open(place)]
+  const refused = await here.remove([holdDeath(there.instance), { sql: 'delete from memory', parameters: [] }])
+  expect(refused).toBe(0)
+  await there.close()
+  const outcome = await here.remove([holdDeath(there.instance)])
+  expect(outcome).toBe(1)
 })
 
 /** What an instance keeps in memory, read again when somebody says that it changed; `slowly` is a machine under load. */

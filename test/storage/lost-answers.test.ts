@@ -55,7 +55,7 @@ async function openFaulty(kind: DatabaseKind) {
     log: silentLog,
   })
   const database = kind === 'SQLite' ? createSqliteDatabase(writer) : createPostgresDatabase(writer)
-  const instances = createInstanceStore({ database, instance: 'instance-1', bootId: 'boot-1' })
+  const instances = createInstanceStore({ database, instance: 'instance-1', bootId: 'boot-1', mark: undefined })
   await writer.commit([instances.start(1)])
   const claims = createClaims({
     writer,

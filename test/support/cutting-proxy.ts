@@ -6,20 +6,27 @@ export type Cut = 'before' | 'after' | 'silence'
 
 export type CuttingProxy = {
   readonly port: number
+  /** The same place, reached through the proxy. */
+  before<Where extends { readonly databaseUrl?: string }>(place: Where): Where & { readonly databaseUrl: string }
   /** The next connection that says this word is cut; resolves when it was. */
   cutAt(word: string, how: Cut): Promise<void>
+  /** Connections are still accepted, but no byte passes in either direction until `resume`; then all of them arrive. */
+  pause(): void
+  resume(): void
 }
 
 /** Stands before a server and cuts one connection at the worst moment. */
 export async function startCuttingProxy(target: number): Promise<CuttingProxy> {
   const sockets = new Set<Socket>()
   let plan: { word: string; how: Cut; done(): void } | undefined
+  let paused = false
   const server = createServer((client) => {
     const onward = dial(target, '127.0.0.1')
     for (const socket of [client, onward]) {
       sockets.add(socket)
       socket.on('error', () => {})
       socket.on('close', () => sockets.delete(socket))
+      if (paused) socket.pause()
     }
     let silent = false
     client.on('data', (bytes) => {
@@ -50,6 +57,19 @@ export async function startCuttingProxy(target: number): Promise<CuttingProxy> {
   if (address === null || typeof address === 'string') throw new Error('The proxy has no port')
   return {
     port: address.port,
+    before(place) {
+      const url = new URL(place.databaseUrl ?? '')
+      url.port = String(address.port)
+      return { ...place, databaseUrl: url.href }
+    },
     cutAt: (word, how) => new Promise((done) => (plan = { word, how, done })),
+    pause() {
+      paused = true
+      for (const socket of sockets) socket.pause()
+    },
+    resume() {
+      paused = false
+      for (const socket of sockets) socket.resume()
+    },
   }
 }
