@@ -1,4 +1,10 @@
-import { type ConfigStore, type EffectiveConfig, type EffectiveServer, isTrusted } from '../config/config.ts'
+import {
+  type ConfigStore,
+  type EffectiveConfig,
+  type EffectiveServer,
+  isTrusted,
+  type PinnedEntry,
+} from '../config/config.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { CallMethod } from '../contract/permit.ts'
 import type { Principal } from '../contract/principal.ts'
@@ -9,6 +15,7 @@ import type { ServerFacts } from '../wire/codec.ts'
 import { findForeignName, listToolNames, type ToolNames } from './foreign.ts'
 import { type JudgedItems, type JudgedTool, judgeTools } from './judge.ts'
 import { type JudgedOffers, judgeOffers, type OfferKind } from './offers.ts'
+import type { PinLink } from './pin-chain.ts'
 import { applyPins, type Instructions, type PinnedOffering, toLiveItems, type Unpinned } from './pinned.ts'
 import type { LiveServer, Pins } from './pins.ts'
 import { findSteering } from './steering.ts'
@@ -19,7 +26,7 @@ export { inFormOf } from './addresses.ts'
 export { driftWords } from './judge.ts'
 export { toPublicName } from './naming.ts'
 export { approvalStatusName, approvalWait, ownServer, readResultName, waitForApprovalName } from './own-tools.ts'
-export { createPins, type Pins } from './pins.ts'
+export { createPins, type PinAuthor, type Pins } from './pins.ts'
 export type { Target } from './target.ts'
 export { type Listing, type ToolRef, toTool, type View, type ViewSelector } from './view.ts'
 
@@ -48,7 +55,7 @@ const noOffers: JudgedOffers = { offers: [], setAside: [] }
 export type CatalogParts = {
   readonly config: ConfigStore
   readonly servers: Pick<Servers, 'list' | 'find' | 'lists' | 'facts'>
-  readonly pins: Pick<Pins, 'find' | 'observe' | 'leave'>
+  readonly pins: Pick<Pins, 'judge' | 'observe' | 'leave'>
 }
 
 export function createCatalog(parts: CatalogParts): Catalog {
@@ -113,14 +120,22 @@ export function createCatalog(parts: CatalogParts): Catalog {
 
   function toLiveServer(id: string, offering: Unpinned): LiveServer {
     const { name, scope } = parts.servers.find(id) ?? { name: id, scope: 'global' }
-    const config = parts.config.current()
     const spec = parts.config.connections().find((candidate) => candidate.id === id)
-    const wanted = spec?.definition.pinning
-    // What the operator wants of all is loosened by nobody but administrators.
-    const isLoosened = wanted === 'baseline' && isTrusted(config, scope)
-    const strict = wanted === 'strict' || (config.pinning === 'strict' && !isLoosened)
+    const chain = toPinChain(name, spec?.lineage ?? [{ scope, pinning: undefined }])
     const steeringOf = (tool: JudgedTool) => tool.steering ?? findForeignName(toolNames(), { name, scope }, tool)
-    return { connection: id, name, scope, strict, items: toLiveItems(offering, steeringOf) }
+    return { connection: id, name, scope, chain, items: toLiveItems(offering, steeringOf) }
+  }
+
+  /** Each entry is at least as strict as the one that it refines. */
+  function toPinChain(name: string, lineage: readonly PinnedEntry[]): PinLink[] {
+    const config = parts.config.current()
+    let strict = false
+    return lineage.map(({ scope, pinning }, index) => {
+      // Of the setting for all servers, only an administrator's own entry is exempt, not a refinement.
+      const isExempt = index > 0 || (pinning === 'baseline' && isTrusted(config, scope))
+      strict ||= pinning === 'strict' || (config.pinning === 'strict' && !isExempt)
+      return { name, scope, strict }
+    })
   }
 
   function toolNames(): ToolNames {

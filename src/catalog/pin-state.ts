@@ -40,8 +40,8 @@ export function toWaiting(
   key: Pick<StoredPin, 'server' | 'scope' | 'kind' | 'name'>,
   seen: StoredPin['seen'],
 ): StoredPin {
-  const undecided = { accepted: undefined, baseline: false, decidedBy: undefined, decidedAt: undefined }
-  return { ...key, ...undecided, state: 'waiting', seen }
+  const undecided = { accepted: undefined, decidedBy: undefined, decidedAt: undefined }
+  return { ...key, ...undecided, baseline: false, byAdministrator: false, state: 'waiting', seen }
 }
 
 /** The definition that a decision is about, if it is still the one that was looked at. */

@@ -3,11 +3,12 @@ import type { PinKind, PinState } from '../contract/pin.ts'
 import type { SetAside } from '../contract/tool.ts'
 import { toCanonicalText } from '../lib/canonical.ts'
 import { toVisible } from '../lib/text.ts'
-import type { Definition, StoredPin } from '../storage/pins.ts'
+import type { Definition } from '../storage/pins.ts'
 import { type JudgedItems, type JudgedTool, judgeTool, toDefinitionHash } from './judge.ts'
 import type { JudgedOffering } from './merge.ts'
 import type { Offer, OfferKind } from './offers.ts'
-import { type LiveItem, stateOf } from './pin-state.ts'
+import type { PinVerdict } from './pin-chain.ts'
+import type { LiveItem } from './pin-state.ts'
 import { type LiveServer, type Pins, toItemKey } from './pins.ts'
 
 /** What one connection offers as it came, found usable. */
@@ -60,22 +61,21 @@ function toItem(kind: PinKind, name: string, reason: string | undefined, value: 
 }
 
 /** What stands in the way of each is told; what changed is offered as it was accepted. */
-export function applyPins(server: LiveServer, offering: Unpinned, pins: Pick<Pins, 'find'>): PinnedOffering {
+export function applyPins(server: LiveServer, offering: Unpinned, pins: Pick<Pins, 'judge'>): PinnedOffering {
   const setAside: SetAside[] = [...offering.setAside]
-  const look = (kind: PinKind, name: string): { pin: StoredPin | undefined; state: PinState; hidden: boolean } => {
-    const pin = pins.find(server, kind, name)
+  const look = (kind: PinKind, name: string): PinVerdict => {
     const item = server.items.get(toItemKey(kind, name))
-    const state = item || pin?.state === 'blocked' ? stateOf(pin, item) : 'accepted'
-    const hidden = state === 'suspicious' || state === 'blocked' || (state === 'new' && server.strict)
-    if (hidden) setAside.push({ name: toVisible(name) || kind, reason: toReason(state, item?.reason), state })
-    return { pin, state, hidden }
+    const verdict = pins.judge(server, kind, name)
+    const { state } = verdict
+    if (verdict.hidden) setAside.push({ name: toVisible(name) || kind, reason: toReason(state, item?.reason), state })
+    return verdict
   }
   const tools = offering.tools.flatMap((tool): JudgedTool[] => {
-    const { pin, state, hidden } = look('tool', tool.name)
+    const { accepted, state, hidden } = look('tool', tool.name)
     if (hidden) return []
     if (state === 'accepted') return [tool]
     if (state === 'new') return [{ ...tool, drift: { kind: 'new', live: tool } }]
-    return asAccepted(pin?.accepted, tool)
+    return asAccepted(accepted, tool)
   })
   const shown = (kind: OfferKind) => offering[kind].filter((offer: Offer) => !look(kinds[kind], offer.id).hidden)
   const { instructions } = offering

@@ -8,6 +8,7 @@ import { toVisible } from '../lib/text.ts'
 import type { Change } from '../storage/audit.ts'
 import type { StoredPin } from '../storage/pins.ts'
 import type { Storage } from '../storage/storage.ts'
+import { judgeAlong, type PinLink, type PinVerdict } from './pin-chain.ts'
 import {
   baselineBy,
   compare,
@@ -26,14 +27,14 @@ export type PinnedServer = { readonly connection: string; readonly name: string;
 
 /** Everything of one server that is pinned: all its tools, and of the rest what seems to steer a model. */
 export type LiveServer = PinnedServer & {
-  /** Nothing is accepted by itself. */
-  readonly strict: boolean
+  /** The entries that it refines, the first one first, and its own entry as the last. */
+  readonly chain: readonly PinLink[]
   readonly items: ReadonlyMap<string, LiveItem>
 }
 
 export type Pins = {
-  /** How one thing stands, of a server with so many others that every answer must be one look. */
-  find(server: PinnedServer, kind: PinKind, name: string): StoredPin | undefined
+  /** What the pins of a server, and of the entries that it refines, say of one thing. */
+  judge(server: LiveServer, kind: PinKind, name: string): PinVerdict
   /** A server has listed anew: what it offers for the first time is taken as it is, what differs later is noted and told. */
   observe(live: LiveServer): void
   /** A connection has nothing to offer, because it failed or because nobody wants it any more. */
@@ -41,12 +42,15 @@ export type Pins = {
   list(): Pin[]
   get(id: string): PinDetail
   /** Takes over what the servers say now, all of it or nothing; throws `pin-changed` where that was not looked at. */
-  accept(decisions: readonly PinDecision[], by: string): Promise<PinDetail[]>
-  block(decision: PinDecision, by: string): Promise<PinDetail>
+  accept(decisions: readonly PinDecision[], by: PinAuthor): Promise<PinDetail[]>
+  block(decision: PinDecision, by: PinAuthor): Promise<PinDetail>
   /** A server was removed by somebody: whoever adds one of that name begins anew. */
   forget(server: Omit<PinnedServer, 'connection'>, by: string): Promise<void>
   close(): void
 }
+
+/** Who decides on a pin. */
+export type PinAuthor = { readonly key: string; readonly isAdministrator: boolean }
 
 export type PinsParts = {
   readonly storage: Pick<Storage, 'pins' | 'changes'>
@@ -88,7 +92,7 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
     parts.onChange([...lives.values()].map(({ connection }) => connection))
   })
 
-  return { find, observe, leave, list, get, accept, block, forget, close }
+  return { judge, observe, leave, list, get, accept, block, forget, close }
 
   async function load(): Promise<void> {
     const read = new Map<string, Kept>()
@@ -105,8 +109,9 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
     kept = read
   }
 
-  function find(server: PinnedServer, kind: PinKind, name: string): StoredPin | undefined {
-    return kept.get(toServerKey(server))?.get(toItemKey(kind, name))
+  function judge({ chain, items }: LiveServer, kind: PinKind, name: string): PinVerdict {
+    const itemKey = toItemKey(kind, name)
+    return judgeAlong(chain, (link) => kept.get(toServerKey(link))?.get(itemKey), items.get(itemKey))
   }
 
   function observe(live: LiveServer): void {
@@ -116,8 +121,9 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
     lives.set(key, live)
     const isReplaced = [...before].some(([itemKey, { kind }]) => kind === 'tool' && !live.items.has(itemKey))
     // What comes while another goes may be that one under a new name: it has to wait for a person.
-    if (!live.strict && !isReplaced) addFirstSeen(live, own)
-    noteDifferences(live)
+    if (!live.chain.at(-1)?.strict && !isReplaced) addFirstSeen(live, own)
+    for (const link of live.chain) noteDifferences(live, link)
+    if (notes.size > 0) writeNotes()
   }
 
   function addFirstSeen(live: LiveServer, own: Kept): void {
@@ -150,6 +156,7 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
         accepted,
         baseline: true,
         decidedBy: baselineBy,
+        byAdministrator: false,
         decidedAt: at,
         seen: undefined,
       }
@@ -172,18 +179,20 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
     })
   }
 
-  function noteDifferences(live: LiveServer): void {
-    const key = toServerKey(live)
+  /** What differs from the pins of one link: without a row nobody could accept the definition there. */
+  function noteDifferences(live: LiveServer, link: PinLink): void {
+    const key = toServerKey(link)
     const at = clock.now()
     const noted: Kept = new Map()
     let told = 0
     for (const [itemKey, item] of live.items) {
       const pin = kept.get(key)?.get(itemKey)
       const state = stateOf(pin, item)
+      if (link.scope !== live.scope && !isForInherited(link, pin)) continue
       const isKnown = pin?.seen?.hash === item.hash || (state === 'blocked' && pin?.accepted?.hash === item.hash)
       if (state === 'accepted' || isKnown) continue
       const seen = { hash: item.hash, text: item.text(), at }
-      const own = { server: live.name, scope: live.scope, kind: item.kind, name: item.name }
+      const own = { server: link.name, scope: link.scope, kind: item.kind, name: item.name }
       const next = pin ? { ...pin, seen } : toWaiting(own, seen)
       keptIn(kept, own).set(itemKey, next)
       noted.set(itemKey, next)
@@ -193,7 +202,11 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
     }
     if (noted.size === 0) return
     notes.set(key, new Map([...(notes.get(key) ?? []), ...noted]))
-    writeNotes()
+  }
+
+  /** A refinement reports for an inherited entry that lists nothing now, and what that entry has never seen if it is strict. */
+  function isForInherited(link: PinLink, pin: StoredPin | undefined): boolean {
+    return pin === undefined ? link.strict : !lives.has(toServerKey(link))
   }
 
   /** Together, and not before the last ones are written and some time has passed. */
@@ -233,14 +246,25 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
     const found: Pin[] = []
     for (const [key, own] of kept) {
       const items = lives.get(key)?.items
-      for (const [itemKey, pin] of own) found.push(toPin(pin, items?.get(itemKey), items?.has(itemKey) ?? false))
+      for (const [itemKey, pin] of own) {
+        found.push(withInherited(toPin(pin, items?.get(itemKey), items?.has(itemKey) ?? false), pin))
+      }
     }
     return found.sort((a, b) => compare(a.server, b.server) || compare(a.scope, b.scope) || compare(a.name, b.name))
   }
 
   function get(id: string): PinDetail {
     const pin = byId()(id)
-    return toDetail(pin, liveOf(pin))
+    return withInherited(toDetail(pin, liveOf(pin)), pin)
+  }
+
+  /** Names the pin of an inherited entry where that one decides. */
+  function withInherited<Some extends Pin>(shown: Some, { server, scope, kind, name }: StoredPin): Some {
+    const live = lives.get(toServerKey({ name: server, scope }))
+    if (!live || live.chain.length < 2) return shown
+    const verdict = judge(live, kind, name)
+    const isOwn = verdict.scope === scope || (verdict.state === 'accepted' && shown.state === 'accepted')
+    return isOwn ? shown : { ...shown, inherited: { scope: verdict.scope, state: verdict.state } }
   }
 
   /** Many are looked up at once: the ids are worked out once for all of them. */
@@ -258,7 +282,7 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
     return lives.get(toServerKey({ name: server, scope }))?.items.get(toItemKey(kind, name))
   }
 
-  async function accept(decisions: readonly PinDecision[], by: string): Promise<PinDetail[]> {
+  async function accept(decisions: readonly PinDecision[], by: PinAuthor): Promise<PinDetail[]> {
     const at = clock.now()
     const locate = byId()
     const taken = decisions.map((decision) => {
@@ -269,23 +293,25 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
         state: 'accepted',
         accepted: { hash, text },
         baseline: false,
-        decidedBy: by,
+        decidedBy: by.key,
+        byAdministrator: by.isAdministrator,
         decidedAt: at,
         seen: undefined,
       }
       return { before: pin, next }
     })
-    await decide(taken, 'accepted', by)
-    return taken.map(({ next }) => toDetail(next, liveOf(next)))
+    await decide(taken, 'accepted', by.key)
+    return taken.map(({ next }) => withInherited(toDetail(next, liveOf(next)), next))
   }
 
-  async function block(decision: PinDecision, by: string): Promise<PinDetail> {
+  async function block(decision: PinDecision, by: PinAuthor): Promise<PinDetail> {
     const pin = byId()(decision.id)
     const { hash, text } = looked(pin, liveOf(pin), decision)
     const at = clock.now()
     const seen = hash === pin.accepted?.hash ? pin.seen : { hash, text, at }
-    const next: StoredPin = { ...pin, state: 'blocked', decidedBy: by, decidedAt: at, seen }
-    await decide([{ before: pin, next }], 'blocked', by)
+    const decided = { decidedBy: by.key, byAdministrator: by.isAdministrator, decidedAt: at }
+    const next: StoredPin = { ...pin, state: 'blocked', ...decided, seen }
+    await decide([{ before: pin, next }], 'blocked', by.key)
     return get(decision.id)
   }
 
@@ -314,7 +340,8 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
     )
     for (const { next } of taken) keptIn(kept, next).set(toItemKey(next.kind, next.name), next)
     const servers = new Set(taken.map(({ next }) => `${next.server} ${next.scope}`))
-    parts.onChange([...servers].flatMap((key) => lives.get(key)?.connection ?? []))
+    const concerned = [...lives.values()].filter(({ chain }) => chain.some((link) => servers.has(toServerKey(link))))
+    parts.onChange(concerned.map(({ connection }) => connection))
     await storage.changes.announce('pins')
   }
 

@@ -57,7 +57,15 @@ export {
   type ServerAct,
   seesDefinition,
 } from './members.ts'
-export { type EffectiveServer, isComplete, type Origins, originOf, originsOf, withTrust } from './merge.ts'
+export {
+  type EffectiveServer,
+  isComplete,
+  type Origins,
+  originOf,
+  originsOf,
+  type PinnedEntry,
+  withTrust,
+} from './merge.ts'
 export { type ConfigProblem, formatProblem, toConfigError } from './problems.ts'
 export { parseConfig, type Reading, readConfig, readRuleSet } from './read.ts'
 export { configSchema } from './schema.ts'

@@ -4,6 +4,7 @@ import { type Scope, toScopeKey } from '../contract/scope.ts'
 import type { ServerDefinition, SharedLimits, ToolChoice } from '../contract/server.ts'
 import { matchesAny } from '../lib/glob.ts'
 import { changesIdentity } from './merge.ts'
+import { lowersDefaultRisk, lowersRiskOf, lowersTrust } from './tighten.ts'
 import { own } from './values.ts'
 
 /** A scope, and whose it is where the file does not tell: the owner of the session or of the agent. */
@@ -118,19 +119,21 @@ const lowered = "Only administrators say how far a server's tools are trusted"
 
 /** Towards danger everybody may go; what calls ask for is not lowered by those who want to call. */
 function findLowered(wanted: ScopedServer, inherited: ServerDefinition | undefined): string | undefined {
-  const { trust, defaultRisk, tools } = wanted
-  if (trust === 'annotations' && inherited?.trust !== 'annotations') return `${lowered}: leave \`trust\` out`
-  if (defaultRisk !== undefined && defaultRisk !== 'danger' && defaultRisk !== inherited?.defaultRisk) {
-    return `${lowered}: leave \`defaultRisk\` out, or say danger`
-  }
-  const lowering = Object.entries(tools?.override ?? {}).find(([name, { risk }]) => {
-    return risk !== undefined && risk !== 'danger' && risk !== own(inherited?.tools.override ?? {}, name)?.risk
-  })
+  if (lowersTrust(wanted, inherited)) return `${lowered}: leave \`trust\` out`
+  if (lowersDefaultRisk(wanted, inherited)) return `${lowered}: leave \`defaultRisk\` out, or say danger`
+  const overridden = Object.entries(wanted.tools?.override ?? {})
+  const lowering = overridden.find(([name, { risk }]) => lowersRiskOf(name, risk, inherited))
   return lowering && `${lowered}: leave the risk of ${lowering[0]} out, or say danger`
 }
 
 /** An inherited server can be switched off and narrowed; rules are written for its tools as they are called there. */
-function findLoosened({ enabled, tools, limits }: ScopedServer, inherited: ServerDefinition): string | undefined {
+function findLoosened(
+  { enabled, pinning, tools, limits }: ScopedServer,
+  inherited: ServerDefinition,
+): string | undefined {
+  if (pinning === 'baseline' && inherited.pinning === 'strict') {
+    return 'The inherited server has `pinning: strict`, and a later scope cannot loosen it: leave `pinning` out'
+  }
   if (enabled === true && !inherited.enabled) return 'Only administrators switch on what is switched off for everybody'
   if (!tightens(limits, inherited.limits)) return raised
   if (tools === undefined) return undefined

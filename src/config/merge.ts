@@ -3,6 +3,7 @@ import type { ScopedServer } from '../contract/config.ts'
 import type { ScopeKey } from '../contract/scope.ts'
 import { ServerDefinition } from '../contract/server.ts'
 import { listTemplates } from './templates.ts'
+import { withoutLoosening } from './tighten.ts'
 import { isPlainObject, own, type PlainObject, toCanonical, toKey } from './values.ts'
 
 /** Where each field came from, by dotted key: the last scope that stated it. */
@@ -18,7 +19,12 @@ export type EffectiveServer = {
   readonly origins: Origins
   /** Changes exactly when the link has to be made anew. */
   readonly fingerprint: string
+  /** The entries that this one refines, the first one first, and the entry whose connection it uses as the last. */
+  readonly lineage: readonly PinnedEntry[]
 }
+
+/** An entry with a connection of its own, and so with pins of its own. */
+export type PinnedEntry = { readonly scope: ScopeKey; readonly pinning: ServerDefinition['pinning'] }
 
 export type Merge =
   | { readonly ok: true; readonly server: EffectiveServer }
@@ -36,9 +42,10 @@ export type MergeParts = {
 }
 
 /** One statement on top of what earlier scopes made of the server. */
-export function mergeServer({ earlier, name, statement, scope, trusts }: MergeParts): Merge {
+export function mergeServer({ earlier, name, statement: written, scope, trusts }: MergeParts): Merge {
   // Another address or program is another server: handing it the headers and env of the first would leak them.
-  const base = earlier !== undefined && !changesIdentity(earlier.definition, statement) ? earlier : undefined
+  const base = earlier !== undefined && !changesIdentity(earlier.definition, written) ? earlier : undefined
+  const statement = base === undefined ? written : withoutLoosening(written, base.definition, trusts(scope))
   const candidate = base === undefined ? statement : mergeFields(base.definition, statement, [])
   const parsed = ServerDefinition.safeParse(candidate)
   if (!parsed.success) {
@@ -48,8 +55,17 @@ export function mergeServer({ earlier, name, statement, scope, trusts }: MergePa
   const origins =
     base === undefined ? originsOf(definition, scope) : mergeOrigins(base.origins, definition, statement, scope)
   const print = fingerprint(definition, origins, trusts)
-  const connection = base?.fingerprint === print ? base.connection : toConnection(name, scope, base)
-  return { ok: true, server: { name, scope, connection, definition, origins, fingerprint: print } }
+  const entry = { scope, pinning: base === undefined ? definition.pinning : statement.pinning }
+  const link =
+    base?.fingerprint === print && !tightensPinning(statement, base)
+      ? { connection: base.connection, lineage: base.lineage }
+      : { connection: toConnection(name, scope, base), lineage: [...(base?.lineage ?? []), entry] }
+  return { ok: true, server: { name, scope, ...link, definition, origins, fingerprint: print } }
+}
+
+/** A scope that is stricter than what it inherits has pins of its own, and these belong to a connection. */
+function tightensPinning(statement: ScopedServer, base: EffectiveServer): boolean {
+  return statement.pinning === 'strict' && base.definition.pinning !== 'strict'
 }
 
 /** Whether a statement makes a whole server on top of what is inherited. */

@@ -4,7 +4,15 @@ import type { Principal } from '../contract/principal.ts'
 import type { Rule } from '../contract/rule.ts'
 import { globalScope, type Scope, type ScopeKey, toScope, toScopeKey } from '../contract/scope.ts'
 import type { ServerDefinition } from '../contract/server.ts'
-import { type EffectiveServer, hash, type Merge, mergeServer, type Origins, originOf } from './merge.ts'
+import {
+  type EffectiveServer,
+  hash,
+  type Merge,
+  mergeServer,
+  type Origins,
+  originOf,
+  type PinnedEntry,
+} from './merge.ts'
 import { own, toCanonical } from './values.ts'
 
 export type Statements = { readonly servers: Readonly<Record<string, ScopedServer>>; readonly rules: readonly Rule[] }
@@ -60,6 +68,8 @@ export type ConnectionSpec = {
   readonly privateAllowed: boolean
   /** Changes exactly when the link has to be made anew. */
   readonly fingerprint: string
+  /** The entries whose pins apply to it, its own as the last. */
+  readonly lineage: readonly PinnedEntry[]
 }
 
 export function toSettings(config: Config, { agents, sessions, administrators = [] }: Roster): Settings {

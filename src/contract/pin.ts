@@ -35,6 +35,12 @@ export const Pin = z.object({
     })
     .optional()
     .describe('What the server says now'),
+  inherited: z
+    .object({ scope: z.string(), state: PinState })
+    .optional()
+    .describe(
+      'The pin of an inherited entry that decides here, because it is stricter; it is decided on in its own scope',
+    ),
   decidedBy: z.string().optional().describe('Who accepted or blocked it'),
   decidedAt: z.string().optional(),
 })

@@ -1,4 +1,4 @@
-import { type Pins, toPublicName } from '../catalog/catalog.ts'
+import { type PinAuthor, type Pins, toPublicName } from '../catalog/catalog.ts'
 import { type ConfigStore, mayChangeServer, type Place, seesDefinition } from '../config/config.ts'
 import { ScopeText } from '../contract/api/base.ts'
 import { GatewayError } from '../contract/errors.ts'
@@ -30,11 +30,11 @@ export function createPinDesk({ pins, config }: { pins: Pins; config: ConfigStor
     async accept(principal, decisions) {
       const known = new Map(pins.list().map((pin) => [pin.id, pin]))
       for (const { id } of decisions) check(principal, id, known.get(id))
-      return pins.accept(decisions, toPrincipalKey(principal))
+      return pins.accept(decisions, toAuthor(principal))
     },
     async block(principal, decision) {
       check(principal, decision.id, pins.get(decision.id))
-      return pins.block(decision, toPrincipalKey(principal))
+      return pins.block(decision, toAuthor(principal))
     },
   }
 
@@ -76,6 +76,10 @@ export function createPinDesk({ pins, config }: { pins: Pins; config: ConfigStor
     const scope = toScope(ScopeText.parse(pin.scope))
     return { scope, owner: config.ownerOf(scope) }
   }
+}
+
+function toAuthor(principal: Principal): PinAuthor {
+  return { key: toPrincipalKey(principal), isAdministrator: principal.role === 'administrator' }
 }
 
 function notFound(id: string): GatewayError {

@@ -182,6 +182,7 @@ export type PinsTable = {
   definition: string | null
   baseline: number
   decided_by: string | null
+  by_administrator: number
   decided_at: number | null
   seen_hash: string | null
   seen_definition: string | null

@@ -9,6 +9,7 @@ import { severalInstances } from './migrations/0007-instances.ts'
 import { questionsAndGrants } from './migrations/0008-questions-grants.ts'
 import { webhooks } from './migrations/0009-webhooks.ts'
 import { processMarks } from './migrations/0010-process-marks.ts'
+import { pinAuthority } from './migrations/0011-pin-authority.ts'
 import type { Migration } from './migrations/migration.ts'
 
 export type { Migration } from './migrations/migration.ts'
@@ -25,6 +26,7 @@ export const migrations: readonly Migration[] = [
   questionsAndGrants,
   webhooks,
   processMarks,
+  pinAuthority,
 ]
 
 export const migrationsTable =

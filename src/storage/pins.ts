@@ -21,6 +21,8 @@ export type StoredPin = PinKey & {
   /** Accepted with the first list of its server, and by nobody in person. */
   readonly baseline: boolean
   readonly decidedBy: string | undefined
+  /** Decided by an administrator, who may decide for every scope. */
+  readonly byAdministrator: boolean
   readonly decidedAt: number | undefined
   /** What the server said last that was not accepted, so that people see it while the server is away. */
   readonly seen: (Definition & { readonly at: number }) | undefined
@@ -54,6 +56,7 @@ export function createPinStore({ database, writer, now }: PinStoreParts): PinSto
           definition: ref('excluded.definition'),
           baseline: ref('excluded.baseline'),
           decided_by: ref('excluded.decided_by'),
+          by_administrator: ref('excluded.by_administrator'),
           decided_at: ref('excluded.decided_at'),
           seen_hash: ref('excluded.seen_hash'),
           seen_definition: ref('excluded.seen_definition'),
@@ -106,6 +109,7 @@ function toRow(pin: StoredPin): PinsTable {
     definition: pin.accepted?.text ?? null,
     baseline: pin.baseline ? 1 : 0,
     decided_by: pin.decidedBy ?? null,
+    by_administrator: pin.byAdministrator ? 1 : 0,
     decided_at: pin.decidedAt ?? null,
     seen_hash: pin.seen?.hash ?? null,
     seen_definition: pin.seen?.text ?? null,
@@ -126,6 +130,7 @@ function toStoredPin(row: PinsTable): StoredPin {
     accepted: hash === null ? undefined : { hash, text: definition ?? '' },
     baseline: row.baseline === 1,
     decidedBy: row.decided_by ?? undefined,
+    byAdministrator: row.by_administrator === 1,
     decidedAt: row.decided_at ?? undefined,
     seen: seen_hash === null ? undefined : { hash: seen_hash, text: seen_definition ?? '', at: Number(seen_at) },
   }

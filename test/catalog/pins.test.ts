@@ -2,8 +2,10 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { toDifference } from '../../src/catalog/difference.ts'
 import { judgeTools } from '../../src/catalog/judge.ts'
+import { judgeAlong } from '../../src/catalog/pin-chain.ts'
 import { stateOf, toPinId } from '../../src/catalog/pin-state.ts'
 import type { JsonObject, JsonValue } from '../../src/contract/json.ts'
+import type { StoredPin } from '../../src/storage/pins.ts'
 import { judge, judgeOne, toItem, toolLike } from './support.ts'
 
 const definition = {
@@ -192,4 +194,63 @@ it('judges what did not change in a list as it did before', () => {
     }),
     { numRuns: 200 },
   )
+})
+
+describe('a server that refines others', () => {
+  type Link = { readonly strict: boolean; readonly pin: StoredPin | undefined }
+  const hash = fc.constantFrom('a', 'b')
+  const accepted = (byAdministrator: boolean) =>
+    fc.record({ accepted: hash, baseline: fc.boolean(), byAdministrator: fc.constant(byAdministrator) })
+  const stored = fc
+    .oneof(
+      fc.tuple(fc.constantFrom('accepted' as const, 'blocked' as const), fc.oneof(accepted(true), accepted(false))),
+      fc.constant(['waiting' as const, { accepted: undefined, baseline: false, byAdministrator: false }] as const),
+    )
+    .map(
+      ([state, { accepted: of, baseline, byAdministrator }]): StoredPin => ({
+        ...{ server: 's', scope: 'x', kind: 'tool', name: 't', state, seen: undefined, decidedBy: undefined },
+        decidedAt: undefined,
+        accepted: of === undefined ? undefined : { hash: of, text: '{}' },
+        baseline,
+        byAdministrator: byAdministrator && !baseline,
+      }),
+    )
+  const link = fc.record({ strict: fc.boolean(), pin: fc.option(stored, { nil: undefined }) })
+  const chains = fc.array(link, { minLength: 1, maxLength: 4 })
+  const lives = fc.record({ hash, reason: fc.constantFrom(undefined, 'it steers') })
+  const judgeChain = (links: readonly Link[], { hash, reason }: { hash: string; reason: string | undefined }) => {
+    const chain = links.map(({ strict }, index) => ({ name: 's', scope: `scope ${index}`, strict }))
+    const live = { kind: 'tool' as const, name: 't', hash, reason, text: () => '{}' }
+    return judgeAlong(chain, ({ scope }) => links[Number(scope.slice(6))]?.pin, live)
+  }
+  /** How free a tool is: called, called after asking, not offered. */
+  const freedom = ({ state, hidden }: { state: string; hidden: boolean }) => (hidden ? 0 : state === 'accepted' ? 2 : 1)
+
+  /** Chains in which a way of judging lets a tool be freer than one of the entries alone would. */
+  function looser(judgeWhole: typeof judgeChain) {
+    return fc.check(
+      fc.property(chains, lives, (links, live) => {
+        const whole = judgeWhole(links, live)
+        const settles = ({ pin }: Link) =>
+          pin?.state === 'accepted' && pin.byAdministrator && pin.accepted?.hash === live.hash
+        const isBlocked = links.some(({ pin }) => pin?.state === 'blocked')
+        if (isBlocked) return whole.state === 'blocked'
+        if (links.some(settles)) return whole.state === 'accepted'
+        return links.every((each, index) => {
+          const hasOpinion = each.pin !== undefined || each.strict || index === links.length - 1
+          return !hasOpinion || freedom(whole) <= freedom(judgeChain([each], live))
+        })
+      }),
+      { numRuns: 2000, seed: 7 },
+    ).failed
+  }
+
+  it('is never freer than one of them alone, unless an administrator accepted this very definition', () => {
+    expect(looser(judgeChain)).toBe(false)
+  })
+
+  it('would be if only its own pins counted, or only those of the first entry', () => {
+    expect(looser((links, live) => judgeChain(links.slice(-1), live))).toBe(true)
+    expect(looser((links, live) => judgeChain(links.slice(0, 1), live))).toBe(true)
+  })
 })

@@ -239,3 +239,46 @@ projects: { shop: { owners: ${owners}, servers: { s: { transport: http, url: "ht
     expect(specOf('[]')?.fingerprint).not.toBe(specOf('[anna]')?.fingerprint)
   })
 })
+
+describe('what a member states of an inherited server', () => {
+  const risks = fc.constantFrom(undefined, 'read' as const, 'write' as const, 'danger' as const)
+  const trust = fc.constantFrom(undefined, 'annotations' as const, 'none' as const)
+  const pinning = fc.constantFrom(undefined, 'baseline' as const, 'strict' as const)
+  const statement = fc
+    .record({ trust, pinning, defaultRisk: risks, risk: risks })
+    .map(({ risk, ...fields }) => ({ ...fields, tools: { override: { erase: { risk } } } }))
+
+  /** What holds for Anna, where everybody has the first and she wrote the second, at whatever time. */
+  function mergeFor(everybody: object, annas: object, administrators: string[] = []) {
+    const config = Config.parse({
+      servers: { s: { transport: 'http', url: 'https://a', ...everybody } },
+      users: { anna: { servers: { s: { headers: { a: '1' }, ...annas } } } },
+    })
+    const settings = toSettings(config, { agents: [], sessions: [], administrators })
+    const along = (names: readonly Scope[]) => effective(settings, names).servers.get('s')?.definition
+    return [along([globalScope]), along([globalScope, { kind: 'user', name: 'anna' }])] as const
+  }
+
+  const rank = { read: 0, write: 1, danger: 2 }
+
+  it('never lowers risk, trust or pinning, also where the inherited entry became stricter later', () => {
+    fc.assert(
+      fc.property(statement, statement, (everybody, annas) => {
+        const [before, after] = mergeFor(everybody, annas)
+        const lowered = (a: keyof typeof rank | undefined, b: keyof typeof rank | undefined) =>
+          a !== b && b !== 'danger' && !(a !== undefined && b !== undefined && rank[b] > rank[a])
+        expect(before?.trust === 'none' && after?.trust === 'annotations').toBe(false)
+        expect(before?.pinning === 'strict' && after?.pinning !== 'strict').toBe(false)
+        expect(lowered(before?.defaultRisk, after?.defaultRisk)).toBe(false)
+        expect(lowered(before?.tools.override.erase?.risk, after?.tools.override.erase?.risk)).toBe(false)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('is left as it is where an administrator wrote it, except for pinning', () => {
+    const everybody = { pinning: 'strict', defaultRisk: 'danger', trust: 'none' }
+    const [, after] = mergeFor(everybody, { pinning: 'baseline', defaultRisk: 'read', trust: 'annotations' }, ['anna'])
+    expect(after).toMatchObject({ pinning: 'strict', defaultRisk: 'read', trust: 'annotations' })
+  })
+})

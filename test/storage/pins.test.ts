@@ -14,6 +14,7 @@ function pinOf(name: string, hash: string, more: Partial<StoredPin> = {}): Store
     accepted: { hash, text: `{"name":"${name}","description":"\\u0000 ${hash}"}` },
     baseline: true,
     decidedBy: 'baseline',
+    byAdministrator: false,
     decidedAt: 1_800_000_000_000,
     seen: undefined,
     ...more,

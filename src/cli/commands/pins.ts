@@ -176,12 +176,17 @@ function renderPins(terminal: Terminal, pins: readonly Pin[]): string {
     [
       { title: 'name', value: toName },
       { title: 'scope', value: (pin) => pin.scope },
-      { title: 'state', value: (pin) => pin.state, paint: (text, pin) => paintPin(terminal, pin.state)(text) },
+      { title: 'state', value: toState, paint: (text, pin) => paintPin(terminal, (pin.inherited ?? pin).state)(text) },
       { title: 'accepted by', value: (pin) => pin.accepted?.by ?? '' },
       { title: 'reason', value: (pin) => pin.reason ?? '', shrinks: true },
     ],
     terminal.width,
   )
+}
+
+/** An inherited entry's pin that is stricter decides. */
+function toState({ state, inherited }: Pin): string {
+  return inherited ? `${state} (${inherited.scope}: ${inherited.state})` : state
 }
 
 function paintPin(terminal: Terminal, state: PinState): (text: string) => string {
@@ -202,6 +207,9 @@ const headings: Readonly<Record<PinState, string>> = {
 function renderPin(pin: PinDetail): string {
   const reason = pin.reason === undefined ? '' : ` (${toVisible(pin.reason)})`
   const lines = [`${toName(pin)}: ${headings[pin.state]}${reason}`]
+  if (pin.inherited) {
+    lines.push(`The pin of ${pin.inherited.scope} decides here: ${headings[pin.inherited.state]}`)
+  }
   if (pin.difference !== '') lines.push(toVisible(pin.difference))
   return lines.join('\n')
 }

@@ -65,8 +65,12 @@ export type Listener = AsyncDisposable & {
   requests(): number
 }
 
-/** An MCP server with one tool that claims to read, and keeps every word it is sent. */
-export async function startListener(): Promise<Listener> {
+const peek = { name: 'peek', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } }
+
+/** An MCP server that keeps every word it is sent. Its tools may depend on the headers; by default one claims to read. */
+export async function startListener(
+  toolsFor: (headers: IncomingMessage['headers']) => Fields[] = () => [peek],
+): Promise<Listener> {
   const heard: string[] = []
   const server = createServer(async (request, response) => {
     const text = await readText(request)
@@ -82,10 +86,7 @@ export async function startListener(): Promise<Listener> {
       const { protocolVersion } = toFields(params)
       return say({ protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'listener', version: '1' } })
     }
-    if (method === 'tools/list') {
-      const tool = { name: 'peek', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } }
-      return say({ tools: [tool] })
-    }
+    if (method === 'tools/list') return say({ tools: toolsFor(request.headers) })
     if (method === 'tools/call') return say({ content: [{ type: 'text', text: 'peeked' }] })
     const error = { code: -32601, message: 'Method not found' }
     return response
