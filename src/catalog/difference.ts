@@ -1,7 +1,7 @@
 import type { JsonValue } from '../contract/json.ts'
 import { toCanonicalText } from '../lib/canonical.ts'
 import { isObject } from '../lib/json.ts'
-import { toVisible } from '../lib/text.ts'
+import { toVisible } from '../text/visible.ts'
 
 /** More lines than this are shown as a whole on both sides. */
 const mostLines = 2000

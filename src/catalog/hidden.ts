@@ -1,74 +1,52 @@
-/** Code points that a person does not see and a model reads all the same: from and to, in order. */
-const invisible: readonly (readonly [number, number])[] = [
-  [0x00, 0x08],
-  [0x0b, 0x0c],
-  [0x0e, 0x1f],
-  [0x7f, 0x9f],
-  [0xad, 0xad],
-  [0x34f, 0x34f],
-  [0x61c, 0x61c],
-  [0x115f, 0x1160],
-  [0x17b4, 0x17b5],
-  [0x180e, 0x180e],
-  [0x200b, 0x200b],
-  [0x200e, 0x200f],
-  [0x2028, 0x202e],
-  [0x2060, 0x206f],
-  [0x3164, 0x3164],
-  [0xfeff, 0xfeff],
-  [0xffa0, 0xffa0],
-  [0xfff9, 0xfffb],
-  [0xe0000, 0xe00ff],
-  [0xe01f0, 0xe0fff],
-]
-/** One of these belongs to a picture sign or to a script; several in a row carry something. */
-const joining: readonly (readonly [number, number])[] = [
-  [0x200c, 0x200d],
-  [0xfe00, 0xfe0f],
-  [0xe0100, 0xe01ef],
-]
-
-/** Letters of two alphabets in one word look like a word of one; so do letters with nothing visible between them. */
-const mixedAlphabets = /[a-z][\u0400-\u04ff]|[\u0400-\u04ff][a-z]/i
-const joinedLetters = /[a-z0-9](?:\u200c|\u200d)[a-z0-9]/i
+import { characterBefore, toCodePoint } from '../text/characters.ts'
+import { eachMark, type Mark } from '../text/marks.ts'
 
 const longNothing = 100
 
+/** Text that a person does not see and a model reads all the same. The list of characters is that of page and terminal. */
 export function findHidden(text: string): string | undefined {
-  let joiners = 0
-  let nothing = 0
-  let isPlain = true
-  for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at)
-    const code = unit >= 0xd800 && unit <= 0xdbff ? (text.codePointAt(at) ?? unit) : unit
-    if (code > 0xffff) at++
-    // What stands far to the right or far below is out of sight.
-    if (isBlank(code)) nothing++
-    else if (nothing >= longNothing) return 'it has text after a long stretch of nothing'
-    else nothing = 0
-    if (code >= 0x20 && code < 0x7f) {
-      joiners = 0
-      continue
-    }
-    isPlain = false
-    if (isIn(invisible, code)) return `it holds the invisible character ${toCode(code)}`
-    joiners = isIn(joining, code) ? joiners + 1 : 0
-    if (joiners > 1) return 'it holds a row of invisible characters'
+  if (hasLongNothing(text)) return 'it has text after a long stretch of nothing'
+  for (const mark of eachMark(text)) {
+    const reason = toReason(mark, text)
+    if (reason !== undefined) return reason
   }
-  if (isPlain) return undefined
-  if (joinedLetters.test(text)) return 'it holds an invisible character within a word'
-  return mixedAlphabets.test(text) ? 'it mixes alphabets within one word' : undefined
+  return undefined
 }
 
-function isIn(ranges: readonly (readonly [number, number])[], code: number): boolean {
-  return ranges.some(([from, to]) => code >= from && code <= to)
+/** Text far to the right or far below is out of sight. */
+function hasLongNothing(text: string): boolean {
+  let nothing = 0
+  for (let at = 0; at < text.length; at++) {
+    if (isBlank(text.charCodeAt(at))) nothing++
+    else if (nothing >= longNothing) return true
+    else nothing = 0
+  }
+  return false
 }
 
-/** Blank on a screen, but not worth hiding a tool for where it stands alone. */
+/** Unusual spaces and characters of a newer Unicode are no reason to set a tool aside. */
+function toReason({ index, character, kind, ofScience }: Mark, text: string): string | undefined {
+  if (kind === 'blank' || kind === 'unassigned' || ofScience) return undefined
+  if (kind === 'look-alike') return 'it mixes alphabets within one word, or uses letters that look like others'
+  if (kind === 'stacked') return `it has the combining character ${toCodePoint(character)} out of place`
+  const around = { before: characterBefore(text, index), after: text.charAt(index + character.length) }
+  return isProper(character, around) ? undefined : `it holds the invisible character ${toCodePoint(character)}`
+}
+
+const joiner = /[\u200c\u200d]/
+/** Scripts that are written with joiners. */
+const joiningScript =
+  /[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}\p{Mn}\p{Mc}]/u
+const selectorOfSymbol = /[\ufe0e\ufe0f]/
+const selectorOfHan = /[\ufe00-\ufe02\u{e0100}-\u{e010f}]/u
+
+/** One joiner inside a word of such a script, and one selector behind a symbol or an ideograph, change how it is drawn. */
+function isProper(character: string, { before, after }: { before: string; after: string }): boolean {
+  if (joiner.test(character)) return joiningScript.test(before) && joiningScript.test(after)
+  if (selectorOfSymbol.test(character)) return /\p{S}/u.test(before)
+  return selectorOfHan.test(character) && /\p{Script=Han}/u.test(before)
+}
+
 function isBlank(code: number): boolean {
   return code === 32 || (code >= 9 && code <= 13) || code === 0xa0 || code === 0x2800 || code === 0x3000
-}
-
-function toCode(code: number): string {
-  return `U+${code.toString(16).toUpperCase().padStart(4, '0')}`
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../contract/json.ts'
 import type { SetAside } from '../contract/tool.ts'
 import { isObject, JsonError, parseJson } from '../lib/json.ts'
-import { toVisible } from '../lib/text.ts'
+import { toVisible } from '../text/visible.ts'
 import { findSteering } from './steering.ts'
 
 /** A resource, a template of resources or a prompt as its server defines it, found usable. */

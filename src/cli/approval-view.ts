@@ -1,6 +1,6 @@
 import type { Approval, ApprovalDetail, ApprovalState } from '../contract/approval.ts'
 import type { GrantWish } from '../contract/grant.ts'
-import { toVisible } from '../lib/text.ts'
+import { toVisible } from '../text/visible.ts'
 import { toRelative } from './time.ts'
 import { renderFacts } from './words.ts'
 

@@ -1,5 +1,5 @@
 import { type GatewayError, toErrorBody } from '../contract/errors.ts'
-import { toVisible } from '../lib/text.ts'
+import { toVisible } from '../text/visible.ts'
 import type { Terminal } from './terminal.ts'
 
 /** One failure, said once: as the document that programs read, or as a sentence and what to do about it. */

@@ -1,4 +1,4 @@
-import { toVisible } from '../lib/text.ts'
+import { toVisible } from '../text/visible.ts'
 
 export type Column<Row> = {
   readonly title: string

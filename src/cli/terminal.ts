@@ -1,5 +1,5 @@
 import { createColors } from 'picocolors'
-import { toVisible, toVisibleJson } from '../lib/text.ts'
+import { toVisible, toVisibleJson } from '../text/visible.ts'
 
 type Colours = ReturnType<typeof createColors>
 

@@ -1,6 +1,6 @@
 import type { Risk } from '../contract/risk.ts'
 import type { ConnectionState, ServerDetail, ServerFailure } from '../contract/server.ts'
-import { toVisible } from '../lib/text.ts'
+import { toVisible } from '../text/visible.ts'
 import type { Terminal } from './terminal.ts'
 
 type Paint = (text: string) => string

@@ -5,7 +5,7 @@ import { GatewayError } from '../contract/errors.ts'
 import type { Pin, PinDecision, PinDetail, PinState } from '../contract/pin.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import { toScope } from '../contract/scope.ts'
-import { toVisible } from '../lib/text.ts'
+import { toVisible } from '../text/visible.ts'
 
 export type PinQuery = { readonly server?: string; readonly scope?: string; readonly state?: readonly PinState[] }
 

@@ -1,6 +1,6 @@
 import { ORPCError, ValidationError } from '@orpc/contract'
 import { type ErrorCode, errorTable, GatewayError, toErrorBody, toGatewayError } from '../contract/errors.ts'
-import { toVisible } from '../lib/text.ts'
+import { toVisible } from '../text/visible.ts'
 
 /** What the handler of the contract carries to the wire: the status of the table, and the error itself. */
 export function toWireError(error: unknown): ORPCError<ErrorCode, GatewayError> {

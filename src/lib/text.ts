@@ -1,31 +1,10 @@
 import { stripVTControlCharacters } from 'node:util'
+import { toVisible } from '../text/visible.ts'
 
 /** What a program printed, for people: without colours, and with nothing left that a terminal would obey. */
 export function toPlainLine(line: string): string {
   return toVisible(stripVTControlCharacters(line).replace(/\r$/, ''))
 }
-
-/**
- * Everything that a terminal or a page would obey, hide or show like something else, made visible for people: control,
- * bidirectional, zero-width, tag and filler characters, halves of characters, blanks and line ends other than the usual.
- */
-export function toVisible(text: string): string {
-  return text.replace(invisible, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)
-}
-
-/** The same for the text of a JSON document, which says what it said before. */
-export function toVisibleJson(json: string): string {
-  return json.replace(invisible, (character) =>
-    Array.from({ length: character.length }, (_, unit) => {
-      const code = character.charCodeAt(unit).toString(16).padStart(4, '0')
-      return `\\u${code}`
-    }).join(''),
-  )
-}
-
-/** Behind an emoji the two selectors of its form are part of it; anywhere else they hide, and many of them hide a text. */
-const invisible =
-  /(?!(?<=\p{Emoji})[\ufe0e\ufe0f])[[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Cc}\p{Cs}\p{Z}\u2800]--[ \n\t]]/gv
 
 /** The known word nearest to a mistyped one, if any is near enough to be meant. */
 export function nearest(word: string, known: readonly string[]): string | undefined {

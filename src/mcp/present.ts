@@ -6,7 +6,7 @@ import type { CallMethod } from '../contract/permit.ts'
 import type { Principal } from '../contract/principal.ts'
 import type { Clock } from '../lib/clock.ts'
 import { isObject } from '../lib/json.ts'
-import { toVisible, toVisibleJson } from '../lib/text.ts'
+import { toVisible, toVisibleJson } from '../text/visible.ts'
 import { type Caller, missingFor, type Question } from '../wire/caller.ts'
 import type { Progress } from '../wire/peer.ts'
 

@@ -9,6 +9,7 @@ const source = join(root, 'src')
 /** The order of reading and of dependency: a folder imports only from its left. */
 const order = [
   'contract',
+  'text',
   'lib',
   'wire',
   'storage',
@@ -31,7 +32,7 @@ const order = [
   'cli',
 ]
 /** Shelves: every file is a door. */
-const shelves = new Set(['contract', 'lib', 'wire', 'storage'])
+const shelves = new Set(['contract', 'text', 'lib', 'wire', 'storage'])
 /** `http` has two doors: the listener with everything behind it, and the start of it all. */
 const doors: Readonly<Record<string, readonly string[]>> = { http: ['serve.ts'], cli: ['main.ts'] }
 
@@ -88,24 +89,33 @@ it('enters a folder only through its door', async () => {
   expect(pastTheDoor([{ from: 'calls/calls.ts', to: 'catalog/judge.ts' }])).toHaveLength(1)
 })
 
-/** The dashboard shares the shapes and nothing else, of the sources and of Node. */
-function pastTheContract(file: string, text: string): string[] {
+/** The shelves that run in a browser as well. */
+const browserShelves = ['src/contract/', 'src/text/']
+
+/** The dashboard shares these shelves and nothing else, neither of the sources nor of Node. */
+function pastTheShelves(file: string, text: string, own: string): string[] {
   const targets = [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map(([, target = '']) => target)
   const wrong = targets.filter((target) => {
     if (!target.startsWith('.')) return target.startsWith('node:')
     const place = relative(root, resolve(dirname(file), target))
-    return !place.startsWith('web/') && !place.startsWith('src/contract/')
+    return ![own, ...browserShelves].some((folder) => place.startsWith(folder))
   })
   return wrong.map((target) => `${relative(root, file)} imports ${target}`)
 }
 
-it('lets the dashboard import the contract only', async () => {
+it('lets the dashboard import the shelves that run in a browser, and nothing else', async () => {
   const found = await files(join(root, 'web', 'src'))
   expect(found.length).toBeGreaterThan(10)
-  expect(found.flatMap((file) => pastTheContract(file, readFileSync(file, 'utf8')))).toEqual([])
+  expect(found.flatMap((file) => pastTheShelves(file, readFileSync(file, 'utf8'), 'web/'))).toEqual([])
   const file = join(root, 'web', 'src', 'lib', 'x.ts')
   for (const target of ['../../../src/policy/policy.ts', 'node:fs', '../../../test/support/gateway.ts'])
-    expect(pastTheContract(file, `import { x } from '${target}'`)).toHaveLength(1)
+    expect(pastTheShelves(file, `import { x } from '${target}'`, 'web/')).toHaveLength(1)
+})
+
+it('keeps the shelf of text free of everything that a browser does not have', async () => {
+  const found = await files(join(source, 'text'))
+  expect(found.length).toBeGreaterThan(2)
+  expect(found.flatMap((file) => pastTheShelves(file, readFileSync(file, 'utf8'), 'src/text/'))).toEqual([])
 })
 
 it('knows every folder of the source', async () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { toCsvRow } from '../../src/audit/export.ts'
-import { toVisible } from '../../src/lib/text.ts'
+import { toVisible } from '../../src/text/visible.ts'
 
 /** What a reader of RFC 4180 makes of it. */
 function parseCsv(text: string): string[][] {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { toVisible } from '../../lib/text.ts'
+import { toVisible } from '../../text/visible.ts'
 import { addCommand, addExamples, addGlobalOptions, noInput, type OptionSpec, type Run } from '../command.ts'
 import { confirm } from '../confirm.ts'
 import { exit } from '../exit.ts'

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { type Call, CallState } from '../../contract/call.ts'
-import { toVisible } from '../../lib/text.ts'
+import { toVisible } from '../../text/visible.ts'
 import { addCommand, addExamples, addGlobalOptions, type Run } from '../command.ts'
 import { exit } from '../exit.ts'
 import { renderTable } from '../table.ts'

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { toVisible } from '../../lib/text.ts'
+import { toVisible } from '../../text/visible.ts'
 import { addCommand, type Run } from '../command.ts'
 import type { Finding } from '../doctor/finding.ts'
 import { exit } from '../exit.ts'

@@ -1,6 +1,6 @@
 import type { Replay, RuleScope, RuleTest, ShownRule } from '../../contract/api/rules.ts'
 import type { RuleAction } from '../../contract/rule.ts'
-import { toVisible } from '../../lib/text.ts'
+import { toVisible } from '../../text/visible.ts'
 import { renderTable } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
 import { toRelative } from '../time.ts'

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { GatewayError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import { Risk } from '../../contract/risk.ts'
-import { toVisible } from '../../lib/text.ts'
+import { toVisible } from '../../text/visible.ts'
 import { toArguments, toArgumentsObject } from '../arguments.ts'
 import type { Client } from '../client.ts'
 import {

@@ -1,6 +1,6 @@
 import type { ServerDetail, Validation } from '../../contract/server.ts'
 import type { SetAside, Tool } from '../../contract/tool.ts'
-import { toVisible } from '../../lib/text.ts'
+import { toVisible } from '../../text/visible.ts'
 import type { Context } from '../command.ts'
 import { exit } from '../exit.ts'
 import { renderTable } from '../table.ts'

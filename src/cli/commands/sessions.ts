@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { SessionServers as Servers, type SessionServers } from '../../contract/session.ts'
-import { toVisible } from '../../lib/text.ts'
+import { toVisible } from '../../text/visible.ts'
 import { addCommand, addExamples, addGlobalOptions, type OptionSpec, type Run } from '../command.ts'
 import { confirm } from '../confirm.ts'
 import { exit } from '../exit.ts'

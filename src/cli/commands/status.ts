@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { Status } from '../../contract/status.ts'
-import { toVisible } from '../../lib/text.ts'
+import { toVisible } from '../../text/visible.ts'
 import { addCommand, noInput, type Run } from '../command.ts'
 import { exit } from '../exit.ts'
 import { renderTable } from '../table.ts'

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
 import type { Token } from '../../contract/token.ts'
-import { toVisible } from '../../lib/text.ts'
+import { toVisible } from '../../text/visible.ts'
 import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from '../command.ts'
 import { confirm } from '../confirm.ts'
 import { toConnectLine } from '../connect-line.ts'

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { type Delivery, DeliveryState, type WebhookEndpoint } from '../../contract/webhook.ts'
-import { toVisible } from '../../lib/text.ts'
+import { toVisible } from '../../text/visible.ts'
 import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from '../command.ts'
 import { exit } from '../exit.ts'
 import { renderTable } from '../table.ts'

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../contract/errors.ts'
 import { systemClock } from '../../lib/clock.ts'
-import { toVisible } from '../../lib/text.ts'
+import { toVisible } from '../../text/visible.ts'
 import type { Context } from '../command.ts'
 import type { StdioInput } from '../commands/stdio.ts'
 import { exit } from '../exit.ts'

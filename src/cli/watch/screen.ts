@@ -1,7 +1,7 @@
 import type { createColors } from 'picocolors'
 import type { Approval } from '../../contract/approval.ts'
 import type { Risk } from '../../contract/risk.ts'
-import { toVisible } from '../../lib/text.ts'
+import { toVisible } from '../../text/visible.ts'
 import { toArgumentsText, toFacts } from '../approval-view.ts'
 import { cut, displayWidth } from '../table.ts'
 import { type Asking, describePending, usual, type View, type Watch } from './state.ts'

@@ -1,5 +1,5 @@
 import { GatewayError, toGatewayError } from '../../contract/errors.ts'
-import { toVisible } from '../../lib/text.ts'
+import { toVisible } from '../../text/visible.ts'
 import { type Client, createClient, toClientError } from '../client.ts'
 import type { Context } from '../command.ts'
 import { exit } from '../exit.ts'

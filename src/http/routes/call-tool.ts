@@ -3,7 +3,7 @@ import type { CallAnswer, CallWaiting } from '../../contract/api/tools.ts'
 import type { Call } from '../../contract/call.ts'
 import { GatewayError } from '../../contract/errors.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
-import { toVisible } from '../../lib/text.ts'
+import { toVisible } from '../../text/visible.ts'
 
 type Called = { status: 200; body: CallAnswer } | { status: 202; body: CallWaiting }
 

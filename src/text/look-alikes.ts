@@ -1,0 +1,182 @@
+import { characterBefore } from './characters.ts'
+
+/**
+ * Letters that are drawn like an ASCII letter in common fonts, by script. Enough to write a word that reads as an ASCII
+ * word; a letter of another alphabet inside a word of Latin letters is found without this table.
+ */
+const lookAlikes = new Set([
+  ...'АВЕЅІЈКМНОРСТУХЗҮԌԚԜӀаеорсухіјѕԁһԛԝӏүгѵ', // Cyrillic
+  ...'ΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϳανοιρυκχγϲτω', // Greek
+  ...'ՕՏՍԼՅօոսհցզյք', // Armenian
+  ...'ᎠᎡᎢᎥᎩᎪᎬᎳᎷᎻᎽᏀᏂᏃᏎᏏᏒᏔᏙᏚᏞᏟᏢᏦᏧᏩᏪᏴ', // Cherokee
+  ...'ꓐꓑꓒꓓꓔꓖꓗꓙꓚꓝꓞꓟꓠꓡꓢꓣꓦꓧꓪꓫꓬꓮꓰꓲꓳꓴ', // Lisu
+  ...'ⲀⲂⲈⲎⲒⲔⲘⲚⲞⲢⲤⲦⲨⲬⲟⲣⲥⲓⲕⲩⲭ', // Coptic
+  ...'ⵔⵏⵊⵝⵎ', // Tifinagh
+  ...'ჿყ', // Georgian
+])
+
+/** Greek letters that formulas and names of science put beside Latin letters: `TNFα`, `γ-ray`, `Kω`. */
+const ofScience = new Set('αγκτχω')
+
+/** Fillers are letters by their category, and are marked as invisible. */
+const word = /[[\p{L}\p{M}\p{Nl}]--\p{Default_Ignorable_Code_Point}]+/gv
+const token = /[^\s"]+/gu
+/** Letters of formulas read as Latin ones. */
+const latin = /[\p{Script=Latin}\u{1d400}-\u{1d7ff}]/u
+const asciiLetter = /[A-Za-z]/
+const letter = /\p{L}/u
+/** Alphabets that nobody writes together with Latin letters in one word. */
+const apart =
+  /[\p{Script=Cyrillic}\p{Script=Armenian}\p{Script=Cherokee}\p{Script=Lisu}\p{Script=Coptic}\p{Script=Georgian}\p{Script=Tifinagh}\p{Script=Deseret}\p{Script=Gothic}\p{Script=Glagolitic}\p{Script=Old_Italic}\p{Script=Runic}\p{Script=Canadian_Aboriginal}\p{Script=Vai}\p{Script=Carian}\p{Script=Lycian}\p{Script=Lydian}\p{Script=Osage}\p{Script=Bamum}\p{Script=Ol_Chiki}]/u
+/** Latin letters stand beside or between these in ordinary text: `Tシャツ`, `IT부서`; and Greek ones in `μs`, `ΔE`. */
+const mixesWithLatin =
+  /[\p{Script=Latin}\p{Script=Common}\p{Script=Inherited}\p{Script=Greek}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Bopomofo}]/u
+/** Letters and digits of formulas: they are drawn as ASCII ones in another style. */
+const mathematical = /[\u{1d400}-\u{1d7ff}]/u
+/** Latin letters of phonetic alphabets, and other forms of ASCII letters: `ɡ`, `ᴏ`, the Kelvin sign, `ⅼ`, `ｌ`. */
+const dressedLatin =
+  /[\u0250-\u02af\u1d00-\u1dbf\u212a\u2160-\u217f\ua730\ua731\ua7fa\uab30-\uab5a\uab60-\uab68\uff21-\uff3a\uff41-\uff5a]/u
+const foreignDigit = /[\p{Nd}--[0-9]]/v
+const asciiLetterOrDigit = /[A-Za-z0-9]/
+/** Signs that are drawn like the separators of addresses and paths. */
+const separators = /[\u02d0\u0589\u05c3\u2024\u2044\u2215\u2216\u2236\u29f5\u29f8\ua789\ufe52\ufe55\ufe68]/u
+/** What JSON and our own marks write for one character: its letters are no part of the word that follows. */
+const escapes = /\\(?:u\{([0-9a-f]{1,6})\}|u([0-9a-f]{4})|([bfnrt]))/gi
+
+export type LookAlike = { readonly index: number; readonly character: string; readonly ofScience: boolean }
+
+/**
+ * Letters that are not what they look like: another alphabet inside a Latin word, a whole word of letters that look
+ * like ASCII ones where no other word shows that the text is written in that alphabet, and other forms of ASCII letters,
+ * digits and separators. Text in another alphabet, as people write it, has none. Linear in the length of the text.
+ */
+export function findLookAlikes(text: string): LookAlike[] {
+  const shown = withoutEscapes(text)
+  const found: LookAlike[] = []
+  const judge = { found, isGenuine: genuinePhrases(shown) }
+  for (const { index, 0: piece } of shown.matchAll(token)) {
+    if (!isAscii(piece)) judgeToken(piece, index, judge)
+  }
+  return found.sort((left, right) => left.index - right.index)
+}
+
+/** Of the same length, with every escape as what it stands for in the flow of words: a gap, a line end or a sign. */
+function withoutEscapes(text: string): string {
+  if (!text.includes('\\')) return text
+  return text.replace(escapes, (written, braced?: string, plain?: string, letter?: string) => {
+    const code = Number.parseInt(braced ?? plain ?? '0', 16)
+    const isLineEnd = letter === 'n' || letter === 'r'
+    const isGap = letter !== undefined || (code <= 0x10ffff && /\s/.test(String.fromCodePoint(code)))
+    return (isLineEnd ? '\n' : isGap ? ' ' : sign).repeat(written.length)
+  })
+}
+
+/** Neither a letter nor a gap. */
+const sign = '\u00b7'
+
+type Judge = { readonly found: LookAlike[]; isGenuine(index: number): boolean }
+
+function judgeToken(piece: string, start: number, judge: Judge): void {
+  const beside = { latin: latin.test(piece), ascii: asciiLetterOrDigit.test(piece) }
+  for (const { index, 0: letters } of piece.matchAll(word)) {
+    if (!isAscii(letters)) judgeWord(letters, start + index, { ...judge, latinBeside: beside.latin })
+  }
+  let index = start
+  for (const character of piece) {
+    const isDigit = beside.ascii && foreignDigit.test(character)
+    const isSeparator = separators.test(character) && isBetween(piece, index - start, character)
+    if (isDigit || isSeparator || (mathematical.test(character) && !letter.test(character)))
+      add(judge, index, character)
+    index += character.length
+  }
+}
+
+function isBetween(piece: string, at: number, character: string): boolean {
+  const isDigits = /\d/.test(characterBefore(piece, at)) && /\d/.test(piece.charAt(at + character.length))
+  const neighbours = `${characterBefore(piece, at)}${piece.charAt(at + character.length)}`
+  return asciiLetterOrDigit.test(neighbours) && !(character === '\u2044' && isDigits)
+}
+
+function judgeWord(letters: string, start: number, judge: Judge & { readonly latinBeside: boolean }): void {
+  const isLatin = latin.test(letters)
+  const isAsciiBeside = asciiLetter.test(letters)
+  const isWhole = !isLatin && isAllLookAlike(letters) && isSuspect(letters, start, judge)
+  const last = isLatin ? lastLatin(letters) : -1
+  let seenLatin = false
+  let index = 0
+  for (const character of letters) {
+    const isMixed = isLatin && isOutOfPlace(character, seenLatin && index < last)
+    const isDressed = mathematical.test(character) || (isAsciiBeside && dressedLatin.test(character))
+    if (isMixed || isDressed || (isWhole && lookAlikes.has(character))) add(judge, start + index, character)
+    if (latin.test(character)) seenLatin = true
+    index += character.length
+  }
+}
+
+/** `between`: there are Latin letters before and after it in the same word. */
+function isOutOfPlace(character: string, between: boolean): boolean {
+  if (!letter.test(character)) return false
+  return apart.test(character) || lookAlikes.has(character) || (between && !mixesWithLatin.test(character))
+}
+
+function lastLatin(letters: string): number {
+  let last = -1
+  let index = 0
+  for (const character of letters) {
+    if (latin.test(character)) last = index
+    index += character.length
+  }
+  return last
+}
+
+/** Accents make a letter no less alike. */
+function isAllLookAlike(letters: string): boolean {
+  for (const character of letters) if (letter.test(character) && !lookAlikes.has(character)) return false
+  return true
+}
+
+/** A single letter is not a word, unless it is written together with Latin ones. */
+function isSuspect(letters: string, start: number, judge: Judge & { readonly latinBeside: boolean }): boolean {
+  if (judge.latinBeside) return true
+  return letters.replace(/\P{L}/gu, '').length > 1 && !judge.isGenuine(start)
+}
+
+const phrase = /[^\p{Script=Latin}\n"]+/gu
+
+/** Whether the words around a place show that their alphabet is meant: one of their letters looks like no ASCII letter. */
+function genuinePhrases(text: string): (index: number) => boolean {
+  let ends: { readonly end: number; readonly genuine: boolean }[] | undefined
+  let at = 0
+  return (index) => {
+    ends ??= [...text.matchAll(phrase)].map(({ index: from, 0: words }) => {
+      return { end: from + words.length, genuine: hasGenuine(text, from, words) }
+    })
+    // Tokens are judged from left to right, so that the place never moves back.
+    while ((ends[at]?.end ?? Number.POSITIVE_INFINITY) <= index) at += 1
+    return ends[at]?.genuine ?? false
+  }
+}
+
+/** A word that runs on into Latin letters proves nothing. */
+function hasGenuine(text: string, from: number, words: string): boolean {
+  for (const { index, 0: letters } of words.matchAll(word)) {
+    const [start, end] = [from + index, from + index + letters.length]
+    const isMixed = latin.test(letters) || latin.test(characterBefore(text, start)) || latin.test(text.charAt(end))
+    if (!isMixed && isGenuineWord(letters)) return true
+  }
+  return false
+}
+
+function isGenuineWord(letters: string): boolean {
+  for (const character of letters) if (letter.test(character) && !lookAlikes.has(character)) return true
+  return false
+}
+
+function add({ found }: Judge, index: number, character: string): void {
+  found.push({ index, character, ofScience: ofScience.has(character) })
+}
+
+function isAscii(text: string): boolean {
+  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) > 127) return false
+  return true
+}
