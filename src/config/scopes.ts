@@ -64,8 +64,8 @@ export type ConnectionSpec = {
   readonly definition: ServerDefinition
   /** Which scope each value came from: a template may use what the scope of its text may. */
   readonly origins: Origins
-  /** Whether the address was written where only administrators write: then it may be a private one. */
-  readonly privateAllowed: boolean
+  /** An administrators' scope wrote the address or the command: the address may be a private one. */
+  readonly trusted: boolean
   /** Changes exactly when the link has to be made anew. */
   readonly fingerprint: string
   /** The entries whose pins apply to it, its own as the last. */
@@ -264,9 +264,9 @@ export function isTrusted({ projects, sessions = {}, administrators }: Settings,
   return session !== undefined && (session.owner === undefined || (administrators?.has(session.owner) ?? false))
 }
 
-/** Whether the address was written where only administrators write. */
-function isPrivateAllowed(settings: Settings, origins: Origins): boolean {
-  const origin = originOf(origins, 'url')
+/** Whether an administrators' scope wrote the address or the command. */
+function isTrustedTarget(settings: Settings, origins: Origins): boolean {
+  const origin = originOf(origins, 'url') ?? originOf(origins, 'command')
   return origin !== undefined && isTrusted(settings, origin)
 }
 
@@ -285,5 +285,5 @@ export function connections(settings: Settings): ConnectionSpec[] {
 
 /** A connection is met first in the chain of the scope that made it, because shorter chains come first. */
 function toSpec(settings: Settings, { connection, ...server }: EffectiveServer): ConnectionSpec {
-  return { id: connection, ...server, privateAllowed: isPrivateAllowed(settings, server.origins) }
+  return { id: connection, ...server, trusted: isTrustedTarget(settings, server.origins) }
 }

@@ -66,8 +66,16 @@ export const StdioServer = z.strictObject({
   transport: z.literal('stdio').describe('A child process that speaks on standard input and output'),
   command: z.string().min(1).describe('Program to start; runs with the rights of the gateway'),
   args: z.array(z.string()).default([]).describe('Arguments, one per entry'),
-  env: z.record(z.string(), z.string()).default({}).describe('Environment of the program, beside a minimal one'),
-  cwd: z.string().optional().describe('Working folder of the program'),
+  env: z
+    .record(z.string(), z.string())
+    .default({})
+    .describe(
+      'Environment of the program, beside a minimal one and the proxy and certificate variables of the gateway',
+    ),
+  cwd: z
+    .string()
+    .optional()
+    .describe('Working folder of the program; a folder of its own in the data folder if absent'),
   secretsInArguments: z.boolean().default(false).describe('Permits secrets in args, where other users may see them'),
   ...common,
 })
@@ -163,6 +171,10 @@ export const ServerFailure = z.object({
   message: z.string(),
   hint: z.string(),
   at: z.string(),
+  output: z
+    .array(z.string())
+    .optional()
+    .describe('The last lines that the program wrote to standard error, without stack frames'),
 })
 export type ServerFailure = z.infer<typeof ServerFailure>
 

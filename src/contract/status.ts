@@ -17,6 +17,7 @@ export const Status = z.object({
       state: ConnectionState,
       tools: z.int(),
       error: z.string().optional(),
+      output: z.array(z.string()).optional().describe('What its program wrote to standard error last'),
     }),
   ),
   calls: z.object({ running: z.int() }),

@@ -13,7 +13,13 @@ import { type Log, silentLog } from '../lib/log.ts'
 import { createMasking, type Masking } from '../masking/masking.ts'
 import { createNotify, type NotifySettings } from '../notify/notify.ts'
 import { createSecrets } from '../secrets/secrets.ts'
-import { createServers, type Posting, postJson, type SupervisionSettings } from '../servers/servers.ts'
+import {
+  createServers,
+  networkCredentials,
+  type Posting,
+  postJson,
+  type SupervisionSettings,
+} from '../servers/servers.ts'
 import { loadAuditKeys } from '../storage/audit-key.ts'
 import { openStorage } from '../storage/storage.ts'
 import { createApprovalDesk } from './approval-desk.ts'
@@ -148,6 +154,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const servers = createServers({
     instance: storage.instance,
     version,
+    folder,
     clock,
     log,
     children: storage.children,
@@ -307,7 +314,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
 function hideOwn(masking: Masking, environment: NodeJS.ProcessEnv, databaseUrl: string | undefined): void {
   const { SALLYPORT_KEY, SALLYPORT_KEY_PREVIOUS, SALLYPORT_ADMIN_PASSWORD } = environment
   const password = databaseUrl && URL.canParse(databaseUrl) ? decodeURIComponent(new URL(databaseUrl).password) : ''
-  for (const value of [SALLYPORT_KEY, SALLYPORT_KEY_PREVIOUS, SALLYPORT_ADMIN_PASSWORD, password]) {
+  const own = [SALLYPORT_KEY, SALLYPORT_KEY_PREVIOUS, SALLYPORT_ADMIN_PASSWORD, password]
+  for (const value of [...own, ...networkCredentials(process.env)]) {
     if (value) masking.hide(value)
   }
 }

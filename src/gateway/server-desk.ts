@@ -13,7 +13,7 @@ import {
   withTrust,
 } from '../config/config.ts'
 import type { ScopedServer } from '../contract/config.ts'
-import { GatewayError, toGatewayError } from '../contract/errors.ts'
+import { GatewayError } from '../contract/errors.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import { type Scope, type ScopeKey, toScope, toScopeKey } from '../contract/scope.ts'
 import type { Server, ServerDetail, Validation } from '../contract/server.ts'
@@ -156,6 +156,7 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
 
   async function removeServer(principal: Principal, name: string, wanted?: ScopeKey): Promise<void> {
     const scope = views.scopeOf(principal, name, wanted)
+    const connection = config.effectiveIn(scope).servers.get(name)?.connection
     await change({ kind: 'remove-server', name, scope }, principal, () => {
       const found = lookUp(scope, name)
       demand(principal, { action: 'remove', scope, ...found })
@@ -163,6 +164,7 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
     })
     await record(principal, name, { change: 'removed', scope: toScopeKey(scope) })
     await pins.forget({ name, scope: toScopeKey(scope) }, toPrincipalKey(principal))
+    if (connection !== undefined) await servers.forget(connection)
   }
 
   async function enableServer(
@@ -219,19 +221,18 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
     const trial = toTrial(principal, wanted)
     const started = clock.monotonic()
     const took = () => Math.round(clock.monotonic() - started)
-    try {
-      const { facts, lists } = await servers.trial(trial, signal)
-      const preview = catalog.preview('trial', trial.definition, lists.tools)
-      return {
-        ok: true,
-        ...preview,
-        protocol: facts.revision,
-        ...(facts.serverInfo && { serverInfo: facts.serverInfo }),
-        durationMs: took(),
-      }
-    } catch (error) {
-      const failure = toFailure(toGatewayError(error), clock.now())
+    const outcome = await servers.trial(trial, signal)
+    if (outcome.kind === 'failed') {
+      const failure = toFailure(outcome.error, clock.now(), outcome.output)
       return { ok: false, tools: [], setAside: [], failure, durationMs: took() }
+    }
+    const { facts, lists } = outcome
+    return {
+      ok: true,
+      ...catalog.preview('trial', trial.definition, lists.tools),
+      protocol: facts.revision,
+      ...(facts.serverInfo && { serverInfo: facts.serverInfo }),
+      durationMs: took(),
     }
   }
 
@@ -242,15 +243,15 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
       demand(principal, { action: 'validate', scope, wanted: definition })
       const trusted = config.trusts(toScopeKey(scope))
       const origins = originsOf(definition, toScopeKey(scope))
-      return { name: name ?? '', definition: withTrust(definition, trusted), origins, privateAllowed: trusted }
+      return { name: name ?? '', definition: withTrust(definition, trusted), origins, trusted }
     }
     if (name === undefined) throw new GatewayError('request-invalid', 'Name a saved server, or describe one')
     demand(principal, { action: 'validate', scope })
     const { entry } = views.get(principal, name, scope)
     demand(principal, { action: 'validate', scope: toScope(entry.scope) })
     const { definition: saved, origins } = entry
-    const privateAllowed = config.trusts(originOf(origins, 'url') ?? entry.scope)
-    return { name, definition: saved, origins, privateAllowed }
+    const trusted = config.trusts(originOf(origins, 'url') ?? originOf(origins, 'command') ?? entry.scope)
+    return { name, definition: saved, origins, trusted }
   }
 
   function toOwnScope(principal: Principal, wanted: ScopeKey | undefined): Scope {

@@ -60,8 +60,15 @@ export function createServerViews({ config, servers, catalog }: ServerViewsParts
       .filter((status) => isVisible(status.scope))
       .map((status) => {
         const judged = catalog.ofConnection(status.id)
-        return { ...status, tools: judged.tools.length, setAside: judged.setAside.length }
+        return { ...forOnlooker(by, status), tools: judged.tools.length, setAside: judged.setAside.length }
       })
+  }
+
+  /** What a program wrote is shown to those who may read its logs. */
+  function forOnlooker(by: Onlooker, status: ServerLinkStatus): ServerLinkStatus {
+    if (!status.error?.output || sees(by, status.scope)) return status
+    const { output: _output, ...error } = status.error
+    return { ...status, error }
   }
 
   function scopeOf(by: Onlooker, name: string, scope: ScopeKey | undefined): Scope {
@@ -93,7 +100,7 @@ export function createServerViews({ config, servers, catalog }: ServerViewsParts
     const { definition, origins, scope } = entry
     const { description, enabled } = definition
     return {
-      ...status,
+      ...forOnlooker(by, status),
       scope,
       enabled,
       ...(description !== undefined && { description }),

@@ -38,6 +38,7 @@ export function createStatus({ config, storage, calls, desk, audit, clock }: Sta
         state,
         tools,
         ...(error && { error: error.message }),
+        ...(error?.output && { output: error.output }),
       })),
       calls: { running: calls.running() },
       anchors: audit.anchors(),

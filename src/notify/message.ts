@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { EventName, EventTable } from '../contract/events.ts'
+import type { Server } from '../contract/server.ts'
 import { toIso } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import { isObject } from '../lib/json.ts'
@@ -55,9 +56,18 @@ function isQuestion(heard: Heard): heard is Question {
   return heard.name === 'question-asked' || heard.name === 'question-answered'
 }
 
-function toData({ event }: Heard): Record<string, unknown> {
+function toData(heard: Heard): Record<string, unknown> {
+  if (heard.name === 'server-changed') return { server: withoutOutput(heard.event.server) }
+  const { event } = heard
   const { elsewhere: _elsewhere, ...data } = event as EventTable[EventName] & { elsewhere?: boolean }
   return data
+}
+
+/** What a program wrote is for those who may read its logs, not for an address outside. */
+function withoutOutput({ error, ...server }: Server): Server {
+  if (!error) return server
+  const { output: _output, ...told } = error
+  return { ...server, error: told }
 }
 
 function withoutArguments(data: Record<string, unknown>): Record<string, unknown> {

@@ -47,6 +47,10 @@ export type ConnectionParts = {
   readonly clock: Clock
   readonly log: Log
   readonly children: ChildRecords
+  /** Where a program runs unless its entry has a `cwd`. */
+  readonly workingFolder: string
+  /** An administrators' scope wrote the address or the command. */
+  readonly trusted: boolean
   readonly limits: ListLimits & { readonly message: number }
   readonly egress: EgressRules
   readonly supervision: SupervisionSettings
@@ -210,9 +214,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
       onClose,
     }
     const timeoutMs =
-      mayDownload(linkParts.definition) && status.lastSuccessAt === undefined
-        ? definition.timeout.start
-        : definition.timeout.connect
+      status.lastSuccessAt === undefined ? toFirstTimeout(linkParts.definition) : definition.timeout.connect
     return negotiate(linkParts, { signal, timeoutMs, remembered: known.way })
   }
 
@@ -248,6 +250,8 @@ export function createConnection(definition: ServerDefinition, parts: Connection
       egress: parts.egress,
       logs,
       children: parts.children,
+      workingFolder: parts.workingFolder,
+      trusted: parts.trusted,
       maxMessageBytes: parts.limits.message,
       proofTimeoutMs: supervision.proofTimeoutMs,
       masking: parts.masking,
@@ -393,7 +397,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
 
   /** An address or a command that could not be used may hold what was filled into it. */
   function toMaskedFailure(error: unknown): ServerFailure {
-    const failure = toFailure(error, clock.now())
+    const failure = toFailure(error, clock.now(), logs.lastLines())
     return { ...failure, message: parts.masking.text(failure.message) }
   }
 }
@@ -414,6 +418,11 @@ function isFinal(lost: GatewayError): boolean {
 
 function stateOf(lost: GatewayError): ConnectionState {
   return lost.code === 'server-auth' ? 'auth-required' : 'failed'
+}
+
+/** How long a first attempt may take; the same for a server that is added and for one that is only tried. */
+export function toFirstTimeout(definition: ServerDefinition): number {
+  return mayDownload(definition) ? definition.timeout.start : definition.timeout.connect
 }
 
 function mayDownload(definition: ServerDefinition): boolean {

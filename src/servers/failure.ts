@@ -17,15 +17,16 @@ const classes: Partial<Record<GatewayError['code'], FailureClass>> = {
   'limit-exceeded': 'unreachable',
 }
 
-/** What went wrong with a connection, on whose side, and what to do. */
-export function toFailure(error: unknown, now: number): ServerFailure {
+/** What went wrong with a connection, on whose side, and what to do. `output` is what the program wrote last. */
+export function toFailure(error: unknown, now: number, output: readonly string[] = []): ServerFailure {
   const failure = toGatewayError(error)
   return {
     code: failure.code,
     class: classOf(failure),
     message: failure.message,
-    hint: hintOf(failure),
+    hint: hintOf(failure, output),
     at: toIso(now),
+    ...(output.length > 0 && { output: [...output] }),
   }
 }
 
@@ -37,7 +38,7 @@ function classOf(failure: GatewayError): FailureClass {
   return classes[failure.code] ?? 'unknown'
 }
 
-function hintOf(failure: GatewayError): string {
+function hintOf(failure: GatewayError, output: readonly string[]): string {
   if (failure.code === 'call-timeout') return 'Raise `timeout.connect` (or `timeout.start`) if the server needs longer.'
   if (failure.code === 'connect-failed' && failure.details.errno === 'ECONNREFUSED') {
     return 'Nothing listens at this address: start the server, or correct `url`.'
@@ -45,7 +46,8 @@ function hintOf(failure: GatewayError): string {
   if (failure.code === 'connect-failed')
     return 'Check `url`, and that the server is running and can be reached from here.'
   if (failure.code === 'server-broken' && 'exitCode' in failure.details) {
-    return 'Start the command by hand to see why it ends; `sallyport servers logs NAME` shows what it printed.'
+    if (output.length > 0) return 'Its last lines are shown below; `sallyport servers logs NAME` shows more.'
+    return 'The program wrote nothing to standard error. Start the command by hand to see why it ends.'
   }
   return failure.entry.hint
 }

@@ -2,7 +2,6 @@ import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerDefinition } from '../contract/server.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { RingBuffer } from '../lib/ring-buffer.ts'
 import type { Masking } from '../masking/masking.ts'
 import type { Answer } from '../wire/answer.ts'
 import { isAtLeast, type LogLevel, usualLevel } from '../wire/caller.ts'
@@ -16,6 +15,7 @@ import type { EgressRules } from './egress.ts'
 import { openHttp } from './http.ts'
 import { createListening, type Listening } from './listening.ts'
 import { type ListKind, listKinds, listTable } from './listing.ts'
+import type { ServerLogs } from './logs.ts'
 import { maskAnswers } from './masked-peer.ts'
 import { completeRounds, isIncomplete } from './rounds.ts'
 import { openSse } from './sse.ts'
@@ -57,7 +57,10 @@ export type LinkParts = {
   readonly instance: string
   readonly clock: Clock
   readonly egress: EgressRules
-  readonly logs: RingBuffer
+  readonly logs: ServerLogs
+  readonly workingFolder: string
+  /** An administrators' scope wrote the address or the command. */
+  readonly trusted: boolean
   readonly children: ChildRecords
   readonly maxMessageBytes: number
   readonly proofTimeoutMs: number
@@ -287,8 +290,9 @@ async function openCarrier(
 ): Promise<ServerCarrier> {
   const { definition } = parts
   if (definition.transport === 'stdio') {
-    const { instance, clock, logs, children } = parts
-    return openStdio({ ...carrierParts, definition, instance, clock, logs, children }, parts.connection)
+    const { instance, clock, logs, children, workingFolder, trusted } = parts
+    const stdioParts = { ...carrierParts, definition, instance, clock, logs, children, workingFolder, trusted }
+    return openStdio(stdioParts, parts.connection)
   }
   const httpParts = { ...carrierParts, definition, egress: parts.egress, clock: parts.clock }
   return way === 'sse' ? openSse(httpParts, options) : openHttp(httpParts)

@@ -1,19 +1,54 @@
 import { createRingBuffer, type RingBuffer } from '../lib/ring-buffer.ts'
+import { toPlainLine } from '../lib/text.ts'
 import type { Masking } from '../masking/masking.ts'
 
-/** The last words of a program, masked before they are kept: what is dropped later cannot cut a value in two. */
-export function createServerLogs(maxBytes: number, masking: Pick<Masking, 'stream'>): RingBuffer {
+/** What a program writes to standard error, over all its starts. */
+export type ServerLogs = RingBuffer & {
+  /** The program is started again: `lastLines` tells of this start only. */
+  begin(): void
+  /** The last lines since the last start, short enough to be shown beside an error. */
+  lastLines(): string[]
+}
+
+const shownLines = 12
+const shownLength = 400
+
+/** Masked before it is kept: dropping old bytes later cannot cut a secret in two and so hide it from the mask. */
+export function createServerLogs(maxBytes: number, masking: Pick<Masking, 'stream'>): ServerLogs {
   const ring = createRingBuffer(maxBytes)
   const stream = masking.stream()
+  let begunAt = 0
+
+  function lines(): string[] {
+    const rest = stream.rest().toString('utf8')
+    return rest === '' ? ring.lines() : [...ring.lines(), ...rest.replace(/\n$/, '').split('\n')]
+  }
+
   return {
     push(chunk) {
       const ready = stream.push(chunk)
       if (ready.length > 0) ring.push(ready)
     },
-    lines() {
-      const rest = stream.rest().toString('utf8')
-      return rest === '' ? ring.lines() : [...ring.lines(), ...rest.replace(/\n$/, '').split('\n')]
-    },
+    lines,
     dropped: ring.dropped,
+    begin() {
+      begunAt = lines().length + ring.dropped()
+    },
+    lastLines() {
+      const sinceStart = lines().slice(Math.max(0, begunAt - ring.dropped()))
+      return sinceStart
+        .filter((line) => line.trim() !== '' && !isStackFrame(line))
+        .slice(-shownLines)
+        .map((line) => toShown(toPlainLine(line)))
+    },
   }
+}
+
+/** Frames of a stack would push the message that says what is wrong out of the few lines that are shown. */
+function isStackFrame(line: string): boolean {
+  return /^\s+(at |File ")/.test(line)
+}
+
+function toShown(line: string): string {
+  return line.length > shownLength ? `${line.slice(0, shownLength)} …` : line
 }

@@ -1,30 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { type Clock, sleep } from '../lib/clock.ts'
 import { hasEnded, readProcessStat } from '../lib/processes.ts'
-
-/** In every child's environment: proves to a later gateway that a process belongs to a dead one. */
-export const instanceMarker = 'SALLYPORT_INSTANCE'
+import { instanceMarker } from './environment.ts'
 
 /** A process as the system knows it; a number alone may have been given to another process meanwhile. */
 export type ProcessIdentity = { readonly pid: number; readonly bootId: string; readonly startTime: string }
-
-const inherited = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'LC_CTYPE', 'TZ', 'TMPDIR', 'TERM']
-const inheritedOnWindows = ['APPDATA', 'LOCALAPPDATA', 'PATHEXT', 'PROGRAMFILES', 'SYSTEMROOT', 'TEMP', 'USERPROFILE']
-
-/** Nothing of the gateway's own environment but what a program needs to start at all. */
-export function childEnvironment(
-  own: Readonly<Record<string, string>>,
-  instance: string,
-  from: NodeJS.ProcessEnv = process.env,
-): Record<string, string> {
-  const names = process.platform === 'win32' ? [...inherited, ...inheritedOnWindows] : inherited
-  const base: Record<string, string> = {}
-  for (const name of names) {
-    const value = from[name]
-    if (value !== undefined) base[name] = value
-  }
-  return { ...base, ...own, [instanceMarker]: instance }
-}
 
 export async function readBootId(): Promise<string> {
   const text = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '')

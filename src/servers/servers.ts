@@ -5,7 +5,6 @@ import type { ScopeKey } from '../contract/scope.ts'
 import type { Server, ServerDefinition } from '../contract/server.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import { createRingBuffer } from '../lib/ring-buffer.ts'
 import { toPlainLine } from '../lib/text.ts'
 import type { Masking } from '../masking/masking.ts'
 import type { Templated } from '../secrets/secrets.ts'
@@ -21,18 +20,21 @@ import {
   type Remembered,
   type SupervisionSettings,
 } from './connection.ts'
-import { listKinds, noLists, type RawLists, readLists } from './listing.ts'
-import { negotiate } from './negotiate.ts'
+import { createWorkingFolders } from './folders.ts'
+import { listKinds, type RawLists } from './listing.ts'
 import { toParams } from './params.ts'
 import { endMarked, endOrphan, type Orphan } from './process.ts'
 import type { ChildRecords } from './stdio.ts'
 import type { Subscriber } from './subscriptions.ts'
+import { type Trial, type TrialOutcome, tryDefinition } from './trial.ts'
 
 export type { SupervisionSettings } from './connection.ts'
+export { networkCredentials } from './environment.ts'
 export { toFailure } from './failure.ts'
 export { type ListKind, listKinds, noLists, type RawList, type RawLists } from './listing.ts'
 export { type Posting, postJson } from './post.ts'
 export type { Subscriber } from './subscriptions.ts'
+export type { Trial } from './trial.ts'
 
 /** Everything about a server but what the catalog makes of its tools. */
 export type ServerLinkStatus = Omit<Server, 'tools' | 'setAside' | 'scope'> & { readonly scope: ScopeKey }
@@ -62,13 +64,17 @@ export type Servers = {
   reconnect(id: string): void
   settled(id: string, signal: AbortSignal): Promise<void>
   /** Tries a definition beside the others and lets go of it again. */
-  trial(wanted: Trial, signal: AbortSignal): Promise<{ facts: ServerFacts; lists: RawLists }>
+  trial(wanted: Trial, signal: AbortSignal): Promise<TrialOutcome>
+  /** The server was removed by somebody: a new one of that name gets an empty working folder. */
+  forget(id: string): Promise<void>
   close(): Promise<void>
 }
 
 export type ServersParts = {
   readonly instance: string
   readonly version: string
+  /** The gateway's data folder. Programs without a `cwd` run in folders of their own below it. */
+  readonly folder: string
   readonly clock: Clock
   readonly log: Log
   readonly children: ChildRecords
@@ -87,9 +93,6 @@ export type ServersParts = {
   onTools(id: string): void
 }
 
-/** A definition to try, as the scope would have it that wants it. */
-export type Trial = Pick<ConnectionSpec, 'name' | 'definition' | 'origins' | 'privateAllowed'>
-
 type Entry = { spec: ConnectionSpec; readonly connection: Connection }
 
 const maxListPages = 1000
@@ -102,9 +105,10 @@ export function createServers(parts: ServersParts): Servers {
   const supervision = { ...defaultSupervision, ...parts.supervision }
   const client = { name: gatewayName, version: parts.version }
   const listLimits = () => ({ pages: maxListPages, items: parts.limits().tools, bytes: maxListBytes })
+  const folders = createWorkingFolders(parts.folder)
   let closed = false
 
-  return { reconcile, list, find, lists, facts, logs, send, reconnect, settled, trial, close }
+  return { reconcile, list, find, lists, facts, logs, send, reconnect, settled, trial, forget, close }
 
   function reconcile(specs: readonly ConnectionSpec[]): void {
     if (closed) return
@@ -138,8 +142,10 @@ export function createServers(parts: ServersParts): Servers {
       clock,
       log: parts.log,
       children: parts.children,
+      workingFolder: folders.of(spec.id),
+      trusted: spec.trusted,
       limits: { ...listLimits(), message: parts.limits().message },
-      egress: { privateAllowed: spec.privateAllowed, allow: parts.egressAllow() },
+      egress: { privateAllowed: spec.trusted, allow: parts.egressAllow() },
       supervision,
       resolve: () => parts.resolve(spec.id, entries.get(spec.id)?.spec ?? spec),
       masking: parts.masking,
@@ -228,44 +234,27 @@ export function createServers(parts: ServersParts): Servers {
     return get(id).connection.settled(signal)
   }
 
-  async function trial(
-    { name, definition, origins, privateAllowed }: Trial,
-    signal: AbortSignal,
-  ): Promise<{ facts: ServerFacts; lists: RawLists }> {
-    const timeoutMs = definition.transport === 'stdio' ? definition.timeout.start : definition.timeout.connect
-    const lost = Promise.withResolvers<never>()
-    const linkParts = {
-      connection: 'trial',
-      definition: parts.resolve('trial', { name, definition, origins }),
+  function trial(wanted: Trial, signal: AbortSignal): Promise<TrialOutcome> {
+    const trialParts = {
       client,
       instance: parts.instance,
       clock,
-      egress: { privateAllowed, allow: parts.egressAllow() },
-      logs: createRingBuffer(16 * 1024),
       children: parts.children,
-      maxMessageBytes: parts.limits().message,
-      proofTimeoutMs: supervision.proofTimeoutMs,
+      folders,
       masking: parts.masking,
-      onSecretFound() {},
-      onListChanged() {},
-      onResourceUpdated() {},
-      onRenewed() {},
-      onAmbiguous() {},
-      onClose: lost.reject,
+      proofTimeoutMs: supervision.proofTimeoutMs,
+      maxMessageBytes: parts.limits().message,
+      listLimits: listLimits(),
+      egress: { privateAllowed: wanted.trusted, allow: parts.egressAllow() },
+      resolve: () => parts.resolve('trial', wanted),
     }
-    lost.promise.catch(() => {})
-    const link = await negotiate(linkParts, { signal, timeoutMs, remembered: undefined }).catch((error: unknown) => {
-      const { code, message, details } = toGatewayError(error)
-      throw new GatewayError(code, parts.masking.text(message), parts.masking.value(details), { cause: error })
-    })
-    try {
-      const limits = { signal, clock, timeoutMs: definition.timeout.connect }
-      const wanted = { kinds: listKinds, known: noLists }
-      const lists = await Promise.race([readLists(link, wanted, listLimits(), limits), lost.promise])
-      return { facts: link.facts, lists }
-    } finally {
-      await link.close()
-    }
+    return tryDefinition(wanted, trialParts, signal)
+  }
+
+  async function forget(id: string): Promise<void> {
+    if (entries.has(id)) return
+    await endings.get(id)
+    await folders.setAside(id, clock.now())
   }
 
   async function close(): Promise<void> {

@@ -1,20 +1,26 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdir } from 'node:fs/promises'
 import { GatewayError } from '../contract/errors.ts'
 import type { StdioServer } from '../contract/server.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
 import { readProcessStat } from '../lib/processes.ts'
-import type { RingBuffer } from '../lib/ring-buffer.ts'
 import { createLineReader, idOfLongLine } from '../wire/lines.ts'
 import type { Outgoing } from '../wire/peer.ts'
 import type { CarrierParts, ServerCarrier } from './carrier.ts'
-import { childEnvironment, killGroup, signalGroup } from './process.ts'
+import { childEnvironment } from './environment.ts'
+import type { ServerLogs } from './logs.ts'
+import { killGroup, signalGroup } from './process.ts'
 
 export type StdioParts = CarrierParts & {
   readonly definition: StdioServer
   readonly instance: string
   readonly clock: Clock
-  readonly logs: RingBuffer
+  readonly logs: ServerLogs
+  /** Where the program runs unless its entry has a `cwd`. Made when it is missing. */
+  readonly workingFolder: string
+  /** An administrators' scope wrote the command. */
+  readonly trusted: boolean
   readonly children: ChildRecords
 }
 
@@ -29,23 +35,30 @@ const stderrPerWindow = 2 * 1024 * 1024
 const stderrWindowMs = 100
 const quietEndMs = 1000
 const askedEndMs = 2000
+/** A program that ended has usually written why: its last words are read before its end is told. */
+const lastWordsMs = 250
 
 /** A child process that speaks in lines. Its whole process group ends with it. */
 export async function openStdio(parts: StdioParts, connection: string): Promise<ServerCarrier> {
   const { definition, clock } = parts
-  const child = start(definition, parts.instance)
+  const cwd = definition.cwd ?? (await makeFolder(parts.workingFolder))
+  parts.logs.begin()
+  const child = start(parts, cwd)
   const group = await started(child, definition)
   const exited = once(child, 'exit')
   const recorded = record(parts, group, connection)
   readStdout(child, parts)
-  readStderr(child, parts)
+  const lastWords = readStderr(child, parts)
   const queue = createWriteQueue(child)
   let ending: Promise<void> | undefined
 
   child.on('exit', (code, signal) => {
     const how = signal === null ? `with code ${code}` : `by ${signal}`
-    parts.onClose(new GatewayError('server-broken', `The program ended ${how}`, { exitCode: code ?? undefined }))
-    close()
+    const ended = new GatewayError('server-broken', `The program ended ${how}`, { exitCode: code ?? undefined })
+    void within(lastWords, lastWordsMs, clock).then(() => {
+      parts.onClose(ended)
+      return close()
+    })
   })
 
   function close(): Promise<void> {
@@ -70,11 +83,11 @@ export async function openStdio(parts: StdioParts, connection: string): Promise<
   return { send: queue.send, close, listen: undefined, endSession: async () => {}, pid: group }
 }
 
-function start(definition: StdioServer, instance: string): ChildProcess {
+function start({ definition, instance, trusted }: StdioParts, cwd: string): ChildProcess {
   try {
     return spawn(definition.command, definition.args, {
-      cwd: definition.cwd,
-      env: childEnvironment(definition.env, instance),
+      cwd,
+      env: childEnvironment({ own: definition.env, instance, trusted }),
       stdio: ['pipe', 'pipe', 'pipe'],
       detached: true,
       shell: false,
@@ -82,6 +95,17 @@ function start(definition: StdioServer, instance: string): ChildProcess {
     })
   } catch (error) {
     throw toSpawnError(error, definition) // some failures are thrown, others are told by an event
+  }
+}
+
+/** For the gateway's own user only: a program keeps there what it likes. */
+async function makeFolder(folder: string): Promise<string> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    return folder
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    throw new GatewayError('spawn-failed', `The working folder ${folder} could not be made (${code})`, { errno: code })
   }
 }
 
@@ -128,8 +152,8 @@ function readStdout(child: ChildProcess, parts: StdioParts): void {
   child.stdout?.on('data', (chunk: Buffer) => reader.push(chunk))
 }
 
-/** Keeps the last words of a program. One that floods is read in measured portions and waits for the rest. */
-function readStderr(child: ChildProcess, parts: StdioParts): void {
+/** Keeps the last words of a program; resolves when it has closed its standard error. One that floods is read in portions. */
+function readStderr(child: ChildProcess, parts: StdioParts): Promise<unknown> {
   let windowBytes = 0
   child.stderr?.on('data', (chunk: Buffer) => {
     parts.logs.push(chunk)
@@ -141,6 +165,7 @@ function readStderr(child: ChildProcess, parts: StdioParts): void {
       child.stderr?.resume()
     })
   })
+  return child.stderr ? once(child.stderr, 'close') : Promise.resolve()
 }
 
 type WriteQueue = { send(message: Outgoing): Promise<void>; close(): void }

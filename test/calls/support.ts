@@ -57,6 +57,7 @@ export async function buildRoad({ maxPages, around = (parts) => parts }: RoadOpt
   const config = await createConfig({ file, clock: systemClock, log, environment: {}, emit: events.emit })
   const storage = await openStorage({ folder, clock: hasty, ids, log, maxPages })
   const servers = createServers({
+    folder,
     instance: storage.instance,
     version: '0.0.0',
     clock: systemClock,

@@ -140,10 +140,10 @@ describe('connections of users and sessions', () => {
   it('are made for a user’s own entries, on top of what each of the user’s agents has', () => {
     const roster = { agents: [{ name: 'reviewer', owner: 'anna' }], sessions: [] }
     const specs = new Map(connections(toSettings(base, roster)).map((spec) => [spec.id, spec]))
-    expect(specs.get('own@user:anna')).toMatchObject({ scope: 'user:anna', privateAllowed: false })
+    expect(specs.get('own@user:anna')).toMatchObject({ scope: 'user:anna', trusted: false })
     expect(specs.get('github@user:anna')).toMatchObject({
       scope: 'user:anna',
-      privateAllowed: true,
+      trusted: true,
       definition: { headers: { A: '1', C: 'anna' } },
     })
     expect(specs.get('github@agent:reviewer@user:anna')?.definition).toMatchObject({
@@ -187,11 +187,11 @@ describe('connections of users and sessions', () => {
     const trusted = (owner: string | undefined) => {
       const sessions = [{ name: 's1', owner, servers: { notes }, rules: [] }]
       const settings = toSettings(base, { agents: [], sessions, administrators: ['root'] })
-      return connections(settings).find(({ id }) => id === 'notes@session:s1')?.privateAllowed
+      return connections(settings).find(({ id }) => id === 'notes@session:s1')?.trusted
     }
     expect([trusted('anna'), trusted('root'), trusted(undefined)]).toEqual([false, true, true])
     const promoted = connections(toSettings(base, { agents: [], sessions: [], administrators: ['anna'] }))
-    expect(promoted.find(({ id }) => id === 'own@user:anna')?.privateAllowed).toBe(true)
+    expect(promoted.find(({ id }) => id === 'own@user:anna')?.trusted).toBe(true)
   })
 })
 
@@ -234,8 +234,8 @@ projects: { shop: { owners: ${owners}, servers: { s: { transport: http, url: "ht
   const specOf = (owners: string) => connections(configOf(text(owners)))[0]
 
   it('without owners is the administrators’, with owners it is theirs', () => {
-    expect(specOf('[]')).toMatchObject({ privateAllowed: true, definition: { trust: 'annotations' } })
-    expect(specOf('[anna]')).toMatchObject({ privateAllowed: false, definition: { trust: 'none' } })
+    expect(specOf('[]')).toMatchObject({ trusted: true, definition: { trust: 'annotations' } })
+    expect(specOf('[anna]')).toMatchObject({ trusted: false, definition: { trust: 'none' } })
     expect(specOf('[]')?.fingerprint).not.toBe(specOf('[anna]')?.fingerprint)
   })
 })

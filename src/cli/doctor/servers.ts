@@ -50,7 +50,7 @@ async function checkServer(place: Place, spec: ConnectionSpec): Promise<Finding>
     if (nowhere.length > 0) return explainMissing(place, spec, nowhere)
     if (missing.length > 0) return ok(check, `The gateway has the secrets of ${spec.name}`)
     if (definition.transport === 'stdio') return checkCommand(place, spec, definition)
-    if (!spec.privateAllowed)
+    if (!spec.trusted)
       return ok(check, `${spec.name} is of ${spec.scope}: only the gateway, which guards the way, tries it`)
     return await checkUrl(place, spec, definition.url)
   } catch (error) {

@@ -51,6 +51,7 @@ export async function buildRoad(place: Place, wrong: Wrong = right): Promise<Roa
   const opened = await openStorage({ folder, databaseUrl: place.databaseUrl, clock, ids, log, auditKey })
   const storage = wrong(opened, changerOf({ ...place, folder }))
   const servers = createServers({
+    folder,
     instance: storage.instance,
     version: '0.0.0',
     clock,

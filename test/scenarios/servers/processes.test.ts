@@ -3,15 +3,19 @@ import { once } from 'node:events'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { ServerDefinition } from '../../../src/contract/server.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { readProcessStat } from '../../../src/lib/processes.ts'
-import { childEnvironment, endOrphan, readBootId } from '../../../src/servers/process.ts'
+import { childEnvironment, networkCredentials } from '../../../src/servers/environment.ts'
+import { endOrphan, readBootId } from '../../../src/servers/process.ts'
 import { fixturePath, stdioFixture } from '../../fixtures/fixtures.ts'
 import { toFields } from '../../fixtures/lib/json-rpc.ts'
 import { readLines } from '../../fixtures/lib/stdio.ts'
 import { poll, startTestGateway } from '../../support/gateway.ts'
 import { call, expectGone, inlineServer, isAlive, operator, temporaryFolder } from './support.ts'
 
+/** What this machine itself sets of these is passed on, too. */
+const network = ['SSL_CERT_FILE', 'SSL_CERT_DIR', 'NODE_EXTRA_CA_CERTS', 'npm_config_registry', 'npm_config_cafile']
 const inherited = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'LC_CTYPE', 'TZ', 'TMPDIR', 'TERM']
 
 describe('a program started for a server', () => {
@@ -26,7 +30,7 @@ describe('a program started for a server', () => {
       const told = toFields(JSON.parse((await call(client, 'own_environment')).text))
       const environment = toFields(told.env)
       const strangers = Object.keys(environment).filter(
-        (name) => ![...inherited, 'OWN', 'SALLYPORT_INSTANCE'].includes(name),
+        (name) => ![...inherited, ...network, 'OWN', 'SALLYPORT_INSTANCE'].includes(name),
       )
       expect(strangers).toEqual([])
       expect(environment).toMatchObject({ OWN: 'yes', LANG: 'own', SALLYPORT_INSTANCE: gateway.gateway.instance })
@@ -39,8 +43,72 @@ describe('a program started for a server', () => {
   })
 
   it('cannot be given the mark of another gateway', () => {
-    const environment = childEnvironment({ SALLYPORT_INSTANCE: 'forged' }, 'mine', { PATH: '/bin', SECRET: 'x' })
+    const own = { SALLYPORT_INSTANCE: 'forged' }
+    const environment = childEnvironment({ own, instance: 'mine', trusted: true }, { PATH: '/bin', SECRET: 'x' })
     expect(environment).toEqual({ PATH: '/bin', SALLYPORT_INSTANCE: 'mine' })
+  })
+
+  it('gets the proxy, certificate and registry variables of the gateway, and no others', () => {
+    const given = {
+      HTTP_PROXY: 'http://proxy.example.com:3128',
+      https_proxy: 'http://proxy.example.com:3128',
+      NO_PROXY: 'localhost,.example.com',
+      NODE_EXTRA_CA_CERTS: '/etc/ssl/company.pem',
+      SSL_CERT_FILE: '/etc/ssl/company.pem',
+      SSL_CERT_DIR: '/etc/ssl/certs',
+      npm_config_registry: 'https://npm.example.com/',
+      npm_config_cafile: '/etc/ssl/company.pem',
+    }
+    const others = { NPM_TOKEN: 'x', npm_config__auth: 'x', ALL_PROXY: 'x', NODE_OPTIONS: 'x', SALLYPORT_KEY: 'x' }
+    const environment = childEnvironment({ own: {}, instance: 'mine', trusted: false }, { ...given, ...others })
+    expect(environment).toEqual({ ...given, SALLYPORT_INSTANCE: 'mine' })
+  })
+
+  it.each([
+    'http://user:secret-word@proxy.example.com:3128',
+    'user:secret-word@proxy.example.com:3128',
+    'http://token@proxy.example.com',
+    'http://plain.example.com, http://user:secret-word@proxy.example.com',
+  ])('gets %s only where administrators wrote the command, and its user part is masked', (HTTPS_PROXY) => {
+    const from = { HTTPS_PROXY, no_proxy: 'localhost' }
+    const untrusted = childEnvironment({ own: {}, instance: 'mine', trusted: false }, from)
+    expect(untrusted).toEqual({ no_proxy: 'localhost', SALLYPORT_INSTANCE: 'mine' })
+    expect(childEnvironment({ own: {}, instance: 'mine', trusted: true }, from)).toMatchObject({ HTTPS_PROXY })
+    const userPart = HTTPS_PROXY.includes('token') ? 'token' : 'user:secret-word'
+    expect(networkCredentials(from)).toContain(userPart)
+  })
+
+  it('runs in a folder of its own in the data folder, unless its entry names another', async () => {
+    await using folder = await temporaryFolder()
+    await using gateway = await startTestGateway({
+      servers: { one: stdioFixture('recording'), two: { ...stdioFixture('recording'), cwd: folder.path } },
+    })
+    const client = await gateway.connectV1('tester')
+    const cwdOf = async (server: string) => toFields(JSON.parse((await call(client, `${server}_environment`)).text)).cwd
+    expect(await cwdOf('one')).toBe(join(gateway.folder, 'data', 'servers', 'one'))
+    expect(await cwdOf('two')).toBe(folder.path)
+  })
+
+  it('finds its folder empty when its server was removed and added again, and the old files are kept', async () => {
+    const own = stdioFixture('recording')
+    await using gateway = await startTestGateway({ servers: { own } })
+    const folder = join(gateway.folder, 'data', 'servers', 'own')
+    await writeFile(join(folder, 'left.txt'), 'from before')
+    await gateway.gateway.removeServer(operator, 'own')
+    await gateway.gateway.addServer(operator, { name: 'own', definition: ServerDefinition.parse(own) })
+    expect(await readdir(folder)).toEqual([])
+    const [kept = ''] = await readdir(join(gateway.folder, 'data', 'servers', '.removed'))
+    expect(await readFile(join(gateway.folder, 'data', 'servers', '.removed', kept, 'left.txt'), 'utf8')).toBe(
+      'from before',
+    )
+  })
+
+  it('that is only tried leaves no folder behind', async () => {
+    await using gateway = await startTestGateway({ servers: {} })
+    const definition = ServerDefinition.parse(stdioFixture('recording'))
+    const { ok } = await gateway.gateway.validateServer(operator, { definition }, new AbortController().signal)
+    expect(ok).toBe(true)
+    expect(await readdir(join(gateway.folder, 'data', 'servers'))).toEqual([])
   })
 
   it('inherits none of the gateway’s open files', async () => {
