@@ -4,7 +4,7 @@ import { GatewayError } from '../contract/errors.ts'
 import type { Client } from './client.ts'
 import { type Access, createAccess } from './person.ts'
 import { type Address, GlobalOptions, type Settings, toSettings } from './settings.ts'
-import { createTerminal, type Terminal } from './terminal.ts'
+import { createTerminal, type Spinner, type Terminal } from './terminal.ts'
 
 /** What a command may use while it runs. */
 export type Context = {
@@ -13,7 +13,11 @@ export type Context = {
   /** Where the gateway is and by which right this command speaks to it. */
   address(): Promise<Address>
   /** Speaks to the gateway, and shows that it is still at it. */
-  request<Result>(doing: string, work: (client: Client) => Promise<Result>, deadline?: number): Promise<Result>
+  request<Result>(
+    doing: string,
+    work: (client: Client, spinner: Spinner) => Promise<Result>,
+    deadline?: number,
+  ): Promise<Result>
 }
 
 /** `many` collects an option that may stand several times. */
@@ -140,7 +144,7 @@ function createRequest(terminal: Terminal, access: Access): Context['request'] {
     const { createClient, toClientError } = await import('./client.ts')
     const spinner = terminal.spin(doing)
     try {
-      return await work(createClient(address, deadline))
+      return await work(createClient(address, deadline), spinner)
     } catch (error) {
       throw toClientError(error, address.url)
     } finally {

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { formatProblem } from '../config/config.ts'
 import { type GatewayError, toGatewayError } from '../contract/errors.ts'
-import type { Server } from '../contract/server.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { type RunningGateway, startGateway } from '../http/serve.ts'
 import { createMasking } from '../masking/masking.ts'
@@ -12,9 +11,10 @@ import { toConnectLine, toTokenLine } from './connect-line.ts'
 import { exit } from './exit.ts'
 import { printFailure } from './failure.ts'
 import { createLog } from './log.ts'
+import { createServeLog, type ServeLog } from './serve-log.ts'
+import { createStateTeller } from './server-states.ts'
 import { waitForStop } from './stop.ts'
 import type { Terminal } from './terminal.ts'
-import { describeFailure } from './words.ts'
 
 /** Longest that closing may take; whoever waits for the process gives it 30 seconds. */
 const closeLimit = 28_000
@@ -25,7 +25,7 @@ const firstUse = 30_000
 export async function serve({ terminal, settings }: Context, input: ServeInput): Promise<number> {
   const stop = waitForStop()
   const masking = createMasking()
-  const log = createLog(masking)
+  const log = createLog(masking, input.logFormat)
   // Whoever waited for the answer or read along may be gone by then; that is no reason to end.
   process.stdout.on('error', () => {})
   process.stderr.on('error', () => {})
@@ -42,19 +42,22 @@ export async function serve({ terminal, settings }: Context, input: ServeInput):
 
   const { url, mcpUrl, dashboardUrl, gateway, firstStart, setupUrl, unused, close } = started
   terminal.answer({ url, mcpUrl, instance: gateway.instance }, () => `sallyport ready ${url}`)
-  terminal.talk(`MCP address: ${mcpUrl}`)
-  terminal.talk(`Dashboard: ${dashboardUrl}`)
-  terminal.talk(
-    await toConnecting({ gateway, mcpUrl, dataFolder: settings.folderHere, greet: firstStart && input.demo }),
-  )
+  const told = createServeLog({ terminal, log, format: input.logFormat })
+  told.notice(`MCP address: ${mcpUrl}\nDashboard: ${dashboardUrl}`, 'ready', { url, mcpUrl, dashboardUrl })
+  const greet = firstStart && input.demo
+  const connecting = await toConnecting({ gateway, mcpUrl, dataFolder: settings.folderHere, greet })
+  told.notice(connecting, 'how to connect an agent', { connecting })
   // One that nobody started by hand has nobody at its terminal, and its words end up in a file.
   const link = input.linger === undefined ? setupUrl() : undefined
-  if (link) terminal.talk(`Make the first administrator with this link, within the hour:\n  ${link}`)
-  tellStates(terminal, gateway)
-  tellRejections(terminal, gateway)
+  if (link) {
+    const text = `Make the first administrator with this link, within the hour:\n  ${link}`
+    told.notice(text, 'make the first administrator with this link', { setupUrl: link })
+  }
+  tellStates(terminal, gateway, told)
+  tellRejections(terminal, gateway, told)
 
   await Promise.race([stop, ...toLingering(terminal, unused, input.linger)])
-  terminal.talk('Stopping: calls under way may finish first. Again ends at once.')
+  told.event('Stopping: calls under way may finish first. Again ends at once.', 'stopping')
   // Nothing may keep a process that was told to end: neither a close that hangs nor a handle that somebody forgot.
   setTimeout(() => process.exit(exit.failed), closeLimit).unref()
   await close()
@@ -98,42 +101,20 @@ async function toConnecting({ gateway, mcpUrl, dataFolder, greet }: Connecting):
   return `Connect an agent, for example Claude Code:\n  ${toConnectLine(mcpUrl, token)}`
 }
 
-/** A start that takes long counts its seconds; one line in ten of them is enough. */
-const progressEvery = 10_000
-
-/** One line per server and change; what connected before anybody listened comes first. */
-function tellStates(terminal: Terminal, gateway: Gateway): void {
-  const told = new Map<string, string>()
-  const progressAt = new Map<string, number>()
+/** What connected before anybody listened comes first. */
+function tellStates(terminal: Terminal, gateway: Gateway, log: ServeLog): void {
+  const tell = createStateTeller({ colours: terminal.talkColours, log, now: Date.now })
   for (const server of gateway.listServers()) tell(server)
   gateway.events.on('server-changed', ({ server }) => tell(server))
-
-  function tell(server: Server): void {
-    const line = toStateLine(terminal, server)
-    if (line === undefined || told.get(server.id) === line) return
-    if (server.state === 'connecting') {
-      const now = performance.now()
-      if (now - (progressAt.get(server.id) ?? Number.NEGATIVE_INFINITY) < progressEvery) return
-      progressAt.set(server.id, now)
-    }
-    told.set(server.id, line)
-    terminal.talk(line)
-  }
 }
 
-function toStateLine(terminal: Terminal, server: Server): string | undefined {
-  const { green, red, dim } = terminal.talkColours
-  const name = toVisible(server.scope === 'global' ? server.name : `${server.name} (${server.scope})`)
-  if (server.state === 'connecting') return server.progress && dim(`${name}: ${toVisible(server.progress)}`)
-  if (server.state === 'connected') return `${green('connected')} ${name}, ${server.tools} tools`
-  if (server.state === 'disabled') return dim(`disabled ${name}`)
-  return `${red(server.state)} ${name}${server.error ? `, ${describeFailure(server.error)}` : ''}`
-}
-
-function tellRejections(terminal: Terminal, gateway: Gateway): void {
-  gateway.events.on('config-rejected', ({ problems }) => {
+function tellRejections(terminal: Terminal, gateway: Gateway, log: ServeLog): void {
+  gateway.events.on('config-rejected', ({ file, problems }) => {
     const { red } = terminal.talkColours
-    terminal.talk(red('The changed configuration is not used:'))
-    for (const problem of problems) terminal.talk(`  ${toVisible(problem)}`)
+    const lines = [
+      red('The changed configuration is not used:'),
+      ...problems.map((problem) => `  ${toVisible(problem)}`),
+    ]
+    log.event(lines.join('\n'), 'the changed configuration is not used', { file, problems })
   })
 }

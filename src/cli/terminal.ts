@@ -19,7 +19,13 @@ export type Terminal = {
   /** What people usually do now. */
   next(step: string): void
   /** Shows after a second that something goes on; `stop` takes it away again. */
-  spin(message: string): { stop(): void }
+  spin(message: string): Spinner
+}
+
+export type Spinner = {
+  /** What it is doing now; without a terminal a line at most every ten seconds. */
+  update(message: string): void
+  stop(): void
 }
 
 export function createTerminal(json: boolean): Terminal {
@@ -36,7 +42,7 @@ export function createTerminal(json: boolean): Terminal {
     },
     talk: (line) => void stderr.write(`${toSafe(line)}\n`),
     next: (step) => void stderr.write(`${talkColours.dim(`Next: ${toVisible(step)}`)}\n`),
-    spin: (message) => (stderr.isTTY && !env.CI ? startSpinner(toVisible(message)) : { stop() {} }),
+    spin: (message) => (stderr.isTTY && !env.CI ? startSpinner(toVisible(message)) : createProgressLines(stderr)),
   }
 }
 
@@ -61,8 +67,9 @@ const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '
  * Our own, because the one of @clack/prompts takes standard input into raw mode and swallows SIGINT:
  * Ctrl+C must end the command, and with it the call that it waits for.
  */
-function startSpinner(message: string): { stop(): void } {
+function startSpinner(first: string): Spinner {
   const startedAt = performance.now()
+  let message = first
   let frame = 0
   let shown = false
   const timer = setInterval(() => {
@@ -73,9 +80,26 @@ function startSpinner(message: string): { stop(): void } {
   }, 100)
   timer.unref()
   return {
+    update(next) {
+      message = toVisible(next)
+    },
     stop() {
       clearInterval(timer)
       if (shown) process.stderr.write('\r\x1b[2K')
     },
+  }
+}
+
+const lineEvery = 10_000
+
+function createProgressLines(stderr: NodeJS.WriteStream): Spinner {
+  let toldAt = performance.now()
+  return {
+    update(message) {
+      if (performance.now() - toldAt < lineEvery) return
+      toldAt = performance.now()
+      stderr.write(`${toVisible(message)}\n`)
+    },
+    stop() {},
   }
 }

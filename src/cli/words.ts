@@ -29,9 +29,18 @@ export function countTools({
   return parts.join(', ')
 }
 
-/** Class, cause and what to do, in two lines. */
+/** Class, cause and what to do, in two lines; below them the last lines of the program. */
 export function describeFailure(failure: ServerFailure): string {
-  return `${failure.class}: ${toVisible(failure.message)}\n  ${toVisible(failure.hint)}`
+  return [
+    `${failure.class}: ${toVisible(failure.message)}`,
+    `  ${toVisible(failure.hint)}`,
+    ...toOutputLines(failure.output),
+  ].join('\n')
+}
+
+/** What a program wrote last, each line marked so that it is not taken for ours. */
+export function toOutputLines(output: readonly string[] = []): string[] {
+  return output.map((line) => `  | ${toVisible(line)}`)
 }
 
 /** `name   value` lines, aligned; those without a value are left out. */

@@ -321,7 +321,8 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     let cancel = clock.after(1000, tick)
     function tick(): void {
       const seconds = Math.round((clock.monotonic() - since) / 1000)
-      const download = definition.transport === 'stdio' && mayDownload(definition) ? ', it may be downloading' : ''
+      const downloader = findDownloader(definition)
+      const download = downloader === undefined ? '' : `, ${downloader} may be downloading the package`
       set({ progress: `starting for ${seconds} s${download}` })
       cancel = clock.after(1000, tick)
     }
@@ -422,11 +423,15 @@ function stateOf(lost: GatewayError): ConnectionState {
 
 /** How long a first attempt may take; the same for a server that is added and for one that is only tried. */
 export function toFirstTimeout(definition: ServerDefinition): number {
-  return mayDownload(definition) ? definition.timeout.start : definition.timeout.connect
+  return findDownloader(definition) === undefined ? definition.timeout.connect : definition.timeout.start
 }
 
-function mayDownload(definition: ServerDefinition): boolean {
-  if (definition.transport !== 'stdio') return false
-  const program = definition.command.split(/[\\/]/).at(-1) ?? ''
-  return downloaders.has(program.replace(/\.(cmd|exe)$/i, ''))
+/** The program of a command that downloads packages before it runs them. */
+function findDownloader(definition: ServerDefinition): string | undefined {
+  if (definition.transport !== 'stdio') return undefined
+  const program = definition.command
+    .split(/[\\/]/)
+    .at(-1)
+    ?.replace(/\.(cmd|exe)$/i, '')
+  return program !== undefined && downloaders.has(program) ? program : undefined
 }

@@ -37,16 +37,16 @@ export function createServerLogs(maxBytes: number, masking: Pick<Masking, 'strea
     lastLines() {
       const sinceStart = lines().slice(Math.max(0, begunAt - ring.dropped()))
       return sinceStart
-        .filter((line) => line.trim() !== '' && !isStackFrame(line))
+        .filter((line) => !isNoise(line))
         .slice(-shownLines)
         .map((line) => toShown(toPlainLine(line)))
     },
   }
 }
 
-/** Frames of a stack would push the message that says what is wrong out of the few lines that are shown. */
-function isStackFrame(line: string): boolean {
-  return /^\s+(at |File ")/.test(line)
+/** Frames of a stack, brackets and version lines would push out the message that says what is wrong. */
+function isNoise(line: string): boolean {
+  return /^\s+(at |File ")/.test(line) || /^[\s^~{}[\](),;]*$/.test(line) || /^Node\.js v\d/.test(line)
 }
 
 function toShown(line: string): string {

@@ -16,7 +16,7 @@ beforeAll(async () => {
     toolsets: { small: { tools: ['rec_echo', 'rec_fail'] } },
     agents: { reviewer: { servers: { rec: { enabled: false } } } },
   })
-  record = join(gateway.folder, 'RECORD')
+  record = join(gateway.data, 'servers', 'rec', 'RECORD')
   await gateway.run('servers', 'reconnect', 'rec')
 })
 

@@ -18,6 +18,37 @@ describe('serve', () => {
     expect(gateway.stderr()).toContain(`tokens create --agent my-agent --data ${gateway.data}`)
   })
 
+  it('writes the time before what happens, and the last lines of a program that failed below its reason', async () => {
+    await using gateway = await serve({ servers: { good: recording(), bad: failing('TOKEN is missing') } })
+    await until(() => (/^\d\d:\d\d:\d\d connected good, \d+ tools$/m.test(gateway.stderr()) ? true : undefined))
+    await until(() => (/^\d\d:\d\d:\d\d failed bad, spawn: /m.test(gateway.stderr()) ? true : undefined))
+    expect(gateway.stderr()).toContain('\n  | TOKEN is missing\n')
+  })
+
+  it('writes nothing but JSON lines to standard error with --log-format json, without raw text of a server', async () => {
+    const servers = { good: recording(), bad: failing('TOKEN is missing') }
+    await using gateway = await serve({ servers }, '--log-format', 'json')
+    const find = (message: string) =>
+      until(() => toLines(gateway.stderr()).find((line) => line.msg === message) ?? undefined)
+    expect(await find('ready')).toMatchObject({ mcpUrl: `${gateway.url}/mcp` })
+    expect(await find('server connected')).toMatchObject({
+      level: 30,
+      server: 'good',
+      scope: 'global',
+      state: 'connected',
+    })
+    const failed = await find('server failed')
+    expect(failed).toMatchObject({ level: 40, server: 'bad', code: 'server-broken', class: 'spawn', failures: 1 })
+    expect(gateway.stderr()).not.toContain('TOKEN is missing')
+    expect(gateway.stdout()).toBe(`sallyport ready ${gateway.url}\n`)
+  })
+
+  it('refuses a log format that it does not know', async () => {
+    const ended = await runCli(['serve', '--log-format', 'xml'])
+    expect(ended.code).toBe(2)
+    expect(ended.stderr).toContain('--log-format: must be text or json')
+  })
+
   it('serves the dashboard with all of its files, as they are shipped', async () => {
     await using gateway = await serve({})
     const page = await (await fetch(`${gateway.url}/approvals/some-id`)).text()
@@ -135,6 +166,19 @@ describe('serve', () => {
     await second.stop()
   })
 })
+
+/** Ends at once with a message, as a program does that misses a setting. */
+function failing(message: string) {
+  return { transport: 'stdio', command: process.execPath, args: ['-e', `console.error('${message}'); process.exit(1)`] }
+}
+
+/** Every whole line must be JSON. */
+function toLines(text: string): Record<string, unknown>[] {
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line))
+}
 
 async function startDemo(args: string[], cwd: string) {
   const child = startCli(args, { cwd })

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { addCommand, type Run } from '../command.ts'
+import { logFormats } from '../serve-log.ts'
 
 /** Seconds, of `--linger`. */
 export const Linger = z.coerce.number('must be a number of seconds').min(0).max(86_400)
@@ -10,6 +11,7 @@ export const ServeInput = z.object({
   port: z.coerce.number('must be a number').int().min(0).max(65_535).optional(),
   demo: z.boolean().default(false),
   linger: Linger.optional(),
+  logFormat: z.enum(logFormats, `must be ${logFormats.join(' or ')}`).default('text'),
 })
 export type ServeInput = z.infer<typeof ServeInput>
 
@@ -21,6 +23,7 @@ export function addServe(program: Command, run: Run): void {
       ['--config <file>', 'configuration file (SALLYPORT_CONFIG; default: sallyport.yaml, .json or .toml here)'],
       ['--port <number>', 'port to listen on, instead of the configured one; 0 takes a free one'],
       ['--linger <seconds>', 'end when nobody has used it for so long, on a free port if none is configured'],
+      ['--log-format <format>', 'text (default), or json: one JSON document per line on standard error'],
       ['--demo', 'start with a demo server if there is no configuration yet'],
     ],
     examples: [

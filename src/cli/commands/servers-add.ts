@@ -6,6 +6,7 @@ import { toVisible } from '../../text/visible.ts'
 import { addCommand, type OptionSpec, patience, type Run } from '../command.ts'
 import { DefinitionInput, definitionOptions, hasDefinition, toDefinition } from '../definition.ts'
 import { exit } from '../exit.ts'
+import { showingStart } from '../start-progress.ts'
 import { suggesting } from '../suggest.ts'
 import { renderValidation, showChange } from './server-view.ts'
 
@@ -32,7 +33,8 @@ export function addServersAdd(servers: Command, run: Run): void {
       const definition = toDefinition(input)
       const server = await context.request(
         `Connecting ${toVisible(name)}`,
-        (client) => client.servers.add({ name, definition, scope }),
+        (client, spinner) =>
+          showingStart({ client, spinner }, { name, scope }, () => client.servers.add({ name, definition, scope })),
         patience.connecting,
       )
       if (definition.transport === 'stdio') context.terminal.talk(rightsNote)

@@ -2,12 +2,13 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { ScopeText } from '../../contract/api/base.ts'
 import type { ScopeKey } from '../../contract/scope.ts'
-import type { ServerDetail } from '../../contract/server.ts'
+import type { Server, ServerDetail } from '../../contract/server.ts'
 import { toVisible } from '../../text/visible.ts'
 import type { Client } from '../client.ts'
 import { addCommand, addExamples, addGlobalOptions, type OptionSpec, patience, type Run } from '../command.ts'
 import { confirm } from '../confirm.ts'
 import { exit } from '../exit.ts'
+import { showingStart } from '../start-progress.ts'
 import { suggesting } from '../suggest.ts'
 import { renderTable } from '../table.ts'
 import { toRelative } from '../time.ts'
@@ -48,7 +49,7 @@ export function addServers(program: Command, run: Run): void {
             },
             { title: 'since', value: (server) => toRelative(server.since, now) },
             { title: 'tools', value: (server) => String(server.tools) },
-            { title: 'note', value: (server) => server.error?.message ?? server.progress ?? '', shrinks: true },
+            { title: 'note', value: toNote, shrinks: true },
           ],
           terminal.width,
         )
@@ -131,7 +132,10 @@ export function addServers(program: Command, run: Run): void {
       async run(context, { name, scope }) {
         const server = await context.request(
           `Waiting for ${toVisible(name)}`,
-          (client) => suggesting(client, name, () => act(client, name, scope)),
+          (client, spinner) =>
+            showingStart({ client, spinner }, { name, scope }, () =>
+              suggesting(client, name, () => act(client, name, scope)),
+            ),
           patience.connecting,
         )
         return showChange(context, server)
@@ -139,5 +143,14 @@ export function addServers(program: Command, run: Run): void {
     })
   }
 }
+
+/** Why it is not connected, with the line of its program that names the cause, or else its last one. */
+function toNote({ error, progress }: Server): string {
+  if (!error) return progress ?? ''
+  const cause = error.output?.findLast((line) => namesCause.test(line)) ?? error.output?.at(-1)
+  return cause === undefined ? error.message : `${error.message}: ${cause}`
+}
+
+const namesCause = /error|exception|cannot|could not|not found|missing|denied|invalid|required|refused/i
 
 type Act = (client: Client, name: string, scope: ScopeKey | undefined) => Promise<ServerDetail>

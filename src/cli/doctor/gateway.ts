@@ -1,5 +1,6 @@
 import { type GatewayError, toGatewayError } from '../../contract/errors.ts'
 import type { Status } from '../../contract/status.ts'
+import { toOutputLines } from '../words.ts'
 import { type Finding, note, ok, problem, warning } from './finding.ts'
 import { toCheck } from './servers.ts'
 
@@ -61,7 +62,8 @@ export function checkStates(running: Running, explained: ReadonlySet<string>): F
     const check = toCheck(id)
     if (server.state === 'disabled' || explained.has(check)) return []
     if (server.state === 'connected') return [ok(check, `connected, ${server.tools} tools`)]
-    const message = `${server.name} is ${server.state}${server.error ? `: ${server.error}` : ''}`
+    const why = server.error ? `: ${server.error}` : ''
+    const message = [`${server.name} is ${server.state}${why}`, ...toOutputLines(server.output)].join('\n')
     if (server.state === 'connecting') return [warning(check, message, `sallyport servers get ${server.name}`)]
     return [
       problem(

@@ -1,0 +1,34 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ScopeKey } from '../contract/scope.ts'
+import type { Client } from './client.ts'
+import type { Spinner } from './terminal.ts'
+
+const askEvery = 2000
+
+type Started = { readonly name: string; readonly scope: ScopeKey | undefined }
+
+/** Shows what a server that takes long to start is doing, while `work` waits for its first attempt to end. */
+export async function showingStart<Result>(
+  { client, spinner }: { client: Client; spinner: Spinner },
+  server: Started,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const done = new AbortController()
+  const watching = watch(client, spinner, server, done.signal)
+  try {
+    return await work()
+  } finally {
+    done.abort()
+    await watching
+  }
+}
+
+async function watch(client: Client, spinner: Spinner, { name, scope }: Started, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await sleep(askEvery, undefined, { signal }).catch(() => {})
+    if (signal.aborted) return
+    // The answer that counts is the one of `work`; here a failure only means that there is nothing to show.
+    const found = await client.servers.get({ params: { name }, query: { scope } }).catch(() => undefined)
+    if (found?.state === 'connecting' && found.progress !== undefined) spinner.update(`${name} is ${found.progress}`)
+  }
+}
