@@ -82,6 +82,7 @@ const approverWords: Readonly<Record<string, string>> = {
   any: 'the owner of the agent, or an administrator',
   client: "also whoever sits at the agent's program",
   other: 'somebody else than the owner of the agent',
+  owner: 'the owner of the agent, or an administrator',
   two: 'two different people',
 }
 

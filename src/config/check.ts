@@ -1,10 +1,11 @@
 import type { Config, ScopedServer } from '../contract/config.ts'
-import type { Scope } from '../contract/scope.ts'
+import type { Rule } from '../contract/rule.ts'
+import { type Scope, toScopeKey } from '../contract/scope.ts'
 import { nearest } from '../lib/text.ts'
 import { explainIssues } from './explain.ts'
 import { findUnpinned } from './packages.ts'
 import type { Finding } from './problems.ts'
-import { createStack, listChains, listScopes, type MergeFault, statementsOf } from './scopes.ts'
+import { createStack, listChains, listScopes, type MergeFault, onlyTightens, statementsOf } from './scopes.ts'
 import { isOwnVariable, listTemplates, parseTemplate } from './templates.ts'
 import type { Path } from './values.ts'
 import { checkWebhooks, listWebhookNotices } from './webhooks.ts'
@@ -92,14 +93,27 @@ function checkProjects(config: Config): Finding[] {
   })
 }
 
-/** As with toolsets: a glob may match a project that is added later, a plain name that is nowhere is a slip. */
 function checkRules(config: Config, scope: Scope): Finding[] {
-  const known = Object.keys(config.projects)
-  return statementsOf(config, scope).rules.flatMap(({ project }, index): Finding[] => {
-    if (project === undefined || /[*?]/.test(project) || known.includes(project)) return []
-    const path = [...pathOfScope(scope), 'rules', index, 'project']
-    return [{ path, message: `no project is named ${project}`, suggestion: nearest(project, known) }]
+  return statementsOf(config, scope).rules.flatMap((rule, index): Finding[] => {
+    const path = [...pathOfScope(scope), 'rules', index]
+    return [...checkRuleProject(config, rule, path), ...checkApprovers(config, scope, { rule, path })]
   })
+}
+
+/** As with toolsets: a glob may match a project that is added later, a plain name that is nowhere is a slip. */
+function checkRuleProject(config: Config, { project }: Rule, path: Path): Finding[] {
+  const known = Object.keys(config.projects)
+  if (project === undefined || /[*?]/.test(project) || known.includes(project)) return []
+  return [
+    { path: [...path, 'project'], message: `no project is named ${project}`, suggestion: nearest(project, known) },
+  ]
+}
+
+/** Owners of a project write its rules: `client` there would let an agent approve its own calls. */
+function checkApprovers(config: Config, scope: Scope, { rule, path }: { rule: Rule; path: Path }): Finding[] {
+  if (rule.approvers !== 'client' || !onlyTightens(config, toScopeKey(scope))) return []
+  const message = `client is allowed only in scopes that administrators write; ${toScopeKey(scope)} has owners: use any, other, two or group:NAME`
+  return [{ path: [...path, 'approvers'], message }]
 }
 
 /** What is no mistake, but probably not meant any more. It stops nothing: time alone must not refuse a start. */

@@ -42,7 +42,9 @@ export const Approval = z.object({
   reason: z.string().describe('Why it was asked'),
   approvers: z
     .array(z.string())
-    .describe('Who may answer: any, client, other, two, group:NAME; all that are named must agree'),
+    .describe(
+      'Who may answer: any, client, other, two, group:NAME; all that are named must agree. `owner` beside a group: only members who are the owner of the agent or an administrator',
+    ),
   askedAt: z.string(),
   expiresAt: z.string(),
   answers: z.array(ApprovalAnswer),

@@ -73,7 +73,7 @@ export const Rule = z.strictObject({
     .regex(/^(any|client|other|two|group:.+)$/, 'must be any, client, other, two or group:NAME')
     .default('any')
     .describe(
-      'Who may answer: any, client (also whoever sits at the agent), other (not the owner of the agent), two (different people) or group:NAME',
+      'Who may answer: any, client (also whoever sits at the agent; only in scopes that administrators write), other (not the owner of the agent), two (different people) or group:NAME',
     ),
   reason: z.string().max(500).optional().describe('Why, shown with the decision'),
 })

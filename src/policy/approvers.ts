@@ -8,7 +8,7 @@ export type Answerer = {
 export type Answerable = {
   /** The user behind the agent that asks. */
   readonly owner?: string | undefined
-  /** Everyone named here must agree; `any` stands alone. */
+  /** Everyone named here must agree; `any` stands alone. `owner` gives the groups beside it no right of their own. */
   readonly approvers: readonly string[]
   /** The names of those who have approved so far. */
   readonly approved: readonly string[]
@@ -24,7 +24,8 @@ export function whyNotAnswer(person: Answerer, question: Answerable): string | u
   const groups = approvers.filter((each) => each.startsWith('group:')).map((each) => each.slice('group:'.length))
   const missing = groups.find((group) => !person.groups.includes(group))
   if (missing !== undefined) return `the rule wants somebody of the group ${missing}`
-  if (person.role === 'administrator' || person.name === owner || groups.length > 0) return undefined
+  const mayByGroup = groups.length > 0 && !approvers.includes('owner')
+  if (person.role === 'administrator' || person.name === owner || mayByGroup) return undefined
   return 'this is for the owner of the agent and for administrators'
 }
 

@@ -48,8 +48,9 @@ export function decide(scopes: readonly ScopedRules[], subject: Subject): Decisi
   let strictest: Decision | undefined
   let demands: readonly string[] | undefined
   for (const { scope, rules, onlyTightens } of scopes) {
-    const answer = lastMatch(prepareRules(scope, rules), subject)
-    if (!answer || (onlyTightens && answer.action === 'allow')) continue
+    const rule = lastMatch(prepareRules(scope, rules), subject)
+    if (!rule || (onlyTightens && rule.answer.action === 'allow')) continue
+    const answer = onlyTightens ? rule.tightening : rule.answer
     strictest = strictest ? stricter(strictest, answer) : answer
     if (subject.drifted !== undefined) demands = demands ? joinApprovers(demands, answer.approvers) : answer.approvers
   }
@@ -68,15 +69,22 @@ function stricter(a: Decision, b: Decision): Decision {
 
 /** From loose to strict: whoever sits at the agent counts only where every scope says so. */
 function joinApprovers(a: readonly string[], b: readonly string[]): readonly string[] {
-  const demands = [...new Set([...a, ...b])].filter((each) => each !== 'any' && each !== 'client')
+  const isByRight = givesRight(a) || givesRight(b)
+  const isDemand = (each: string) => each !== 'any' && each !== 'client' && !(each === 'owner' && isByRight)
+  const demands = [...new Set([...a, ...b])].filter(isDemand)
   if (demands.length > 0) return demands.length === a.length && demands.every((each) => a.includes(each)) ? a : demands
   return a.includes('client') && b.includes('client') ? a : anybody
 }
 
-export function lastMatch(rules: readonly PreparedRule[], subject: Subject): ScopeAnswer | undefined {
+/** A group that administrators named may answer for agents that are not its members' own. */
+function givesRight(approvers: readonly string[]): boolean {
+  return !approvers.includes('owner') && approvers.some((each) => each.startsWith('group:'))
+}
+
+export function lastMatch(rules: readonly PreparedRule[], subject: Subject): PreparedRule | undefined {
   for (let index = rules.length - 1; index >= 0; index--) {
     const rule = rules[index]
-    if (rule && findMismatch(rule, subject) === undefined) return rule.answer
+    if (rule && findMismatch(rule, subject) === undefined) return rule
   }
   return undefined
 }

@@ -23,6 +23,8 @@ export type PreparedRule = {
   readonly expiresAt: number
   readonly conditions: readonly Condition[]
   readonly answer: ScopeAnswer
+  /** The same in a scope that others than administrators write. */
+  readonly tightening: ScopeAnswer
 }
 
 /** Kept as long as the rules themselves: a change of the configuration makes new ones. */
@@ -37,6 +39,12 @@ export function prepareRules(scope: ScopeKey, rules: readonly Rule[]): readonly 
 }
 
 function prepare(rule: Rule, scope: ScopeKey, index: number): PreparedRule {
+  const answer = {
+    action: rule.action,
+    because: inWords(rule, scope, index),
+    rule: { scope, index, ...(rule.name !== undefined && { name: rule.name }) },
+    approvers: [rule.approvers],
+  }
   return {
     tools: toList(rule.tools),
     server: rule.server,
@@ -46,13 +54,18 @@ function prepare(rule: Rule, scope: ScopeKey, index: number): PreparedRule {
     project: rule.project,
     expiresAt: rule.expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(rule.expires),
     conditions: rule.arguments === undefined ? [] : toConditions(rule.arguments),
-    answer: {
-      action: rule.action,
-      because: inWords(rule, scope, index),
-      rule: { scope, index, ...(rule.name !== undefined && { name: rule.name }) },
-      approvers: [rule.approvers],
-    },
+    answer,
+    tightening: { ...answer, approvers: withinDefault(rule.approvers) },
   }
+}
+
+/**
+ * Approvers that only add to the default, which is the owner of the agent or an administrator: nobody else gets the right
+ * to answer. A group has to agree as well, but its members may answer only if they could without the rule.
+ */
+function withinDefault(approvers: string): readonly string[] {
+  if (approvers === 'client') return ['any']
+  return approvers.startsWith('group:') ? [approvers, 'owner'] : [approvers]
 }
 
 function toList<Item extends string>(value: Item | readonly Item[]): readonly Item[] {

@@ -78,7 +78,9 @@ export function createQuestionStore(database: Database): QuestionStore {
         rows = rows.where(({ eb, or }) =>
           or([
             eb('principal', 'in', [...of.principals, '']),
-            ...of.groups.map((group) => sql<boolean>`approvers like ${toLike(group)} escape '!'`),
+            ...of.groups.map(
+              (group) => sql<boolean>`approvers like ${toLike(group)} escape '!' and approvers not like '%"owner"%'`,
+            ),
           ]),
         )
       }

@@ -68,3 +68,19 @@ agents:
   ])
   expect(noticesAt('2026-11-16T13:00:00Z')).toHaveLength(2)
 })
+
+it('refuses `client` as approvers in a project that has owners, and takes it where administrators write', () => {
+  const text = `projects:
+  shop: { owners: [olga], rules: [{ action: ask }, { action: ask, approvers: client }] }
+  bank: { rules: [{ action: ask, approvers: client }] }
+agents:
+  a: { rules: [{ action: ask, approvers: client }] }
+users:
+  anna: { rules: [{ action: ask, approvers: client }] }
+rules:
+  - { action: ask, approvers: client }
+`
+  expect(linesOf(text)).toEqual([
+    'x.yaml:2: projects.shop.rules.1.approvers: client is allowed only in scopes that administrators write; project:shop has owners: use any, other, two or group:NAME',
+  ])
+})

@@ -4,6 +4,7 @@ import type { PrincipalKey } from '../../src/contract/principal.ts'
 import type { Risk } from '../../src/contract/risk.ts'
 import { Rule, type RuleAction } from '../../src/contract/rule.ts'
 import type { ScopeKey } from '../../src/contract/scope.ts'
+import { type Answerer, approvalsNeeded, whyNotAnswer } from '../../src/policy/approvers.ts'
 import { decide, type ScopedRules, type Subject } from '../../src/policy/policy.ts'
 
 const noon = Date.parse('2026-11-16T12:00:00Z')
@@ -179,7 +180,7 @@ const ruleLike = fc
         { maxKeys: 2 },
       ),
       expires: fc.constantFrom('2026-11-16T11:00:00Z', '2026-11-16T13:00:00Z'),
-      approvers: fc.constantFrom('any', 'other', 'two', 'group:leads'),
+      approvers: fc.constantFrom('any', 'client', 'other', 'two', 'group:leads', 'group:ops'),
       action: actions,
     },
     { requiredKeys: ['action'] },
@@ -279,4 +280,67 @@ it('takes what others than administrators allow for no objection, and for no per
   expect(actionOf(owned({ action: 'deny' }))).toBe('deny')
   expect(actionOf(rulesOf('global', { action: 'allow' }), owned({ action: 'allow' }))).toBe('allow')
   expect(actionOf(rulesOf('global', { action: 'allow' }), owned({ action: 'ask' }))).toBe('ask')
+})
+
+describe('a scope that others than administrators write', () => {
+  const people: readonly Answerer[] = (['administrator', 'member'] as const).flatMap((role) =>
+    ['kim', 'ada'].flatMap((name) =>
+      [[], ['leads'], ['leads', 'ops']].map((groups) => ({ name: `${name}`, role, groups })),
+    ),
+  )
+
+  /** Who may approve a call alone: people, and the program of the agent itself. */
+  function answerersOf(approvers: readonly string[], owner: string | undefined): Set<string> {
+    if (approvalsNeeded(approvers) > 1) return new Set()
+    const able = people.filter((person) => whyNotAnswer(person, { owner, approvers, approved: [] }) === undefined)
+    const names = able.map(({ name, role, groups }) => `${name} ${role} ${groups}`)
+    return new Set([...names, ...(approvers.includes('client') ? ['the agent'] : [])])
+  }
+
+  type Decide = typeof decide
+
+  /** Whether a way of deciding lets such a scope give anybody an answer that they would not have without it. */
+  function relaxes(decideWith: Decide): boolean {
+    return fc.check(
+      fc.property(scopes, fc.array(ruleLike), subjects, (stated, rules, asked) => {
+        const others = stated.filter(({ scope }) => scope !== 'project:shop')
+        const before = decideWith(others, asked)
+        const after = decideWith([...others, { scope: 'project:shop', rules, onlyTightens: true }], asked)
+        if (strictness[after.action] < strictness[before.action]) return false
+        if (after.action !== 'ask') return true
+        const without = before.action === 'ask' ? before.approvers : ['any']
+        const able = answerersOf(without, asked.owner)
+        return [...answerersOf(after.approvers, asked.owner)].every((each) => able.has(each))
+      }),
+      { numRuns: 1000, seed: 11 },
+    ).failed
+  }
+
+  it('gives nobody a right to answer that they would not have without it', () => {
+    expect(relaxes(decide)).toBe(false)
+  })
+
+  it('would if its rules counted like those of administrators', () => {
+    const trusting: Decide = (stated, asked) =>
+      decide(
+        stated.map(({ scope, rules }) => ({ scope, rules })),
+        asked,
+      )
+    expect(relaxes(trusting)).toBe(true)
+  })
+
+  it('adds to what others demand', () => {
+    const owned = (approvers: string): ScopedRules => ({
+      ...rulesOf('project:shop', { action: 'ask', approvers }),
+      onlyTightens: true,
+    })
+    const demanded = (...stated: ScopedRules[]) => [...decide(stated, subject).approvers].sort()
+    expect(demanded(owned('client'))).toEqual(['any'])
+    expect(demanded(owned('two'))).toEqual(['two'])
+    expect(demanded(owned('group:leads'))).toEqual(['group:leads', 'owner'])
+    const global = (approvers: string) => rulesOf('global', { action: 'ask', approvers })
+    expect(demanded(global('client'), owned('client'))).toEqual(['any'])
+    expect(demanded(global('other'), owned('client'))).toEqual(['other'])
+    expect(demanded(global('group:ops'), owned('group:leads'))).toEqual(['group:leads', 'group:ops'])
+  })
 })

@@ -344,6 +344,22 @@ describe.each(databases)('on %s', (kind) => {
     expect(textOf(await outcome)).toBe('{"n":1}')
   })
 
+  it('gives a group that the owner of a project names no right to see or answer, and still wants its word', async () => {
+    const rules = [{ action: 'ask' as const, approvers: 'group:ops' }]
+    const gate = await openOn(kind, {
+      projects: { shop: { owners: ['gus'], rules } },
+      agents: { helper: { project: 'shop' } },
+    })
+    const { outcome, approval } = await held(gate)
+    expect(approval.approvers.toSorted()).toEqual(['group:ops', 'owner'])
+    expect((await gate.gateway.approvals.list(gus, { limit: 10 })).items).toEqual([])
+    expect(await codeOf(answer(gate, gus, approval))).toBe('approval-not-found')
+    for (const by of [ada, mia]) expect(await codeOf(answer(gate, by, approval))).toBe('approval-forbidden')
+    await gate.gateway.identity.users.change('mia', { groups: ['ops'] }, ada)
+    await answer(gate, mia, approval)
+    expect(textOf(await outcome)).toBe('{"n":1}')
+  })
+
   it('looks at rights when somebody answers, whatever they were when the question was opened', async () => {
     const gate = await openOn(kind, {
       rules: [

@@ -247,6 +247,27 @@ it('lets the owners of a project set its rules, and no member any other', async 
   expect(await call(gateway, 'files_idempotent_thing')).toMatchObject({ kind: 'waiting' })
 })
 
+it("refuses an owner's rule that would let an agent approve its own calls, and a change that hands such a rule to owners", async () => {
+  const { gateway } = await start({
+    projects: { shop: { owners: ['kim'] }, bank: { rules: [{ action: 'ask', approvers: 'client' }] } },
+  })
+  await using _ = gateway
+  const kim: Principal = { kind: 'user', name: 'kim', role: 'member', person: true }
+  const atClient = [Rule.parse({ action: 'ask', approvers: 'client' })]
+  for (const by of [kim, { ...kim, role: 'administrator' as const }]) {
+    await expect(gateway.gateway.setRules(by, 'project:shop', atClient)).rejects.toMatchObject({
+      code: 'config-invalid',
+      message: expect.stringContaining('client is allowed only in scopes that administrators write'),
+    })
+  }
+  const before = gateway.gateway.config.current()
+  const config = JSON.parse(await readFile(gateway.configFile, 'utf8'))
+  await gateway.writeConfig({ ...config, projects: { bank: { owners: ['kim'], rules: atClient } } })
+  await gateway.gateway.config.reload()
+  expect(gateway.gateway.config.rejected()[0]?.message).toContain('client is allowed only')
+  expect(gateway.gateway.config.current()).toBe(before)
+})
+
 it('lists, tests and replays rules from the command line', async () => {
   await using gateway = await serve({ servers: { files: recording() }, rules })
   const { run, folder } = gateway

@@ -19,6 +19,7 @@ export function toApprovers(approvers: readonly string[]): string | undefined {
 
 function toApprover(approver: string): string {
   if (approver === 'two') return 'two people'
+  if (approver === 'owner') return 'the owner of the agent or an administrator'
   if (approver === 'other') return 'somebody else than the owner of the agent'
   if (approver === 'client') return "also the person at the agent's own program"
   return approver.startsWith('group:') ? `somebody of the group ${approver.slice('group:'.length)}` : approver
