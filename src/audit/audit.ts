@@ -10,7 +10,7 @@ import { createDatabaseSource } from './database-source.ts'
 import type { DeliveryStatus } from './delivery.ts'
 import { type ExportQuery, exportRecord } from './export.ts'
 import { readAnchors } from './lines.ts'
-import { applyRetention } from './retention.ts'
+import { createRetention, type Retention } from './retention.ts'
 import { verifyRecord } from './verify.ts'
 
 export type { DeliveryStatus } from './delivery.ts'
@@ -25,13 +25,16 @@ export type Audit = {
   /** The record piece by piece, as text. */
   export(query: ExportQuery, signal: AbortSignal): AsyncIterable<string>
   anchors(): DeliveryStatus[]
+  retention(): ReturnType<Retention['status']>
+  /** An administrator says what time it is, so that retention believes the clock of this gateway. */
+  confirmClock: Retention['confirmClock']
   /** Writes an anchor now. */
   anchor(): Promise<void>
   close(): Promise<void>
 }
 
 export type AuditParts = {
-  readonly storage: Pick<Storage, 'audit' | 'record' | 'remove' | 'instance' | 'memory' | 'flush'>
+  readonly storage: Pick<Storage, 'audit' | 'record' | 'remove' | 'instance' | 'memory' | 'databaseTime' | 'flush'>
   /** The one in use, and those before it. */
   readonly keys: readonly Buffer[]
   readonly folder: string
@@ -47,6 +50,7 @@ export function createAudit({ storage, keys, folder, settings, post, clock, log 
   const secrets = keys.map(toChainKey)
   const ending = new AbortController()
   const anchors = createAnchors({ storage, folder, settings: () => settings().anchors, post, clock, log })
+  const retention = createRetention({ storage, anchorDurably: anchors.anchorDurably, clock, log })
   let verifying: Promise<AuditReport> | undefined
   let retaining: Promise<void> | undefined
   let cancelRetain = () => {}
@@ -65,6 +69,13 @@ export function createAudit({ storage, keys, folder, settings, post, clock, log 
       yield* exportRecord(storage.record, query, AbortSignal.any([signal, ending.signal]))
     },
     anchors: anchors.status,
+    retention: () => retention.status(settings().retention),
+    async confirmClock(principal, time) {
+      await retaining
+      await retention.confirmClock(principal, time)
+      cancelRetain()
+      retain()
+    },
     anchor: anchors.anchor,
     async close() {
       cancelRetain()
@@ -83,23 +94,17 @@ export function createAudit({ storage, keys, folder, settings, post, clock, log 
       keys: secrets,
       outside: readAnchors([toAnchorFile(folder), ...(file === undefined ? [] : [file])]),
       apart: file !== undefined || settings().anchors.webhook !== undefined,
+      now: clock.now(),
       signal,
     })
   }
 
   function retain(): void {
-    const days = settings().retention
     if (ending.signal.aborted) return
     cancelRetain = clock.after(retainEvery, retain)
-    if (days === undefined || verifying) return
-    retaining ??= applyRetention({
-      storage,
-      days,
-      anchorDurably: anchors.anchorDurably,
-      clock,
-      log,
-      signal: ending.signal,
-    })
+    if (verifying) return
+    retaining ??= retention
+      .apply(settings().retention, ending.signal)
       .catch((error: unknown) => log.error({ reason: toGatewayError(error).message }, 'retention failed'))
       .finally(() => {
         retaining = undefined

@@ -5,10 +5,10 @@ import type { AuditFilter } from '../storage/audit.ts'
 import type { AuditTable } from '../storage/database.ts'
 import type { RecordStore } from '../storage/record.ts'
 import { toVisible } from '../text/visible.ts'
+import { readCheckpoints } from './checkpoints.ts'
 import { createDatabaseSource, pagesOf } from './database-source.ts'
 import { createFindings } from './findings.ts'
 import { toLine } from './lines.ts'
-import { readCheckpoints } from './verify.ts'
 
 export type ExportQuery = Pick<AuditFilter, 'since' | 'until' | 'principal' | 'subject' | 'kind' | 'call'> & {
   readonly format: 'jsonl' | 'csv'

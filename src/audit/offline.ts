@@ -13,11 +13,18 @@ export type StoppedRecord = {
   readonly folder: string
   /** Files of anchors beside the one in the folder. */
   readonly anchors: readonly string[]
+  /** Milliseconds since 1970; the clock of this machine if it is missing. */
+  readonly now?: number
   readonly signal: AbortSignal
 }
 
 /** The record of a gateway that does not run, straight from its data folder. */
-export async function verifyStopped({ folder, anchors, signal }: StoppedRecord): Promise<AuditReport> {
+export async function verifyStopped({
+  folder,
+  anchors,
+  now = Date.now(),
+  signal,
+}: StoppedRecord): Promise<AuditReport> {
   const offline = openOfflineRecord(folder)
   try {
     const keys = (await findAuditKeys({ folder, environment: process.env })) ?? []
@@ -26,6 +33,7 @@ export async function verifyStopped({ folder, anchors, signal }: StoppedRecord):
       keys: keys.map(toChainKey),
       outside: readAnchors([toAnchorFile(folder), ...anchors]),
       apart: anchors.length > 0,
+      now,
       signal,
     })
   } finally {
@@ -36,7 +44,12 @@ export async function verifyStopped({ folder, anchors, signal }: StoppedRecord):
 /** An export. The key and the anchors of the data folder are used if there is one here. */
 export async function verifyFile(
   file: string,
-  { folder, anchors, signal }: Omit<StoppedRecord, 'folder'> & { readonly folder: string | undefined },
+  {
+    folder,
+    anchors,
+    now = Date.now(),
+    signal,
+  }: Omit<StoppedRecord, 'folder'> & { readonly folder: string | undefined },
 ): Promise<AuditReport> {
   const keys = (await findAuditKeys({ folder: folder ?? '', environment: process.env })) ?? []
   return verifyRecord({
@@ -44,6 +57,7 @@ export async function verifyFile(
     keys: keys.map(toChainKey),
     outside: readAnchors([...(folder === undefined ? [] : [toAnchorFile(folder)]), ...anchors]),
     apart: anchors.length > 0,
+    now,
     signal,
   })
 }

@@ -1,62 +1,172 @@
 import type { CheckpointBody } from '../contract/audit.ts'
-import type { Clock } from '../lib/clock.ts'
+import { GatewayError } from '../contract/errors.ts'
+import type { Status } from '../contract/status.ts'
+import { type Clock, toIso } from '../lib/clock.ts'
 import { crashPoint } from '../lib/crash-point.ts'
 import { toIdFloor } from '../lib/ids.ts'
+import { parseJson } from '../lib/json.ts'
 import type { Log } from '../lib/log.ts'
 import type { Storage } from '../storage/storage.ts'
+import { readCheckpoints } from './checkpoints.ts'
+import { type ClockJudgement, ClockRecord, judgeClock } from './clock-check.ts'
 import { createDatabaseSource } from './database-source.ts'
 import { createFindings } from './findings.ts'
-import { readCheckpoints } from './verify.ts'
 
-type RetentionParts = {
-  readonly storage: Pick<Storage, 'audit' | 'record' | 'remove'>
-  readonly days: number
+type RetentionStatus = NonNullable<Status['retention']>
+
+export type Retention = {
+  /** One pass: judges the clock, then removes a bounded part of the entries that are too old. */
+  apply(days: number | undefined, signal: AbortSignal): Promise<void>
+  /** An administrator says what time it is; it must agree with the clock of this gateway. */
+  confirmClock(principal: string, time: number): Promise<void>
+  status(days: number | undefined): RetentionStatus | undefined
+}
+
+export type RetentionParts = {
+  readonly storage: Pick<Storage, 'audit' | 'record' | 'remove' | 'memory' | 'instance' | 'databaseTime'>
   /** Whether what the record says now stands in the files outside. */
   anchorDurably(): Promise<boolean>
   readonly clock: Clock
   readonly log: Log
-  readonly signal: AbortSignal
 }
 
 const dayMs = 86_400_000
 const perPiece = 1000
 /** Once a day is enough: each time costs an entry that names all chains that were cut. */
 const slackMs = dayMs
+/** One pass removes at most this much time from the beginning of the record, so that a mistake can be noticed. */
+const mostPerPassMs = 31 * dayMs
+/** How far the clocks of the gateway and the database, or of whoever confirms, may differ. */
+const mostDifferenceMs = 3_600_000
+const clockKey = 'retention-clock'
 
-/** Removes what is older, only behind a checkpoint that says where each kept chain begins, and only once that is anchored. */
-export async function applyRetention(parts: RetentionParts): Promise<void> {
-  const { storage, days, anchorDurably, clock, log, signal } = parts
-  const before = clock.now() - days * dayMs
-  if ((await storage.audit.list({ limit: 1, until: before - slackMs })).items.length === 0) return
-  const { removed, grown } = await findRemovable(storage.record, before)
-  if (grown === 0) return
-  await storage.audit.mark('checkpoint', { before, removed } satisfies CheckpointBody)
-  crashPoint('a checkpoint stands in the record, nothing is removed')
-  if (!(await anchorDurably())) {
-    log.warn({}, 'nothing is removed from the record: its checkpoint could not be anchored')
-    return
+/** Removes old entries: behind a checkpoint that says where each kept chain begins, and by a clock that is believed. */
+export function createRetention({ storage, anchorDurably, clock, log }: RetentionParts): Retention {
+  let held: string | undefined
+  let last: RetentionStatus['last']
+  let readAt = clock.monotonic()
+
+  return {
+    async apply(days, signal) {
+      const judgement = await judge()
+      if (days === undefined) return
+      const databaseTime = await storage.databaseTime()
+      const reason = toReason(judgement, databaseTime)
+      await tell(reason, judgement)
+      if (reason !== undefined) return
+      const before = Math.min(clock.now(), databaseTime ?? Number.POSITIVE_INFINITY) - days * dayMs
+      const behind = Object.fromEntries(Object.entries(judgement.record.behind).filter(([, time]) => time >= before))
+      remember({ ...judgement.record, behind })
+      await removeBefore({ before, days, behind, signal })
+    },
+    async confirmClock(principal, time) {
+      const now = clock.now()
+      if (Math.abs(now - time) > mostDifferenceMs) {
+        const message = `The clock of this gateway says ${toIso(now)}, not ${toIso(time)}`
+        throw new GatewayError('request-invalid', message, { clock: toIso(now) })
+      }
+      const known = await read()
+      remember({ confirmed: now, behind: known.behind })
+      held = undefined
+      const body = { action: 'clock-confirmed', clock: toIso(now), before: toIso(known.confirmed) }
+      await storage.audit.append({ principal, subject: 'retention', body })
+    },
+    status(days) {
+      if (days === undefined) return undefined
+      return { days, ...(held !== undefined && { held }), ...(last && { last }) }
+    },
   }
-  for (const [instance, { sequence }] of Object.entries(removed)) await remove(parts, instance, sequence)
-  const floor = toIdFloor('call', before)
-  while (!signal.aborted && (await storage.remove(storage.record.callRemoval(floor, before, perPiece))) > 0);
-  while (!signal.aborted && (await storage.remove(storage.record.questionRemoval(before, perPiece))) > 0);
-  log.info({ before: new Date(before).toISOString(), entries: grown }, 'retention removed old entries of the record')
+
+  async function judge(): Promise<ClockJudgement> {
+    const known = await read()
+    const monotonic = clock.monotonic()
+    const ranMs = monotonic - readAt
+    readAt = monotonic
+    const judgement = judgeClock(known, { now: clock.now(), ranMs, instance: storage.instance })
+    remember(judgement.record)
+    return judgement
+  }
+
+  /** Before the first reading, the newest entry of earlier gateways says when the clock was last believed. */
+  async function read(): Promise<ClockRecord> {
+    const text = await storage.memory.get(clockKey)
+    if (text !== undefined) return ClockRecord.parse(parseJson(text))
+    const newest = await storage.record.newestOfOthers(storage.instance)
+    return { confirmed: newest ?? clock.now(), behind: {} }
+  }
+
+  function remember(record: ClockRecord): void {
+    storage.memory.set(clockKey, JSON.stringify(record))
+  }
+
+  function toReason({ doubt, record }: ClockJudgement, databaseTime: number | undefined): string | undefined {
+    const now = clock.now()
+    if (databaseTime !== undefined && Math.abs(databaseTime - now) > mostDifferenceMs) {
+      return `the clock of this gateway says ${toIso(now)} and the clock of the database ${toIso(databaseTime)}`
+    }
+    if (!doubt) return undefined
+    const distance = `${toDays(Math.abs(doubt.byMs))} ${doubt.byMs > 0 ? 'ahead of' : 'behind'}`
+    const rest = `an administrator confirms the clock, or gateways have run with it for ${toDays(doubt.remainingMs)} more`
+    return `the clock says ${toIso(now)}, ${distance} the last confirmed time ${toIso(record.confirmed)}; nothing is removed until ${rest}`
+  }
+
+  async function tell(reason: string | undefined, { accepted, record }: ClockJudgement): Promise<void> {
+    const was = held
+    held = reason
+    if (accepted) await note({ action: 'clock-accepted', clock: toIso(record.confirmed) })
+    if (reason === undefined || was !== undefined) return
+    log.warn({ reason }, 'retention is on hold')
+    await note({ action: 'held', reason })
+  }
+
+  async function note(body: Readonly<Record<string, unknown>>): Promise<void> {
+    await storage.audit.append({ principal: 'gateway', subject: 'retention', body })
+  }
+
+  type Pass = { before: number; days: number; behind: ClockRecord['behind']; signal: AbortSignal }
+
+  async function removeBefore({ before: wanted, days, behind, signal }: Pass): Promise<void> {
+    const kept = new Set(Object.keys(behind))
+    const oldest = await storage.record.oldest([...kept])
+    if (oldest === undefined || oldest >= wanted - slackMs) return
+    const before = Math.min(wanted, oldest + mostPerPassMs)
+    const { removed, grown } = await findRemovable(storage.record, before, kept)
+    if (grown === 0) return
+    await storage.audit.mark('checkpoint', { before, removed, days, entries: grown } satisfies CheckpointBody)
+    crashPoint('a checkpoint stands in the record, nothing is removed')
+    if (!(await anchorDurably())) {
+      log.warn({}, 'nothing is removed from the record: its checkpoint could not be anchored')
+      return
+    }
+    for (const [instance, { sequence }] of Object.entries(removed)) await remove(instance, sequence, signal)
+    const floor = toIdFloor('call', before)
+    while (!signal.aborted && (await storage.remove(storage.record.callRemoval(floor, before, perPiece))) > 0);
+    while (!signal.aborted && (await storage.remove(storage.record.questionRemoval(before, perPiece))) > 0);
+    last = { at: toIso(clock.now()), before: toIso(before), entries: grown }
+    log.info({ before: toIso(before), entries: grown }, 'retention removed old entries of the record')
+  }
+
+  /** From the end: what is left at any moment builds on the beginning of the chain, and the rest on the checkpoint. */
+  async function remove(instance: string, through: number, signal: AbortSignal): Promise<void> {
+    const [first] = await storage.record.entries(instance, 0, 1)
+    if (!first) return
+    for (let end = through; end >= first.sequence && !signal.aborted; end -= perPiece) {
+      await storage.remove(storage.record.removal(instance, Math.max(first.sequence, end - perPiece + 1), end))
+      crashPoint('a piece of the record is removed')
+    }
+  }
 }
 
-/** From the end: what is left at any moment builds on the beginning of the chain, and the rest on the checkpoint. */
-async function remove({ storage, signal }: RetentionParts, instance: string, through: number): Promise<void> {
-  const [first] = await storage.record.entries(instance, 0, 1)
-  if (!first) return
-  for (let last = through; last >= first.sequence && !signal.aborted; last -= perPiece) {
-    await storage.remove(storage.record.removal(instance, Math.max(first.sequence, last - perPiece + 1), last))
-    crashPoint('a piece of the record is removed')
-  }
+function toDays(milliseconds: number): string {
+  const days = milliseconds / dayMs
+  const shown = days < 10 ? Math.round(days * 10) / 10 : Math.round(days)
+  return `${shown} ${shown === 1 ? 'day' : 'days'}`
 }
 
 type Removable = { readonly removed: CheckpointBody['removed']; readonly grown: number }
 
 /** Where each chain will begin, also those that begin later already; and how many entries go. */
-async function findRemovable(record: Storage['record'], before: number): Promise<Removable> {
+async function findRemovable(record: Storage['record'], before: number, kept: ReadonlySet<string>): Promise<Removable> {
   const source = createDatabaseSource(record, async () => undefined)
   const earlier = (await readCheckpoints(source, createFindings())).removed
   const removed: CheckpointBody['removed'] = {}
@@ -66,7 +176,7 @@ async function findRemovable(record: Storage['record'], before: number): Promise
     if (!first) continue
     const marks = earlier.get(instance) ?? []
     const after = marks.find(({ sequence }) => sequence === first.sequence - 1)
-    const cut = (await record.firstSince(instance, before)) - 1
+    const cut = kept.has(instance) ? 0 : await findCut(record, instance, { first: first.sequence, before })
     const [last] = cut >= first.sequence ? await record.entries(instance, cut - 1, 1) : []
     if (last) {
       grown += last.sequence - first.sequence + 1
@@ -76,4 +186,21 @@ async function findRemovable(record: Storage['record'], before: number): Promise
     } else if (after) removed[instance] = after
   }
   return { removed, grown }
+}
+
+const perLook = 10_000
+
+/** The last entry before the first one that is kept. Times in a chain go back when a clock is set, so all are compared. */
+async function findCut(
+  record: Storage['record'],
+  instance: string,
+  { first, before }: { first: number; before: number },
+): Promise<number> {
+  const end = await record.firstSince(instance, before)
+  for (let from = first; from < end; from += perLook) {
+    const through = Math.min(end - 1, from + perLook - 1)
+    const newer = await record.firstNotBefore({ instance, from, through, time: before })
+    if (newer !== undefined) return newer - 1
+  }
+  return end - 1
 }

@@ -1,12 +1,13 @@
 import type { KeyObject } from 'node:crypto'
 import { z } from 'zod'
-import { type AuditReport, type ChainMark, CheckpointBody } from '../contract/audit.ts'
+import type { AuditReport, ChainMark } from '../contract/audit.ts'
 import { toIdFloor } from '../lib/ids.ts'
 import type { AuditTable } from '../storage/database.ts'
-import { createAnchorBook, type OutsideAnchor, parseBody, parseOrNothing } from './anchor-book.ts'
+import { createAnchorBook, type OutsideAnchor, parseOrNothing } from './anchor-book.ts'
 import { createCallCheck } from './call-check.ts'
 import { type AnchoredHead, type ChainCheck, type CheckedRow, createChainCheck, toTime } from './chain-check.ts'
-import { createFindings, type Findings } from './findings.ts'
+import { createRemovalCheck, readCheckpoints } from './checkpoints.ts'
+import { createFindings } from './findings.ts'
 
 /** Where the record is read from: a database, or a file that was exported. */
 export type RecordSource = {
@@ -32,11 +33,13 @@ export type VerifyParts = {
   readonly outside: AsyncIterable<OutsideAnchor>
   /** Anchors stand somewhere that whoever changes the database may not reach. */
   readonly apart: boolean
+  /** Milliseconds since 1970, by the clock of whoever verifies. */
+  readonly now: number
   readonly signal: AbortSignal
 }
 
 /** Goes through the whole record page by page and says what it found, and what it cannot see. */
-export async function verifyRecord({ source, keys, outside, apart, signal }: VerifyParts): Promise<AuditReport> {
+export async function verifyRecord({ source, keys, outside, apart, now, signal }: VerifyParts): Promise<AuditReport> {
   const findings = createFindings()
   const keyed = keys.length > 0
   const notices: string[] = []
@@ -55,6 +58,7 @@ export async function verifyRecord({ source, keys, outside, apart, signal }: Ver
   notices.push(...anchors.unreadable())
   const floor = checkpoint.before > 0 ? toIdFloor('call', checkpoint.before + edgeMs) : ''
   const calls = createCallCheck(findings, floor)
+  const removals = createRemovalCheck(checkpoint, now, findings)
   const chains = new Map<string, ChainCheck>()
   let entries = 0
   for await (const page of source.pages()) {
@@ -63,6 +67,7 @@ export async function verifyRecord({ source, keys, outside, apart, signal }: Ver
       const chain = chains.get(row.instance) ?? begin(row.instance)
       chain.feed(row)
       calls.feed(row)
+      removals.feed(row)
     }
     entries += page.length
   }
@@ -173,6 +178,7 @@ export async function verifyRecord({ source, keys, outside, apart, signal }: Ver
       anchors: { inside, outside: outsideCount, ...(last > 0 && { last: toTime(last) }) },
       findings: [...findings.list],
       found: findings.count(),
+      removals: [...checkpoint.removals],
       notices: [
         ...notices.slice(0, mostNotices),
         ...(notices.length > mostNotices ? [`… and ${notices.length - mostNotices} more.`] : []),
@@ -191,7 +197,9 @@ export async function verifyRecord({ source, keys, outside, apart, signal }: Ver
       `${count(inside, 'anchor')} in the record and ${outsideCount} outside: whether the chains reach as far as they say.`,
       'Whether every call that was begun has one end.',
       ...(source.unrecordedCalls ? ['Whether every row in the table of calls is in the record.'] : []),
-      ...(checkpoint.before > 0 ? [`Whether only what is older than ${toTime(checkpoint.before)} was removed.`] : []),
+      ...(checkpoint.before > 0
+        ? [`Whether retention removed only entries before ${toTime(checkpoint.before)}, and by a clock that was right.`]
+        : []),
     ]
   }
 
@@ -225,27 +233,6 @@ export async function verifyRecord({ source, keys, outside, apart, signal }: Ver
 const mostNotices = 50
 /** Times and places do not fit to the millisecond. */
 const edgeMs = 1000
-
-export type Checkpoints = { readonly before: number; readonly removed: ReadonlyMap<string, readonly ChainMark[]> }
-
-/** Up to where retention has removed each chain, and everything before which time. Whoever uses it proves them as well. */
-export async function readCheckpoints(source: RecordSource, findings: Findings): Promise<Checkpoints> {
-  const removed = new Map<string, ChainMark[]>()
-  let before = 0
-  for await (const row of source.marks('checkpoint')) {
-    const body = parseBody(row, CheckpointBody, findings)
-    if (!body) continue
-    before = Math.max(before, body.before)
-    for (const [instance, { after, ...mark }] of Object.entries(body.removed)) {
-      const marks = removed.get(instance) ?? []
-      removed.set(instance, marks)
-      for (const found of after ? [after, mark] : [mark]) {
-        if (!marks.some(({ sequence, hash }) => sequence === found.sequence && hash === found.hash)) marks.push(found)
-      }
-    }
-  }
-  return { before, removed }
-}
 
 const Restore = z.object({ createdAt: z.string(), restoredAt: z.string() })
 

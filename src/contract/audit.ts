@@ -44,6 +44,8 @@ export type AnchorBody = z.infer<typeof AnchorBody>
 export const CheckpointBody = z.object({
   before: z.int(),
   removed: z.record(z.string(), ChainMark.extend({ after: ChainMark.optional() })),
+  days: z.int().optional().describe('The retention that was set'),
+  entries: z.int().optional().describe('How many entries were about to be removed'),
 })
 export type CheckpointBody = z.infer<typeof CheckpointBody>
 
@@ -57,6 +59,7 @@ export const findingKinds = [
   'cut',
   'chain-missing',
   'restored',
+  'retention-clock',
   'wrong-key',
   'no-outcome',
   'no-intent',
@@ -73,6 +76,16 @@ export const AuditFinding = z.object({
 })
 export type AuditFinding = z.infer<typeof AuditFinding>
 
+/** One removal of old entries, as its checkpoint in the record says. */
+export const AuditRemoval = z.object({
+  checkpoint: z.string().describe('The entry that says so, as instance:sequence'),
+  at: z.string(),
+  before: z.string().describe('Only entries before this time were removed'),
+  entries: z.int().optional().describe('How many; older checkpoints do not say'),
+  days: z.int().optional().describe('The retention that was set then'),
+})
+export type AuditRemoval = z.infer<typeof AuditRemoval>
+
 /** What a look at the whole record found, and what it could not see. */
 export const AuditReport = z.object({
   clean: z.boolean().describe('Nothing was found'),
@@ -86,6 +99,7 @@ export const AuditReport = z.object({
   }),
   findings: z.array(AuditFinding).describe('The first hundred'),
   found: z.int().describe('All findings, also those that are not listed'),
+  removals: z.array(AuditRemoval).describe('What retention removed, newest first; at most the last hundred'),
   notices: z.array(z.string()).describe('What to know that is not wrong'),
   checked: z.array(z.string()),
   unseen: z.array(z.string()).describe('What this look cannot see'),

@@ -32,5 +32,16 @@ export const Status = z.object({
       }),
     )
     .describe('Where the record is anchored outside the database'),
+  retention: z
+    .object({
+      days: z.int().describe('How long entries of the record are kept'),
+      held: z.string().optional().describe('Why nothing is removed at present'),
+      last: z
+        .object({ at: z.string(), before: z.string(), entries: z.int() })
+        .optional()
+        .describe('The last removal since this gateway started: entries before a time'),
+    })
+    .optional()
+    .describe('Removal of old entries; missing when the record is kept for ever'),
 })
 export type Status = z.infer<typeof Status>

@@ -290,7 +290,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     masking,
     events,
     calls: storage.calls,
-    audit: { ...storage.audit, verify: audit.verify, export: audit.export },
+    audit: { ...storage.audit, verify: audit.verify, export: audit.export, confirmClock: audit.confirmClock },
     catalog,
     status,
     ...desk.surface,

@@ -13,7 +13,7 @@ type StatusParts = {
   readonly storage: Pick<Storage, 'healthy' | 'instance' | 'kind'>
   readonly calls: Calls
   readonly desk: ServerDesk
-  readonly audit: Pick<Audit, 'anchors'>
+  readonly audit: Pick<Audit, 'anchors' | 'retention'>
   readonly clock: Clock
 }
 
@@ -22,6 +22,7 @@ export function createStatus({ config, storage, calls, desk, audit, clock }: Sta
   const startedAt = clock.now()
   return (url = ''): Status => {
     const servers = desk.list()
+    const retention = audit.retention()
     const serversHealthy = servers.every(({ enabled, state }) => !enabled || state === 'connected')
     return {
       healthy: serversHealthy && storage.healthy(),
@@ -42,6 +43,7 @@ export function createStatus({ config, storage, calls, desk, audit, clock }: Sta
       })),
       calls: { running: calls.running() },
       anchors: audit.anchors(),
+      ...(retention && { retention }),
     }
   }
 }

@@ -37,7 +37,7 @@ export type Gateway = {
   readonly masking: Masking
   readonly events: Emitter<EventTable>
   readonly calls: Storage['calls']
-  readonly audit: Pick<Storage['audit'], 'find' | 'list' | 'append'> & Pick<Audit, 'verify' | 'export'>
+  readonly audit: Pick<Storage['audit'], 'find' | 'list' | 'append'> & Pick<Audit, 'verify' | 'export' | 'confirmClock'>
   readonly catalog: Pick<Catalog, 'view'>
   /** `url` is where the gateway is reached, as the surface that serves it knows. */
   status(url?: string): Status

@@ -80,6 +80,7 @@ export const access: Readonly<Record<string, readonly CallerClass[]>> = {
   'audit.get': onlookers,
   'audit.verify': onlookers,
   'audit.export': onlookers,
+  'audit.confirmClock': operators,
   'webhooks.list': onlookers,
   'webhooks.deliveries': onlookers,
   'webhooks.retry': operators,

@@ -24,6 +24,8 @@ export type Backend = {
   findLiving?: (query: Engine['query']) => FindLiving
   /** The first step of a unit about a dead instance: refuses the unit if that instance is back. */
   holdDeath?: (instance: string) => Statement
+  /** Milliseconds since 1970 by the clock of the database, where it has one of its own. */
+  databaseTime?: (query: Engine['query']) => Promise<number>
   /** This instance has its row now. */
   begin(): Promise<void>
   /** Before the last unit is written. */
@@ -63,7 +65,7 @@ async function openSqlite({ folder, instance, auditKey, clock, maxPages }: Backe
 /** Loaded when somebody has a PostgreSQL: nobody else pays for it. */
 async function openPostgres(parts: BackendParts, url: string): Promise<Backend> {
   const { instance, auditKey, bootId, mark, clock, log } = parts
-  const [{ openPostgresEngine }, { openPresence }, { createFindLiving, holdDeath }] = await Promise.all([
+  const [{ openPostgresEngine }, { openPresence }, { createFindLiving, holdDeath, readDatabaseTime }] = await Promise.all([
     import('./postgres-engine.ts'),
     import('./postgres-presence.ts'),
     import('./postgres-living.ts'),
@@ -83,6 +85,7 @@ async function openPostgres(parts: BackendParts, url: string): Promise<Backend> 
     holds: presence.holds,
     findLiving: (query) => createFindLiving({ query, bootId, mark, steadyFor: presence.steadyFor }),
     holdDeath,
+    databaseTime: readDatabaseTime,
     begin: presence.begin,
     leave: presence.close,
   }

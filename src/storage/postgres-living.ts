@@ -67,6 +67,11 @@ async function isRunning(pid: number, { startTime }: ProcessMark): Promise<boole
   return stat !== undefined && stat.startTime === startTime && !hasEnded(stat)
 }
 
+export async function readDatabaseTime(query: Engine['query']): Promise<number> {
+  const [row] = (await query({ sql: `select ${databaseNow} as now`, parameters: [] })) as readonly { now: number }[]
+  return row?.now ?? Number.NaN
+}
+
 function processExists(pid: number): boolean {
   try {
     process.kill(pid, 0)

@@ -26,6 +26,12 @@ export type RecordStore = {
    * after their time: so near to it some may stand on the other side.
    */
   firstSince(instance: string, time: number): Promise<number>
+  /** The first place of a part of a chain whose time is not before this one; looks at every entry of the part. */
+  firstNotBefore(part: { instance: string; from: number; through: number; time: number }): Promise<number | undefined>
+  /** The time of the oldest entry, without those of some chains. */
+  oldest(except: readonly string[]): Promise<number | undefined>
+  /** The time of the newest entry that other instances wrote. */
+  newestOfOthers(instance: string): Promise<number | undefined>
   /** A piece of what retention removes: entries of a chain between two places, both of them included. */
   removal(instance: string, from: number, through: number): Unit
   /** A piece of the calls that ended before a time, of those whose ids sort before `floor`. */
@@ -113,6 +119,28 @@ export function createRecordStore(database: Database): RecordStore {
         else high = middle
       }
       return low
+    },
+    async firstNotBefore({ instance, from, through, time }) {
+      const row = await database
+        .selectFrom('audit')
+        .select('sequence')
+        .where('instance', '=', instance)
+        .where('sequence', '>=', from)
+        .where('sequence', '<=', through)
+        .where('at', '>=', time)
+        .orderBy('sequence')
+        .limit(1)
+        .executeTakeFirst()
+      return row?.sequence
+    },
+    async oldest(except) {
+      let rows = database.selectFrom('audit').select('at').orderBy('at').limit(1)
+      if (except.length > 0) rows = rows.where('instance', 'not in', except)
+      return (await rows.executeTakeFirst())?.at
+    },
+    async newestOfOthers(instance) {
+      const rows = database.selectFrom('audit').select('at').where('instance', '!=', instance)
+      return (await rows.orderBy('at', 'desc').limit(1).executeTakeFirst())?.at
     },
     removal(instance, from, through) {
       const piece = database.deleteFrom('audit').where('instance', '=', instance)

@@ -58,6 +58,8 @@ export type Storage = {
   }
   /** The record as it stands on disk, chain by chain. */
   readonly record: RecordStore
+  /** Milliseconds since 1970 by the clock of the database; undefined where it has none of its own. */
+  databaseTime(): Promise<number | undefined>
   /** Takes a piece of the record away, for retention; tells how many rows went. */
   remove(piece: Unit): Promise<number>
   readonly tokens: TokenStore
@@ -176,6 +178,9 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
       },
     },
     record,
+    async databaseTime() {
+      return backend.databaseTime?.(writer.query)
+    },
     async remove(piece) {
       const outcome = await writer.commit(piece)
       return outcome.kind === 'done' ? outcome.changes : 0

@@ -6,7 +6,7 @@ import type { AuditReport } from '../../src/contract/audit.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { changeFile, databases, observe, type Place, placeOn } from '../storage/support.ts'
 import { poll } from '../support/gateway.ts'
-import { connectTo } from '../support/postgres.ts'
+import { connectTo, moveDatabaseClock } from '../support/postgres.ts'
 import { fill, kindsOf, openRecord, type Recording } from './support.ts'
 
 const day = 86_400_000
@@ -27,18 +27,35 @@ async function change({ folder, databaseUrl }: Place, ...statements: string[]): 
 /** Some gateways one after the other, each some days after the one before. */
 async function fillOverDays(place: Place, ...days: number[]): Promise<void> {
   for (const after of days) {
-    const clock = clockAfter(after)
-    const { storage, close } = await openRecord(place, { clock })
-    await fill(storage, 2, clock.now)
+    const { storage, close } = await openOn(place, after)
+    await fill(storage, 2, clockAfter(after).now)
     await close()
   }
 }
 
-/** Opens it so late that some days are over, and waits until they are gone. */
+/** Opens it some days later, by the clocks of the gateway and of the database. */
+async function openOn(place: Place, today: number, settings: object = {}): Promise<Recording> {
+  if (place.databaseUrl !== undefined) await moveDatabaseClock(place.databaseUrl, today * day)
+  return openRecord(place, { clock: clockAfter(today), settings })
+}
+
+/** After its first pass of retention, which begins at the start. */
+async function afterFirstPass(recording: Recording): Promise<Recording> {
+  await recording.audit.verify(never) // waits for the pass
+  return recording
+}
+
+async function countEntries(place: Place): Promise<number> {
+  const [row] = await observe(place).all('select count(*) as entries from audit')
+  return Number(row?.entries)
+}
+
+/** Opens it so late that some days are over, confirms the clock, and waits until they are gone. */
 async function openAfterRetention(place: Place, today: number, retention: number): Promise<Recording> {
-  const clock = clockAfter(today)
-  const recording = await openRecord(place, { clock, settings: { retention } })
-  const oldest = clock.now() - retention * day
+  const recording = await openOn(place, today, { retention })
+  const { now } = clockAfter(today)
+  await recording.audit.confirmClock('user:ada', now())
+  const oldest = now() - retention * day
   await poll(async () => {
     const { items } = await recording.storage.audit.list({ limit: 1, until: oldest })
     return items.length === 0 || undefined
@@ -46,10 +63,10 @@ async function openAfterRetention(place: Place, today: number, retention: number
   return recording
 }
 
-async function exportAndVerify(audit: Audit, { folder }: Place): Promise<AuditReport> {
+async function exportAndVerify(audit: Audit, { folder }: Place, { now }: Clock): Promise<AuditReport> {
   const file = join(folder, 'export.jsonl')
   for await (const piece of audit.export({ format: 'jsonl' }, never)) appendFileSync(file, piece)
-  return verifyFile(file, { folder, anchors: [], signal: never })
+  return verifyFile(file, { folder, anchors: [], now: now(), signal: never })
 }
 
 describe.each(databases)('on %s', (kind) => {
@@ -103,7 +120,7 @@ describe.each(databases)('on %s', (kind) => {
     const report = await audit.verify(never)
     expect(report.findings).toEqual([])
     expect(report).toMatchObject({ clean: true, chains: 2 })
-    expect(report.checked.join(' ')).toContain('was removed')
+    expect(report.checked.join(' ')).toContain('Whether retention removed only')
     const { items } = await storage.audit.list({ limit: 10, kind: 'checkpoint' })
     expect(items).toHaveLength(1)
     const observer = observe(place)
@@ -112,7 +129,7 @@ describe.each(databases)('on %s', (kind) => {
       return old.length === 0 || undefined
     })
     expect((await observer.all('select id from calls')).length).toBe(6)
-    expect(await exportAndVerify(audit, place)).toMatchObject({ findings: [], keyed: true, chains: 2 })
+    expect(await exportAndVerify(audit, place, clockAfter(10))).toMatchObject({ findings: [], keyed: true, chains: 2 })
     await close()
 
     // Once more, when the first checkpoint itself is too old to be kept.
@@ -134,7 +151,7 @@ describe.each(databases)('on %s', (kind) => {
     expect((await audit.verify(never)).findings).toEqual([])
     await storage.remove(storage.record.removal(instance, 1, 3))
     expect((await audit.verify(never)).findings).toEqual([])
-    expect(await exportAndVerify(audit, place)).toMatchObject({ findings: [], keyed: true, chains: 2 })
+    expect(await exportAndVerify(audit, place, clockAfter(10))).toMatchObject({ findings: [], keyed: true, chains: 2 })
 
     const forged = JSON.stringify({ before, removed: { [storage.instance]: { sequence: 1, hash: 'made up' } } })
     const columns = 'instance, sequence, at, kind, principal, subject, body, hash'
@@ -158,4 +175,96 @@ describe.each(databases)('on %s', (kind) => {
     expect(kindsOf(await audit.verify(never))).toContain('chain-missing')
     await close()
   })
+
+  it('removes nothing by a clock that is 400 days ahead, says why, and goes on when the clock is right', async () => {
+    const place = await placeOn(kind)
+    await fillOverDays(place, 0)
+    const written = await countEntries(place)
+    for (const start of [400, 400.2]) {
+      const ahead = await afterFirstPass(await openOn(place, start, { retention: 5 }))
+      expect(ahead.audit.retention()).toMatchObject({ days: 5, held: expect.stringContaining('400 days ahead of') })
+      expect((await ahead.audit.verify(never)).removals).toEqual([])
+      await ahead.close()
+    }
+    const right = await afterFirstPass(await openOn(place, 0.5, { retention: 5 }))
+    expect(right.audit.retention()).toEqual({ days: 5 })
+    expect(await countEntries(place)).toBeGreaterThan(written)
+    const held = await right.storage.audit.list({ limit: 10, subject: 'retention' })
+    expect(held.items.map(({ principal, body }) => [principal, body.action])).toEqual([
+      ['gateway', 'held'],
+      ['gateway', 'held'],
+    ])
+    await right.close()
+  })
+
+  it('removes again once an administrator has confirmed the clock, and records who did', async () => {
+    const place = await placeOn(kind)
+    await fillOverDays(place, 0)
+    const recording = await afterFirstPass(await openOn(place, 20, { retention: 5 }))
+    const { audit, storage } = recording
+    expect(audit.retention()).toHaveProperty('held')
+    await expect(audit.confirmClock('user:ada', Date.now())).rejects.toMatchObject({ code: 'request-invalid' })
+    expect(audit.retention()).toHaveProperty('held')
+    await audit.confirmClock('user:ada', clockAfter(20).now())
+    await afterFirstPass(recording)
+    expect(audit.retention()).toMatchObject({ days: 5, last: { entries: expect.any(Number) } })
+    const report = await audit.verify(never)
+    expect(report.findings).toEqual([])
+    const [checkpoint] = (await storage.audit.list({ limit: 1, kind: 'checkpoint' })).items
+    expect(report.removals).toEqual([
+      {
+        checkpoint: `${checkpoint?.instance}:${checkpoint?.sequence}`,
+        at: checkpoint?.at,
+        before: new Date(Number(checkpoint?.body.before)).toISOString(),
+        entries: checkpoint?.body.entries,
+        days: 5,
+      },
+    ])
+    const { items } = await storage.audit.list({ limit: 1, principal: 'user:ada' })
+    expect(items[0]).toMatchObject({ subject: 'retention', body: { action: 'clock-confirmed' } })
+    await recording.close()
+  })
+
+  it('removes at most 31 days in one pass', async () => {
+    const place = await placeOn(kind)
+    await fillOverDays(place, 0, 20, 40, 60)
+    const { audit, storage, close } = await openOn(place, 100, { retention: 5 })
+    await audit.confirmClock('user:ada', clockAfter(100).now())
+    await audit.verify(never)
+    const [oldest] = (await storage.audit.list({ limit: 1000 })).items.toReversed()
+    expect(Math.round((Date.parse(oldest?.at ?? '') - Date.now()) / day)).toBe(40)
+    await close()
+  })
+
+  it('keeps entries that a clock far behind has written, and those before them in their chain', async () => {
+    const place = await placeOn(kind)
+    await fillOverDays(place, 0, -9000)
+    const written = await countEntries(place)
+    const recording = await afterFirstPass(await openOn(place, 0.5, { retention: 5 }))
+    expect(recording.audit.retention()).toEqual({ days: 5 })
+    expect(await countEntries(place)).toBeGreaterThan(written)
+    await recording.close()
+  })
+
+  it('finds a removal by a clock that was ahead, by the clock that verifies and by later entries', async () => {
+    const place = await placeOn(kind)
+    await fillOverDays(place, 0)
+    const { audit, close } = await openAfterRetention(place, 400, 5)
+    expect(kindsOf(await audit.verify(never))).toEqual([])
+    await close()
+    const right = await openRecord(place)
+    const report = await right.audit.verify(never)
+    expect(kindsOf(report)).toEqual(['retention-clock'])
+    expect(report.findings[0]?.message).toContain('by a wrong clock')
+    await right.close()
+  })
+})
+
+it('removes nothing while the clocks of the gateway and of the database differ', async () => {
+  const place = await placeOn('PostgreSQL')
+  await fillOverDays(place, 0, 0.5)
+  const { audit, close } = await openRecord(place, { settings: { retention: 5 }, clock: clockAfter(1.2) })
+  await audit.verify(never)
+  expect(audit.retention()).toMatchObject({ held: expect.stringContaining('the clock of the database') })
+  await close()
 })

@@ -93,8 +93,8 @@ export function tamper(folder: string, change: (file: Sqlite.Database) => void):
   }
 }
 
-export function verify(folder: string, anchors: string[] = []): Promise<AuditReport> {
-  return verifyStopped({ folder, anchors, signal: new AbortController().signal })
+export function verify(folder: string, anchors: string[] = [], now = Date.now()): Promise<AuditReport> {
+  return verifyStopped({ folder, anchors, now, signal: new AbortController().signal })
 }
 
 export const kindsOf = ({ findings }: AuditReport): string[] => [...new Set(findings.map(({ kind }) => kind))].sort()

@@ -4,9 +4,10 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { AuditReport, ExportedEntry } from '../../src/contract/audit.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import { recording, runCli, type Serving, serve, until } from '../cli/support.ts'
 import { temporaryFolder } from '../storage/support.ts'
-import { tamper } from './support.ts'
+import { fill, openRecord, tamper } from './support.ts'
 
 /** Somebody outside who keeps what is posted to him. */
 const posted: string[] = []
@@ -156,4 +157,36 @@ it('proves the record of a gateway that was killed, straight from its folder, an
   expect(report((await runCli(['audit', 'verify', '--json', '--data', copy])).stdout).clean).toBe(true)
   const told = await runCli(['audit', 'verify', '--json', '--data', copy, '--anchors', outside])
   expect(report(told.stdout).findings).toMatchObject([{ kind: 'cut' }])
+})
+
+it('says at the terminal that retention is on hold after a long pause, and goes on when the clock is confirmed', async () => {
+  const data = join(temporaryFolder(), 'data')
+  const now = () => Date.now() - 20 * 86_400_000
+  const old = await openRecord(data, { clock: { ...systemClock, now } })
+  await fill(old.storage, 2, now)
+  await old.close()
+  await using started = await serve({ audit: { retention: 5 } }, '--data', data)
+  const run = (...words: string[]) => runCli([...words, '--data', data])
+  const held = await until(async () => {
+    const { stdout } = await run('status')
+    return stdout.includes('on hold') ? stdout : undefined
+  })
+  expect(held).toContain('20 days ahead of the last confirmed time')
+  const doctor = await run('doctor')
+  expect(doctor.stdout).toContain('Retention is on hold')
+  expect(doctor.stdout).toContain('sallyport audit confirm-clock')
+
+  const agent = (await run('tokens', 'create', '--agent', 'tester', '--json')).json().token
+  const asked = { method: 'POST', body: { time: new Date().toISOString() }, token: String(agent) }
+  expect((await started.fetch('/api/audit/clock', asked)).status).toBe(403)
+  expect(await run('audit', 'confirm-clock', '--time', '2020-01-01T00:00:00Z')).toMatchObject({ code: 2 })
+  expect(await run('audit', 'confirm-clock')).toMatchObject({ code: 0, stdout: expect.stringContaining('5 days') })
+  const status = await until(async () => {
+    const { stdout } = await run('status')
+    return stdout.includes('removed') ? stdout : undefined
+  })
+  expect(status).not.toContain('on hold')
+  const { stdout, code } = await run('audit', 'verify')
+  expect(stdout).toContain('Removed by retention:')
+  expect(code).toBe(0)
 })

@@ -75,3 +75,14 @@ const bigint = 20
 
 const getTypeParser: typeof pg.types.getTypeParser = (type: number, format?: 'text' | 'binary') =>
   type === bigint ? Number : pg.types.getTypeParser(type, format)
+
+/** Sets the clock of one database, for connections that are opened from now on. Its own functions are found later. */
+export async function moveDatabaseClock(url: string, milliseconds: number): Promise<void> {
+  const name = new URL(url).pathname.slice(1)
+  await runOn(
+    url,
+    `create or replace function public.clock_timestamp() returns timestamptz language sql volatile
+     as $$ select pg_catalog.clock_timestamp() + interval '${milliseconds} milliseconds' $$`,
+  )
+  await runOn(url, `alter database ${name} set search_path = public, pg_catalog`)
+}

@@ -2,10 +2,11 @@ import { createWriteStream, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { AuditKind, type AuditReport } from '../../contract/audit.ts'
+import { AuditKind, type AuditRemoval, type AuditReport } from '../../contract/audit.ts'
 import { toGatewayError } from '../../contract/errors.ts'
 import { toVisible } from '../../text/visible.ts'
 import { addCommand, type Context, type Run } from '../command.ts'
+import { confirm } from '../confirm.ts'
 import { exit } from '../exit.ts'
 import type { Terminal } from '../terminal.ts'
 
@@ -34,6 +35,30 @@ export function addAuditProof(audit: Command, run: Run): void {
       const report = await verify(context, file, anchors)
       context.terminal.answer(report, () => renderReport(report, context.terminal))
       return report.clean ? exit.done : exit.failed
+    },
+  })
+
+  addCommand(audit, run, {
+    use: 'confirm-clock',
+    summary: 'say that the clock of the gateway is right, so that retention may remove old entries again',
+    options: [['--time <time>', 'the time now, from another clock (default: the clock of this machine)']],
+    notes: [
+      'Retention is on hold after the clock has jumped by more than a day; `sallyport status` says so.',
+      'The time given must agree with the clock of the gateway within an hour. It is recorded who confirmed it.',
+    ],
+    examples: ['sallyport audit confirm-clock', 'sallyport audit confirm-clock --time 2026-11-16T08:00:00Z'],
+    input: z.object({ time: z.string().optional() }),
+    async run({ terminal, request }, { time = new Date().toISOString() }) {
+      if (
+        !(await confirm(terminal, `Is it ${time} now? Entries that are too old by this clock are removed for good`))
+      ) {
+        return exit.failed
+      }
+      const { retention } = await request('Confirming the clock', (client) => client.audit.confirmClock({ time }))
+      terminal.answer({ time, retention }, () =>
+        retention ? `Confirmed. Entries are kept for ${retention.days} days.` : 'Confirmed. No retention is set.',
+      )
+      return exit.done
     },
   })
 
@@ -108,8 +133,17 @@ function renderReport(report: AuditReport, terminal: Terminal): string {
   const more = report.found > report.findings.length ? `  … and ${report.found - report.findings.length} more` : ''
   return [
     [verdict, findings, more].filter(Boolean).join('\n'),
+    ...(report.removals.length > 0
+      ? [`${yellow('Removed by retention:')}\n${list(report.removals.map(toRemovalLine))}`]
+      : []),
     ...(report.notices.length > 0 ? [`${yellow('To know:')}\n${list(report.notices)}`] : []),
     `Checked:\n${list(report.checked)}`,
     `Not seen:\n${list(report.unseen)}`,
   ].join('\n\n')
+}
+
+function toRemovalLine({ at, before, entries, days, checkpoint }: AuditRemoval): string {
+  const which = entries === undefined ? 'entries' : `${entries} entries`
+  const setting = days === undefined ? '' : `, retention of ${days} days`
+  return `${which} before ${before} (${at}${setting}, checkpoint ${checkpoint})`
 }

@@ -27,6 +27,7 @@ export function addStatus(program: Command, run: Run): void {
           ['storage', `${status.storage.kind}${status.storage.healthy ? '' : ', cannot be written'}`],
           ['configuration', status.config.file],
           ['calls running', String(status.calls.running)],
+          ['retention', status.retention && renderRetention(status.retention)],
           ['anchors', status.anchors.map(renderAnchors).join('; ') || 'none yet'],
         ])
         const servers = renderTable(
@@ -56,4 +57,9 @@ export function addStatus(program: Command, run: Run): void {
 function renderAnchors({ target, waiting, error }: Status['anchors'][number]): string {
   if (error === undefined) return target
   return `${target}: ${waiting} waiting (${error})`
+}
+
+function renderRetention({ days, held, last }: NonNullable<Status['retention']>): string {
+  if (held !== undefined) return `${days} days, on hold: ${held}`
+  return last ? `${days} days, ${last.entries} entries before ${last.before} removed` : `${days} days`
 }

@@ -54,6 +54,15 @@ export function checkAnchors(running: Running): Finding[] {
     })
 }
 
+/** Removed entries are gone for good, so a clock that jumped has to be confirmed first. */
+export function checkRetention(running: Running): Finding[] {
+  const retention = running.kind === 'answers' ? running.status.retention : undefined
+  if (!retention) return []
+  if (retention.held === undefined) return [ok('retention', `Entries are kept for ${retention.days} days`)]
+  const fix = 'Set the clocks right; if they are right: sallyport audit confirm-clock'
+  return [warning('retention', `Retention is on hold: ${retention.held}`, fix)]
+}
+
 /** States of the running gateway, for servers that have no better explanation yet. */
 export function checkStates(running: Running, explained: ReadonlySet<string>): Finding[] {
   if (running.kind !== 'answers') return []

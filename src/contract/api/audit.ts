@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { AuditEntry, AuditKind, AuditReport } from '../audit.ts'
 import { Call, CallState } from '../call.ts'
+import { Status } from '../status.ts'
 import { base, byId, page, paging } from './base.ts'
 
 /** A time as people write it, in milliseconds. */
@@ -53,6 +54,15 @@ export const audit = {
     })
     .input(AuditExport)
     .output(z.string()),
+  confirmClock: base
+    .route({
+      method: 'POST',
+      path: '/audit/clock',
+      tags: ['audit'],
+      summary: 'States what time it is, so that retention believes the clock of the gateway',
+    })
+    .input(z.strictObject({ time: z.iso.datetime({ offset: true }).describe('The time now, within an hour') }))
+    .output(z.object({ retention: Status.shape.retention })),
   get: base
     .route({
       method: 'GET',

@@ -6,6 +6,7 @@ import { api } from '../../contract/api.ts'
 import type { AuditEntry } from '../../contract/audit.ts'
 import type { Call } from '../../contract/call.ts'
 import { GatewayError } from '../../contract/errors.ts'
+import { toPrincipalKey } from '../../contract/principal.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import { type ApiContext, never } from './context.ts'
 
@@ -19,6 +20,10 @@ export function createAuditRoutes(gateway: Gateway) {
     verify: on.verify.handler(({ signal }) => gateway.audit.verify(signal ?? never)),
     export: on.export.handler(() => {
       throw new GatewayError('internal', 'An export is answered piece by piece, before it gets here')
+    }),
+    confirmClock: on.confirmClock.handler(async ({ input, context }) => {
+      await gateway.audit.confirmClock(toPrincipalKey(context.principal), Date.parse(input.time))
+      return { retention: gateway.status().retention }
     }),
     get: on.get.handler(({ input }) => getEntries(gateway, input.params.id)),
   })

@@ -1,0 +1,83 @@
+import { type AuditRemoval, type ChainMark, CheckpointBody } from '../contract/audit.ts'
+import type { AuditTable } from '../storage/database.ts'
+import { parseBody } from './anchor-book.ts'
+import { toTime } from './chain-check.ts'
+import { mostDriftMs } from './clock-check.ts'
+import type { Findings } from './findings.ts'
+import type { RecordSource } from './verify.ts'
+
+export type Checkpoints = {
+  /** The latest time before which retention has removed anything. */
+  readonly before: number
+  /** Up to where retention has removed each chain. */
+  readonly removed: ReadonlyMap<string, readonly ChainMark[]>
+  /** The last removals, newest first. */
+  readonly removals: readonly AuditRemoval[]
+  /** The checkpoints of each chain. */
+  readonly written: ReadonlyMap<string, readonly WrittenCheckpoint[]>
+}
+
+type WrittenCheckpoint = { readonly sequence: number; readonly at: number; readonly before: number }
+
+const mostRemovals = 100
+
+/** What the checkpoints in a record say. Whoever uses it proves them as well. */
+export async function readCheckpoints(source: Pick<RecordSource, 'marks'>, findings: Findings): Promise<Checkpoints> {
+  const removed = new Map<string, ChainMark[]>()
+  const written = new Map<string, WrittenCheckpoint[]>()
+  const removals: AuditRemoval[] = []
+  let before = 0
+  for await (const row of source.marks('checkpoint')) {
+    const body = parseBody(row, CheckpointBody, findings)
+    if (!body) continue
+    before = Math.max(before, body.before)
+    removals.unshift(toRemoval(row, body))
+    removals.length = Math.min(removals.length, mostRemovals)
+    const { sequence, at } = row
+    written.set(row.instance, [...(written.get(row.instance) ?? []), { sequence, at, before: body.before }])
+    for (const [instance, { after, ...mark }] of Object.entries(body.removed)) {
+      const marks = removed.get(instance) ?? []
+      removed.set(instance, marks)
+      for (const found of after ? [after, mark] : [mark]) {
+        if (!marks.some(({ sequence, hash }) => sequence === found.sequence && hash === found.hash)) marks.push(found)
+      }
+    }
+  }
+  return { before, removed, removals, written }
+}
+
+function toRemoval(row: AuditTable, { before, entries, days }: CheckpointBody): AuditRemoval {
+  return {
+    checkpoint: `${row.instance}:${row.sequence}`,
+    at: toTime(row.at),
+    before: toTime(before),
+    ...(entries !== undefined && { entries }),
+    ...(days !== undefined && { days }),
+  }
+}
+
+/**
+ * A checkpoint that was written by a clock far ahead removed entries too early. It shows when that clock is ahead of
+ * whoever verifies, or when the chain goes on at an earlier time because the clock was set right.
+ */
+export function createRemovalCheck({ written }: Checkpoints, now: number, findings: Findings) {
+  const told = new Set<WrittenCheckpoint>()
+  for (const [instance, marks] of written) {
+    for (const mark of marks) if (mark.at - now > mostDriftMs) add(instance, mark, `it is ${toTime(now)} now`)
+  }
+  return {
+    feed({ instance, sequence, at }: AuditTable): void {
+      for (const mark of written.get(instance) ?? []) {
+        if (sequence <= mark.sequence || mark.at - at <= mostDriftMs || told.has(mark)) continue
+        add(instance, mark, `entry ${instance}:${sequence}, written later, is from ${toTime(at)}`)
+      }
+    },
+  }
+
+  function add(instance: string, mark: WrittenCheckpoint, why: string): void {
+    told.add(mark)
+    const { sequence } = mark
+    const message = `Retention removed entries before ${toTime(mark.before)} by a wrong clock: checkpoint ${instance}:${sequence} is from ${toTime(mark.at)}, but ${why}`
+    findings.add({ kind: 'retention-clock', message, instance, sequence })
+  }
+}
