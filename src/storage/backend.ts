@@ -65,11 +65,12 @@ async function openSqlite({ folder, instance, auditKey, clock, maxPages }: Backe
 /** Loaded when somebody has a PostgreSQL: nobody else pays for it. */
 async function openPostgres(parts: BackendParts, url: string): Promise<Backend> {
   const { instance, auditKey, bootId, mark, clock, log } = parts
-  const [{ openPostgresEngine }, { openPresence }, { createFindLiving, holdDeath, readDatabaseTime }] = await Promise.all([
-    import('./postgres-engine.ts'),
-    import('./postgres-presence.ts'),
-    import('./postgres-living.ts'),
-  ])
+  const [{ openPostgresEngine }, { openPresence }, { createFindLiving, holdDeath, readDatabaseTime }] =
+    await Promise.all([
+      import('./postgres-engine.ts'),
+      import('./postgres-presence.ts'),
+      import('./postgres-living.ts'),
+    ])
   const open = () => openPostgresEngine({ url, instance, auditKey, clock })
   const engine = await open()
   const presence = await openPresence({ url, instance, clock, log }).catch(async (error: unknown) => {
