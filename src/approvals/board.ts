@@ -17,7 +17,17 @@ import { createLookout } from './lookout.ts'
 /** What a person has to know, and what the answer is bound to. */
 export type About = Pick<
   NewQuestion,
-  'hash' | 'definition' | 'argumentsHash' | 'title' | 'description' | 'reason' | 'approvers' | 'owner' | 'input'
+  | 'hash'
+  | 'definition'
+  | 'argumentsHash'
+  | 'metaHash'
+  | 'title'
+  | 'description'
+  | 'reason'
+  | 'approvers'
+  | 'owner'
+  | 'input'
+  | 'meta'
 >
 
 export type Said = {

@@ -11,7 +11,7 @@ import type { Permission, ResolvedCall } from '../contract/permit.ts'
 import { type Principal, toPrincipalKey, userBehind } from '../contract/principal.ts'
 import type { ScopeKey } from '../contract/scope.ts'
 import type { Emitter } from '../lib/emitter.ts'
-import { argumentsHash, bindingOf, type Decision, type Subject, toTitle } from '../policy/policy.ts'
+import { bindingOf, type Decision, hashOf, type Subject, toTitle } from '../policy/policy.ts'
 import { toApprovalKey } from '../storage/idempotency.ts'
 import type { StoredQuestion } from '../storage/questions.ts'
 import type { Storage } from '../storage/storage.ts'
@@ -99,11 +99,13 @@ export function createAsk(parts: AskParts): Ask {
     return undefined
   }
 
-  function toGrantee(principal: Principal, { subject, target, decision }: Judged) {
+  function toGrantee(principal: Principal, { call, subject, target, decision }: Judged) {
     const owner = userBehind(principal)
     return {
       ...subject,
       owner,
+      bound: call.meta,
+      bringsAnswers: call.input?.inputResponses !== undefined || call.input?.requestState !== undefined,
       definition: definitionOf(target),
       scopes: scopesOf(principal),
       approvers: decision.approvers,
@@ -259,10 +261,12 @@ export function createAsk(parts: AskParts): Ask {
         definition,
         arguments: call.arguments,
         ...(call.input && { input: call.input }),
+        ...(call.meta && { meta: call.meta }),
       }),
       ...(call.input && { input: records.mask(call.input) }),
+      ...(call.meta && { meta: records.mask(call.meta), metaHash: hashOf(call.meta) }),
       definition,
-      argumentsHash: argumentsHash(call.arguments),
+      argumentsHash: hashOf(call.arguments),
       title: toTitle(shown.original, toObject(shown.arguments)),
       ...(target.description && { description: target.description }),
       reason: decision.because,

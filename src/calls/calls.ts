@@ -13,6 +13,7 @@ import {
   type Permit,
   type ResolvedCall,
   type Surface,
+  toSentMeta,
 } from '../contract/permit.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -50,7 +51,10 @@ export type CallRequest = {
   /** The name or address as the caller sees it. */
   readonly name: string
   readonly arguments: JsonObject
+  /** `_meta` for the server without its trace context: part of what is judged, approved and recorded. */
   readonly meta?: JsonObject | undefined
+  /** W3C trace context, as `_meta` carries it: sent and recorded, but not bound by an approval. */
+  readonly trace?: JsonObject | undefined
   /** Answers to a server's questions that the caller brings along. */
   readonly input?: JsonObject | undefined
   /** What else the surface knows of the request must fit what it is for. */
@@ -330,15 +334,16 @@ export function createCalls(parts: CallsParts): Calls {
   }
 
   function toSubject(
-    { principal, method = 'tools/call', name, arguments: given }: CallRequest,
+    { principal, method = 'tools/call', name, arguments: given, meta, trace }: CallRequest,
     target: Target,
   ): Subject {
+    const sent = { arguments: given, meta: toSentMeta({ meta, trace }) }
     return {
+      ...(isTaskMethod(method) ? tasks.startedWith(principal, name) : sent),
       tool: target.publicName,
       server: target.server,
       risk: target.risk,
       principal: toPrincipalKey(principal),
-      arguments: isTaskMethod(method) ? tasks.argumentsOf(principal, name) : given,
       now: clock.now(),
       owner: principal.owner,
       project: projectOf(config.current(), principal),

@@ -55,9 +55,12 @@ export function createOnce({ keys, clock }: { keys: Pick<Storage['keys'], 'find'
   }
 }
 
-/** The same tool with the same arguments, whatever the order in which they stand. */
-export function toOnceKey(key: string, { server, scope, publicName }: Target, given: JsonObject): OnceKey {
-  const text = canonicalize([server, scope, publicName, given]) ?? ''
+type Given = { readonly arguments: JsonObject; readonly meta?: JsonObject | undefined }
+
+/** The same tool with the same arguments and `_meta`, in any order of keys. */
+export function toOnceKey(key: string, { server, scope, publicName }: Target, given: Given): OnceKey {
+  const { arguments: args, meta } = given
+  const text = canonicalize([server, scope, publicName, args, ...(meta ? [meta] : [])]) ?? ''
   return { key, hash: createHash('sha256').update(text).digest('hex') }
 }
 
@@ -84,7 +87,10 @@ function refusal(error: GatewayError): Earlier {
 }
 
 function conflict(): GatewayError {
-  return new GatewayError('idempotency-conflict', 'This key was used for another tool or with other arguments')
+  return new GatewayError(
+    'idempotency-conflict',
+    'This key was used for another tool, or with other arguments or `_meta`',
+  )
 }
 
 function unknown(first: string): GatewayError {

@@ -2,7 +2,7 @@ import { ownServer, readResultName, type Target } from '../catalog/catalog.ts'
 import type { Call, CallEndState } from '../contract/call.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { CallEnd, ResolvedCall } from '../contract/permit.ts'
+import { type CallEnd, type ResolvedCall, toRecordedMeta, toSentMeta } from '../contract/permit.ts'
 import { toPrincipalKey } from '../contract/principal.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
@@ -50,8 +50,10 @@ export function createRecords({ instance, masking, clock, ids }: RecordsParts): 
     const args = masking.value(call.arguments)
     const tool = masking.text(call.tool)
     const original = call.original === call.tool ? tool : masking.text(call.original)
-    if (args === call.arguments && tool === call.tool && original === call.original) return call
-    return { ...call, recorded: { arguments: args, tool, original } }
+    const sent = toSentMeta(call)
+    const meta = sent && masking.value(sent)
+    if (args === call.arguments && tool === call.tool && original === call.original && meta === sent) return call
+    return { ...call, recorded: { arguments: args, tool, original, meta } }
   }
 
   function maskError(error: GatewayError): GatewayError {
@@ -73,9 +75,9 @@ export function createRecords({ instance, masking, clock, ids }: RecordsParts): 
       arguments: request.arguments,
       risk: target.risk,
       decision: decision.because,
-      ...(request.meta && { meta: request.meta }),
+      ...toMeta(request),
       ...(request.input && { input: request.input }),
-      ...(request.key !== undefined && { once: toOnceKey(request.key, target, request.arguments) }),
+      ...(request.key !== undefined && { once: toOnceKey(request.key, target, request) }),
       ...(target.connection === ownServer && hideHandle(request.arguments)),
       ...(mirrors?.length && { mirrored: toMirrorHeaders(mirrors, request.arguments) }),
     })
@@ -103,6 +105,7 @@ export function createRecords({ instance, masking, clock, ids }: RecordsParts): 
       arguments: request.name === readResultName ? hideHandle(request.arguments).arguments : request.arguments,
       risk: (request.method ?? 'tools/call') === 'tools/call' ? 'write' : 'read',
       decision: 'no such name for this caller',
+      ...toMeta(request),
     })
   }
 
@@ -123,6 +126,7 @@ export function createRecords({ instance, masking, clock, ids }: RecordsParts): 
 
   function toRecord(call: ResolvedCall, how: { state: Call['state'] } & Partial<Omit<CallEnd, 'state'>>): Call {
     const shown = call.recorded ?? call
+    const meta = toRecordedMeta(call)
     return {
       id: call.id,
       method: call.method,
@@ -134,6 +138,7 @@ export function createRecords({ instance, masking, clock, ids }: RecordsParts): 
       risk: call.risk,
       state: how.state,
       arguments: shown.arguments,
+      ...(meta && { meta }),
       decision: call.decision,
       startedAt: toIso(call.startedAt),
       instance,
@@ -145,4 +150,8 @@ export function createRecords({ instance, masking, clock, ids }: RecordsParts): 
       ...(how.givenBytes !== undefined && { cut: { bytes: how.resultBytes ?? 0, given: how.givenBytes } }),
     }
   }
+}
+
+function toMeta({ meta, trace }: CallRequest): Pick<ResolvedCall, 'meta' | 'trace'> {
+  return { ...(meta && { meta }), ...(trace && { trace }) }
 }

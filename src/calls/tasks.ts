@@ -11,8 +11,8 @@ export type Tasks = {
   noteAnswer(asked: { selector: ViewSelector; name: string }, permit: Permit, answer: Answer): void
   /** The server that works on a task of this caller, if the caller may still use the tool that started it. */
   resolve(principal: Principal, id: string): Target | undefined
-  /** The arguments that a task was started with: by them, too, it is decided who may ask for it. */
-  argumentsOf(principal: Principal, id: string): JsonObject
+  /** The arguments and `_meta` that a task was started with: rules judge by them who may ask for it. */
+  startedWith(principal: Principal, id: string): Pick<Started, 'arguments' | 'meta'>
 }
 
 type Started = {
@@ -20,6 +20,7 @@ type Started = {
   readonly name: string
   readonly connection: string
   readonly arguments: JsonObject
+  readonly meta?: JsonObject | undefined
 }
 
 const maxTasks = 10_000
@@ -27,6 +28,7 @@ const maxPerCaller = 1000
 /** Larger ones are not kept: what can be asked of many tasks must not fill the memory. */
 const maxArguments = 16_384
 const none: JsonObject = {}
+const unknown = { arguments: none }
 
 export function createTasks(catalog: Pick<Catalog, 'resolve'>): Tasks {
   const started = new Map<PrincipalKey, Map<string, Started>>()
@@ -39,7 +41,7 @@ export function createTasks(catalog: Pick<Catalog, 'resolve'>): Tasks {
       const own = started.get(permit.principal) ?? new Map<string, Started>()
       if (!own.has(id)) makeRoom(own)
       started.set(permit.principal, own)
-      own.set(id, { selector, name, connection: permit.connection, arguments: small(permit.arguments) })
+      own.set(id, { selector, name, connection: permit.connection, ...kept(permit) })
     },
     resolve(principal, id) {
       const task = started.get(toPrincipalKey(principal))?.get(id)
@@ -48,7 +50,11 @@ export function createTasks(catalog: Pick<Catalog, 'resolve'>): Tasks {
       const { mirrors: _mirrors, liveMirrors: _live, drifted: _drifted, ...target } = tool
       return { ...target, original: id, risk: 'read' } // what the work may do was decided when it began
     },
-    argumentsOf: (principal, id) => started.get(toPrincipalKey(principal))?.get(id)?.arguments ?? none,
+    startedWith: (principal, id) => started.get(toPrincipalKey(principal))?.get(id) ?? unknown,
+  }
+
+  function kept({ arguments: given, meta }: Permit): Pick<Started, 'arguments' | 'meta'> {
+    return { arguments: small(given), ...(meta && { meta: small(meta) }) }
   }
 
   function small(given: JsonObject): JsonObject {

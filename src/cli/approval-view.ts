@@ -51,7 +51,8 @@ export const stateWords: Readonly<Record<ApprovalState, string>> = {
 /** JSON, so that nothing in a value can look like another one; hidden characters are written out. */
 export function toArgumentsText(approval: Approval): string {
   const along = approval.input === undefined ? [] : [`going along: ${JSON.stringify(approval.input, null, 2)}`]
-  return toVisible([JSON.stringify(approval.arguments, null, 2) ?? 'none', ...along].join('\n'))
+  const meta = approval.meta === undefined ? [] : [`_meta: ${JSON.stringify(approval.meta, null, 2)}`]
+  return toVisible([JSON.stringify(approval.arguments, null, 2) ?? 'none', ...along, ...meta].join('\n'))
 }
 
 /** `3 more calls of files_write within 30 minutes, with exactly these arguments` */

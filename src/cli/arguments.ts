@@ -19,11 +19,11 @@ export function toArguments(pairs: readonly string[], inputSchema: unknown): Jso
   return Object.fromEntries(result)
 }
 
-/** All arguments as one JSON object, as `--args` takes them. */
-export function toArgumentsObject(text: string): JsonObject {
-  const value = toJson(text, '--args')
+/** One JSON object, as `--args` and `--meta` take it. */
+export function toArgumentsObject(text: string, flag = '--args'): JsonObject {
+  const value = toJson(text, flag)
   if (isObject(value)) return value
-  throw new GatewayError('arguments-invalid', '--args must be one JSON object, such as {"name":"value"}')
+  throw new GatewayError('arguments-invalid', `${flag} must be one JSON object, such as {"name":"value"}`)
 }
 
 /** A value is JSON where the schema wants something other than text and the text is that; else it is text. */

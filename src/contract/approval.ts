@@ -37,6 +37,10 @@ export const Approval = z.object({
     .unknown()
     .optional()
     .describe("What goes along with the arguments, such as answers to the server's own questions; masked as they are"),
+  meta: z
+    .unknown()
+    .optional()
+    .describe('`_meta` that will be sent with the arguments, without its trace context; masked as they are'),
   hash: z.string().describe('Of all that the approval is bound to'),
   risk: Risk,
   reason: z.string().describe('Why it was asked'),

@@ -28,6 +28,7 @@ export const Call = z.object({
   risk: Risk,
   state: CallState,
   arguments: z.unknown(),
+  meta: z.unknown().optional().describe('`_meta` that was sent with the call, masked where it holds secrets'),
   decision: z.string().optional().describe('What decided, in words'),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
   late: z.boolean().optional().describe('The server answered after the call had ended'),

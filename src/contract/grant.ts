@@ -9,6 +9,10 @@ export const Grant = z.object({
   tools: z.string().describe('Glob on public tool names; a tool of risk danger only by its exact name'),
   arguments: conditions.optional().describe('Conditions by JSON pointer, as in a rule; all of them must hold'),
   exactly: z.string().optional().describe('Only for calls with exactly these arguments: their hash'),
+  meta: z
+    .string()
+    .optional()
+    .describe('Only for calls with exactly this `_meta`: its hash. Absent: only for calls without `_meta`'),
   principal: z.string().optional().describe('Who may use it, such as agent:reviewer'),
   scope: z.string().optional().describe('Or everybody in this scope, such as project:shop'),
   definitions: z

@@ -22,7 +22,12 @@ export function isTaskMethod(method: string): method is TaskMethod {
   return method === 'tasks/get' || method === 'tasks/result' || method === 'tasks/update' || method === 'tasks/cancel'
 }
 
-export type Recorded = { readonly arguments: JsonObject; readonly tool: string; readonly original: string }
+export type Recorded = {
+  readonly arguments: JsonObject
+  readonly tool: string
+  readonly original: string
+  readonly meta?: JsonObject | undefined
+}
 
 /** A call whose name was found in the catalog and whose decision stands. */
 export type ResolvedCall = {
@@ -46,8 +51,10 @@ export type ResolvedCall = {
   /** What decided, in words. */
   readonly decision: string
   readonly startedAt: number
-  /** Trace context and other `_meta` that travels with the call. */
+  /** `_meta` for the server without its trace context: judged, bound, shown and recorded like the arguments. */
   readonly meta?: JsonObject
+  /** W3C trace context: sent and recorded, but not bound by an approval. */
+  readonly trace?: JsonObject
   /** Answers to questions of an earlier round that the caller brings along, and the state of that round. */
   readonly input?: JsonObject
   /** What HTTP repeats of the arguments, by header. */
@@ -56,6 +63,16 @@ export type ResolvedCall = {
   readonly once?: OnceKey
   /** What lets it run although a rule asks: used up in the same commit in which it is claimed. */
   readonly permission?: Permission
+}
+
+/** All of the caller's `_meta` that is sent. */
+export function toSentMeta({ meta, trace }: { meta?: JsonObject | undefined; trace?: JsonObject | undefined }) {
+  return trace === undefined ? meta : { ...meta, ...trace }
+}
+
+/** The same as it stands in the record. */
+export function toRecordedMeta(call: ResolvedCall): JsonObject | undefined {
+  return call.recorded ? call.recorded.meta : toSentMeta(call)
 }
 
 export type Permission = { readonly grant: string } | { readonly question: string }

@@ -63,6 +63,10 @@ export const Rule = z.strictObject({
     .record(JsonPointer, z.union([Scalar, ArgumentTest]))
     .optional()
     .describe('Conditions on single arguments by JSON pointer: a value that must be equal, or a map of conditions'),
+  meta: z
+    .record(JsonPointer, z.union([Scalar, ArgumentTest]))
+    .optional()
+    .describe('Conditions of the same form on `_meta` of the call, such as /example.com~1tenant'),
   expires: z.iso
     .datetime({ offset: true, error: 'must be a time such as 2030-01-31T12:00:00Z' })
     .optional()

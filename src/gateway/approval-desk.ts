@@ -195,6 +195,7 @@ export function createApprovalDesk(parts: DeskParts): { approvals: ApprovalDesk;
 function toApproval({
   definition: _definition,
   argumentsHash: _hash,
+  metaHash: _metaHash,
   live: _live,
   ...shown
 }: StoredQuestion): Approval {

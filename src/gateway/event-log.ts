@@ -71,12 +71,13 @@ export function createEventLog(instance: string, events: Emitter<EventTable>, na
 /** Only questions weigh; they are few. */
 function weigh(logged: LoggedEvent | undefined): number {
   if (logged?.name !== 'question-asked' && logged?.name !== 'question-answered') return 0
-  return JSON.stringify(logged.event.approval.arguments ?? null).length
+  const { arguments: given = null, input, meta } = logged.event.approval
+  return JSON.stringify([given, input, meta]).length
 }
 
 /** So many of them are kept that long arguments would fill the memory: those of a call are read with the call. */
 function toKept(event: EventTable[EventName]): EventTable[EventName] {
   if (!('call' in event) || typeof event.call !== 'object') return event
-  const { arguments: _arguments, ...call } = event.call
+  const { arguments: _arguments, meta: _meta, ...call } = event.call
   return { ...event, call: { ...call, arguments: undefined } }
 }

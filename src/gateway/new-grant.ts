@@ -19,6 +19,7 @@ export function toGivenGrant(question: StoredQuestion, wish: GrantWish, { by, no
     id: ids.next('grant'),
     tools: question.tool,
     ...toCovered(question, wish),
+    ...(question.metaHash !== undefined && { meta: question.metaHash }),
     principal: question.principal,
     definitions: { [question.tool]: question.definition },
     budget: wish.budget,

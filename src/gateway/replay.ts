@@ -76,9 +76,10 @@ function toCalled({
   server,
   risk,
   arguments: given,
-}: Call): Pick<Subject, 'tool' | 'server' | 'risk' | 'arguments'> {
+  meta,
+}: Call): Pick<Subject, 'tool' | 'server' | 'risk' | 'arguments' | 'meta'> {
   const known: JsonObject = isObject(given) ? given : {}
-  return { tool, server, risk, arguments: known }
+  return { tool, server, risk, arguments: known, meta: isObject(meta) ? meta : undefined }
 }
 
 const asked = new Set(['approval-denied', 'approval-expired', 'approval-withdrawn'])

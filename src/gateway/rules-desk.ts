@@ -24,6 +24,7 @@ export type RulesDeskParts = {
 export type WantedTest = {
   readonly tool: string
   readonly arguments: JsonObject
+  readonly meta?: JsonObject | undefined
   readonly server?: string | undefined
   readonly risk?: Risk | undefined
   readonly rules?: RuleSet | undefined
@@ -124,7 +125,7 @@ export function createRulesDesk(parts: RulesDeskParts): RulesDesk {
 
   function testRules(of: Principal, wanted: WantedTest): RuleTest {
     const target = findTarget(of, wanted)
-    const subject = { ...toSubject(of), ...target, arguments: wanted.arguments }
+    const subject = { ...toSubject(of), ...target, arguments: wanted.arguments, meta: wanted.meta }
     const { decision, scopes } = explain(rulesFor(of, wanted.rules), subject)
     const { action, because, rule, approvers } = decision
     return {

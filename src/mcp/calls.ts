@@ -8,7 +8,7 @@ import type { Gateway } from '../gateway/gateway.ts'
 import { isObject } from '../lib/json.ts'
 import { type Answer, toResultAnswer } from '../wire/answer.ts'
 import type { Caller } from '../wire/caller.ts'
-import { isHopKey } from '../wire/modern.ts'
+import { type CallMeta, readMeta } from '../wire/meta.ts'
 
 /** The requests that are calls: decided, recorded and sent on. */
 const callMethods: Readonly<Record<string, CallMethod>> = {
@@ -25,11 +25,10 @@ export function toCallMethod(method: string, further: readonly CallMethod[] = []
   throw new GatewayError('method-not-found', `${method.slice(0, 100)} is not offered here`)
 }
 
-export type McpCall = {
+export type McpCall = CallMeta & {
   readonly method: CallMethod
   readonly name: string
   readonly arguments: JsonObject
-  readonly meta: JsonObject | undefined
   /** Answers to questions of a round that the gateway knows nothing of. */
   readonly input: JsonObject | undefined
   readonly progressToken: string | number | undefined
@@ -39,7 +38,6 @@ export type McpCall = {
 export function readCall(method: CallMethod, params: JsonObject): McpCall {
   const meta = isObject(params._meta) ? params._meta : {}
   const { progressToken } = meta
-  const passedOn = Object.entries(meta).filter(([key]) => key !== 'progressToken' && !isHopKey(key))
   const { inputResponses, requestState } = params
   const input = {
     ...(isObject(inputResponses) && { inputResponses }),
@@ -48,7 +46,8 @@ export function readCall(method: CallMethod, params: JsonObject): McpCall {
   return {
     method,
     ...readers[method](params),
-    meta: passedOn.length > 0 ? Object.fromEntries(passedOn) : undefined,
+    // A subscription belongs to a connection that many callers share: no `_meta` of one of them is sent with it.
+    ...(method !== 'resources/subscribe' && readMeta(meta)),
     input: Object.keys(input).length > 0 ? input : undefined,
     progressToken: typeof progressToken === 'string' || typeof progressToken === 'number' ? progressToken : undefined,
   }

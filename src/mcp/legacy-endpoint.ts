@@ -167,7 +167,9 @@ const ownMethods: readonly CallMethod[] = ['resources/subscribe', 'tasks/get', '
 
 /** In this era the caller asks for a task; in the other one the server decides. */
 function withTask(call: McpCall, task: unknown): McpCall {
-  return call.method === 'tools/call' && isObject(task) ? { ...call, input: { ...call.input, task } } : call
+  if (call.method !== 'tools/call' || !isObject(task)) return call
+  const { ttl } = task
+  return { ...call, input: { ...call.input, task: typeof ttl === 'number' ? { ttl } : {} } }
 }
 
 type LegacyHearing = CallHearing & { stopLooking(): void }

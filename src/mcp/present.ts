@@ -160,9 +160,10 @@ function toPage({ id, title, tool }: Approval, url: string): Question {
 
 /** Whoever answers here sees everything that will be sent, or is not asked here. */
 function toForm(question: Approval, url: string): Question | undefined {
-  const { title, tool, risk, principal, reason, arguments: given, input } = question
+  const { title, tool, risk, principal, reason, arguments: given, input, meta } = question
   const along = input === undefined ? '' : `\n\nGoing along: ${toVisibleJson(JSON.stringify(input, null, 2))}`
-  const shown = `${toVisibleJson(JSON.stringify(given ?? {}, null, 2))}${along}`
+  const sent = meta === undefined ? '' : `\n\n_meta: ${toVisibleJson(JSON.stringify(meta, null, 2))}`
+  const shown = `${toVisibleJson(JSON.stringify(given ?? {}, null, 2))}${along}${sent}`
   if (shown.length > mostShown) return undefined
   const message = [
     toVisible(title),

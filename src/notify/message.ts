@@ -71,6 +71,7 @@ function withoutOutput({ error, ...server }: Server): Server {
 }
 
 function withoutArguments(data: Record<string, unknown>): Record<string, unknown> {
-  const lean = (value: unknown) => (isObject(value) ? { ...value, arguments: undefined } : value)
+  const lean = (value: unknown) =>
+    isObject(value) ? { ...value, arguments: undefined, meta: undefined, input: undefined } : value
   return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, lean(value)]))
 }

@@ -13,6 +13,8 @@ export type Binding = {
   /** The hash of the tool's live definition. */
   readonly definition: string
   readonly arguments: JsonObject
+  /** `_meta` that is sent with the call, without its trace context. */
+  readonly meta?: JsonObject | undefined
   /** Answers to a server's own questions that travel with the call. */
   readonly input?: JsonObject | undefined
 }
@@ -21,7 +23,7 @@ export function bindingOf(binding: Binding): string {
   return hash('sha256', canonicalize(binding) ?? '', 'hex')
 }
 
-/** For a grant that permits exactly one set of arguments. */
-export function argumentsHash(given: JsonObject): string {
+/** For a grant that permits exactly one set of arguments, or exactly one `_meta`. */
+export function hashOf(given: JsonObject): string {
   return hash('sha256', canonicalize(given) ?? '', 'hex')
 }

@@ -21,6 +21,8 @@ export type Subject = {
   readonly risk: Risk
   readonly principal: PrincipalKey
   readonly arguments: JsonObject
+  /** All of the caller's `_meta` that is sent, trace context included. */
+  readonly meta?: JsonObject | undefined
   /** Milliseconds since 1970: rules may have an end. */
   readonly now: number
   /** The user behind the principal, and the project it works for. */
@@ -102,8 +104,11 @@ export function findMismatch(rule: PreparedRule, subject: Subject): string | und
   if (rule.project !== undefined && !matchesName(rule.project, subject.project)) return 'project'
   if (rule.expiresAt <= subject.now) return 'expires'
   for (const condition of rule.conditions) if (!fulfils(condition, subject.arguments)) return condition.pointer
+  for (const condition of rule.meta) if (!fulfils(condition, subject.meta ?? noMeta)) return `meta ${condition.pointer}`
   return undefined
 }
+
+const noMeta: JsonObject = {}
 
 /** Somebody without an owner or a project is nobody's, even for `*`. */
 function matchesName(pattern: string, name: string | undefined): boolean {

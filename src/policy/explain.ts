@@ -67,9 +67,11 @@ function mismatchInWords(rule: PreparedRule, subject: Subject, part: string): st
   if (part === 'owner') return `${subject.owner ?? 'nobody'} is not like the owner ${rule.owner}`
   if (part === 'project') return `${subject.project ?? 'no project'} is not like the project ${rule.project}`
   if (part === 'expires') return `it ended on ${new Date(rule.expiresAt).toISOString()}`
-  const condition = rule.conditions.find(({ pointer }) => pointer === part)
+  const isMeta = part.startsWith('meta ')
+  const [conditions, given] = isMeta ? [rule.meta, subject.meta ?? {}] : [rule.conditions, subject.arguments]
+  const condition = conditions.find(({ pointer }) => pointer === (isMeta ? part.slice('meta '.length) : part))
   if (condition === undefined) return `${part} does not fit`
-  const there = findValue(subject.arguments, condition.path) !== undefined
+  const there = findValue(given, condition.path) !== undefined
   return `${part} must ${conditionInWords(condition)}${there ? '' : ', and is not there'}`
 }
 

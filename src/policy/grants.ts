@@ -1,7 +1,8 @@
 import type { Grant } from '../contract/grant.ts'
+import type { JsonObject } from '../contract/json.ts'
 import type { ScopeKey } from '../contract/scope.ts'
 import { matchesGlob } from '../lib/glob.ts'
-import { argumentsHash } from './binding.ts'
+import { hashOf } from './binding.ts'
 import { fulfils, toConditions } from './conditions.ts'
 import type { Subject } from './decide.ts'
 
@@ -9,6 +10,10 @@ import type { Subject } from './decide.ts'
 export type Grantee = Subject & {
   /** The hash of the tool's live definition. */
   readonly definition: string
+  /** `_meta` without its trace context. */
+  readonly bound?: JsonObject | undefined
+  /** The call brings answers to questions of the server. */
+  readonly bringsAnswers?: boolean | undefined
   /** Every scope whose settings hold for the caller. */
   readonly scopes: readonly ScopeKey[]
 }
@@ -23,7 +28,11 @@ function covers(grant: Grant, call: Grantee): boolean {
   if (grant.revokedAt !== undefined || grant.used >= grant.budget) return false
   if (Date.parse(grant.expiresAt) <= call.now) return false
   if (!isFor(grant, call) || !coversTool(grant, call)) return false
-  if (grant.exactly !== undefined && grant.exactly !== argumentsHash(call.arguments)) return false
+  if (grant.exactly !== undefined && grant.exactly !== hashOf(call.arguments)) return false
+  // Answers to a server's own question decide what the call does, and no grant was given for them.
+  if (call.bringsAnswers) return false
+  // Conditions on arguments say nothing about `_meta`, so a grant is for exactly one, or for calls without any.
+  if (grant.meta !== (call.bound && hashOf(call.bound))) return false
   return toConditions(grant.arguments ?? {}).every((condition) => fulfils(condition, call.arguments))
 }
 

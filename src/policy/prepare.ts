@@ -22,6 +22,8 @@ export type PreparedRule = {
   readonly project: string | undefined
   readonly expiresAt: number
   readonly conditions: readonly Condition[]
+  /** Conditions on `_meta`. */
+  readonly meta: readonly Condition[]
   readonly answer: ScopeAnswer
   /** The same in a scope that others than administrators write. */
   readonly tightening: ScopeAnswer
@@ -54,6 +56,7 @@ function prepare(rule: Rule, scope: ScopeKey, index: number): PreparedRule {
     project: rule.project,
     expiresAt: rule.expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(rule.expires),
     conditions: rule.arguments === undefined ? [] : toConditions(rule.arguments),
+    meta: rule.meta === undefined ? [] : toConditions(rule.meta),
     answer,
     tightening: { ...answer, approvers: withinDefault(rule.approvers) },
   }

@@ -1,24 +1,31 @@
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { hiddenMark } from '../lib/secret.ts'
-import { findValue } from './conditions.ts'
+import { type Condition, findValue } from './conditions.ts'
 import { findMismatch, type ScopedRules, type Subject } from './decide.ts'
 import { prepareRules } from './prepare.ts'
 
 /**
- * The first argument on which rules depend and of which the record has only a mask, by its pointer. A rule that fails
+ * The first argument or key of `_meta` on which rules depend and of which the record has only a mask, by its pointer. A rule that fails
  * for another reason depends on nothing that is hidden.
  */
 export function findHidden(scopes: readonly ScopedRules[], subject: Subject): string | undefined {
-  if (!holdsHidden(subject.arguments)) return undefined
+  const { arguments: given, meta = {} } = subject
+  if (!holdsHidden(given) && !holdsHidden(meta)) return undefined
   for (const { scope, rules } of scopes) {
     for (const rule of prepareRules(scope, rules)) {
-      const others = rule.conditions.filter(({ path }) => !isHidden(subject.arguments, path))
-      if (others.length === rule.conditions.length) continue
-      if (findMismatch({ ...rule, conditions: others }, subject) !== undefined) continue
-      return rule.conditions.find(({ path }) => isHidden(subject.arguments, path))?.pointer
+      const hidden = rule.conditions.filter(({ path }) => isHidden(given, path))
+      const hiddenMeta = rule.meta.filter(({ path }) => isHidden(meta, path))
+      const [first] = [...hidden.map(({ pointer }) => pointer), ...hiddenMeta.map(({ pointer }) => `meta ${pointer}`)]
+      if (first === undefined) continue
+      const known = { conditions: without(rule.conditions, hidden), meta: without(rule.meta, hiddenMeta) }
+      if (findMismatch({ ...rule, ...known }, subject) === undefined) return first
     }
   }
   return undefined
+}
+
+function without(conditions: readonly Condition[], left: readonly Condition[]): Condition[] {
+  return conditions.filter((condition) => !left.includes(condition))
 }
 
 function isHidden(given: JsonObject, path: readonly string[]): boolean {

@@ -1,6 +1,6 @@
 import type { ConnectionSpec } from '../config/config.ts'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
-import { isTaskMethod, type Permit } from '../contract/permit.ts'
+import { isTaskMethod, type Permit, toSentMeta } from '../contract/permit.ts'
 import type { ScopeKey } from '../contract/scope.ts'
 import type { Server, ServerDefinition } from '../contract/server.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
@@ -194,7 +194,7 @@ export function createServers(parts: ServersParts): Servers {
       ...options,
       ...limits,
       maximumMs: timeout.maximum,
-      meta: permit.meta,
+      meta: toSentMeta(permit),
       mirrored: permit.mirrored,
       task,
     }

@@ -58,9 +58,9 @@ export function createAsking(parts: AskingParts): Asking {
   ): Unit {
     const endedAt = now()
     const end = { state, endedAt, error } as const
-    const { tool, server, arguments: args, risk, reason: decision } = question
+    const { tool, server, arguments: args, meta, risk, reason: decision } = question
     // It has no intent, as any call that was refused: the entry says what was asked for as well.
-    const body = JSON.stringify({ tool, server, arguments: args, risk, decision, ...toOutcomeBody(end) })
+    const body = JSON.stringify({ tool, server, arguments: args, meta, risk, decision, ...toOutcomeBody(end) })
     const entry = { ...toCallEntry('outcome', { ...question, id: question.call }, endedAt), body }
     return [calls.endWaiting(question.call, end), { entry }]
   }

@@ -4,7 +4,7 @@ import type { Approval, ApprovalAnswer } from '../contract/approval.ts'
 import { AuditEntry, type AuditKind } from '../contract/audit.ts'
 import type { CallState } from '../contract/call.ts'
 import type { Grant } from '../contract/grant.ts'
-import type { CallEnd, ResolvedCall } from '../contract/permit.ts'
+import { type CallEnd, type ResolvedCall, toRecordedMeta } from '../contract/permit.ts'
 import { toIso } from '../lib/clock.ts'
 import { matchesGlob } from '../lib/glob.ts'
 import { parseJson } from '../lib/json.ts'
@@ -177,8 +177,8 @@ export function toChangeEntry({ principal, subject, body }: Change, at: number):
 
 /** A call that a person is asked about: all that the person sees stands here. */
 export function toQuestionEntry(question: Approval, at: number): NewEntry {
-  const { id: approval, title, arguments: args, input, hash, risk, reason, approvers, expiresAt } = question
-  const body = { approval, title, arguments: args, input, hash, risk, reason, approvers, expiresAt }
+  const { id: approval, title, arguments: args, input, meta, hash, risk, reason, approvers, expiresAt } = question
+  const body = { approval, title, arguments: args, input, meta, hash, risk, reason, approvers, expiresAt }
   return { ...toApprovalEntry('question', question, question.principal), at, body: JSON.stringify(body) }
 }
 
@@ -207,7 +207,8 @@ export function toCallEntry(kind: 'intent' | 'outcome', call: CalledBy, at: numb
 function toIntentBody(call: ResolvedCall) {
   const { server, scope, connection, owner, risk, decision, surface } = call
   const { tool, original, arguments: args } = call.recorded ?? call
-  return { tool, original, server, scope, connection, owner, arguments: args, risk, decision, surface }
+  const meta = toRecordedMeta(call)
+  return { tool, original, server, scope, connection, owner, arguments: args, meta, risk, decision, surface }
 }
 
 export function toOutcomeBody({ state, error, durationMs, resultBytes, givenBytes, masked }: Partial<CallEnd>) {

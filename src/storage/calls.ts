@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { Call, type CallState } from '../contract/call.ts'
-import type { CallEnd, ResolvedCall } from '../contract/permit.ts'
+import { type CallEnd, type ResolvedCall, toRecordedMeta } from '../contract/permit.ts'
 import { toIso } from '../lib/clock.ts'
 import { parseJson } from '../lib/json.ts'
 import { type CallsTable, compiledOnce, type Database, toStatement } from './database.ts'
@@ -108,7 +108,7 @@ export function createCallStore(database: Database, instance: string): CallStore
       toStatement(
         database
           .updateTable('calls')
-          .set({ state: 'running', instance, decision: call.decision })
+          .set({ state: 'running', instance, decision: call.decision, meta: toMetaText(call) })
           .where('id', '=', call.id)
           .where('state', '=', 'waiting'),
         1,
@@ -138,12 +138,18 @@ function toRow(call: ResolvedCall, instance: string, end?: CallEnd & { readonly 
     surface: call.surface,
     risk: call.risk,
     arguments: JSON.stringify(shown.arguments),
+    meta: toMetaText(call),
     decision: call.decision,
     late: end?.late ? 1 : 0,
     started_at: call.startedAt,
     instance,
     ...(end ? toEndColumns(end) : running),
   }
+}
+
+function toMetaText(call: ResolvedCall): string | null {
+  const meta = toRecordedMeta(call)
+  return meta === undefined ? null : JSON.stringify(meta)
 }
 
 type EndColumns = Pick<
@@ -190,6 +196,7 @@ function toCall(row: CallsTable): Call {
     ...row,
     owner: row.owner || undefined,
     arguments: parseJson(row.arguments),
+    meta: row.meta === null ? undefined : parseJson(row.meta),
     error: row.error_code === null ? undefined : { code: row.error_code, message: row.error_message ?? '' },
     late: row.late === 1 ? true : undefined,
     resent: row.resent === 1 ? true : undefined,

@@ -27,6 +27,7 @@ export type CallsTable = {
   risk: string
   state: string
   arguments: string
+  meta: string | null
   decision: string
   error_code: string | null
   error_message: string | null
@@ -202,6 +203,8 @@ export type QuestionsTable = {
   risk: string
   arguments: string
   input: string | null
+  meta: string | null
+  meta_hash: string | null
   binding: string
   definition: string
   arguments_hash: string
@@ -221,6 +224,7 @@ export type GrantsTable = {
   tools: string
   arguments: string | null
   exactly: string | null
+  meta: string | null
   principal: string | null
   scope: string | null
   definitions: string

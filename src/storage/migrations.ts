@@ -10,6 +10,7 @@ import { questionsAndGrants } from './migrations/0008-questions-grants.ts'
 import { webhooks } from './migrations/0009-webhooks.ts'
 import { processMarks } from './migrations/0010-process-marks.ts'
 import { pinAuthority } from './migrations/0011-pin-authority.ts'
+import { callMeta } from './migrations/0012-call-meta.ts'
 import type { Migration } from './migrations/migration.ts'
 
 export type { Migration } from './migrations/migration.ts'
@@ -27,6 +28,7 @@ export const migrations: readonly Migration[] = [
   webhooks,
   processMarks,
   pinAuthority,
+  callMeta,
 ]
 
 export const migrationsTable =

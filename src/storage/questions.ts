@@ -21,6 +21,8 @@ export type NewQuestion = Approval & {
   readonly definition: string
   /** Hash of the arguments as they will be sent. */
   readonly argumentsHash: string
+  /** Hash of `_meta` as it will be sent, without its trace context. */
+  readonly metaHash?: string | undefined
 }
 
 /** A question as it is kept; an equal call joins it while it is live. */
@@ -198,6 +200,8 @@ function toRow(question: NewQuestion, instance: string): QuestionsTable {
     risk: question.risk,
     arguments: JSON.stringify(question.arguments),
     input: question.input === undefined ? null : JSON.stringify(question.input),
+    meta: question.meta === undefined ? null : JSON.stringify(question.meta),
+    meta_hash: question.metaHash ?? null,
     binding: question.hash,
     definition: question.definition,
     arguments_hash: question.argumentsHash,
@@ -218,6 +222,7 @@ function toQuestion(row: QuestionsTable): StoredQuestion {
     ...toApproval(row),
     definition: row.definition,
     argumentsHash: row.arguments_hash,
+    metaHash: row.meta_hash ?? undefined,
     live: row.live !== null,
   }
 }
@@ -235,6 +240,7 @@ function toApproval(row: QuestionsTable): Approval {
     owner: row.owner ?? undefined,
     arguments: parseJson(row.arguments),
     input: row.input === null ? undefined : parseJson(row.input),
+    meta: row.meta === null ? undefined : parseJson(row.meta),
     hash: row.binding,
     risk: row.risk,
     reason: row.reason,

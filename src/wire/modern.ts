@@ -4,14 +4,7 @@ import type { JsonObject } from '../contract/json.ts'
 import { isObject } from '../lib/json.ts'
 import { type Answer, createAnswer, memberText, toResultAnswer } from './answer.ts'
 import { isLogLevel, type LogLevel, type Questions, usualLevel } from './caller.ts'
-import {
-  type GatewayFacts,
-  gatewayName,
-  type Implementation,
-  relatedTaskKey,
-  type ServerCodec,
-  type ServerFacts,
-} from './codec.ts'
+import { type GatewayFacts, gatewayName, type Implementation, type ServerCodec, type ServerFacts } from './codec.ts'
 import { fromHeaderValue, toHeaderValue } from './header-value.ts'
 import { errorFacts, legacyResourceNotFound, toImplementation, versionHeader } from './legacy.ts'
 import { addMembers, dropMember } from './splice.ts'
@@ -27,14 +20,6 @@ const keys = {
   client: `${prefix}clientInfo`,
   logLevel: `${prefix}logLevel`,
   server: `${prefix}serverInfo`,
-}
-
-/** Of the reserved keys, those that are between the caller and the server. */
-const endToEnd: ReadonlySet<string> = new Set([relatedTaskKey])
-
-/** Whether a key of `_meta` belongs to one hop, so that it must not travel further. */
-export function isHopKey(key: string): boolean {
-  return key.startsWith(prefix) && !endToEnd.has(key)
 }
 
 const methodHeader = 'mcp-method'

@@ -145,3 +145,15 @@ it('knows whose calls a rule can speak about', () => {
   expect(isAbout({ owner: 'ada' })).toBe(false)
   expect(isAbout({ project: 'bank' })).toBe(false)
 })
+
+it('names the key of `_meta` that does not fit', () => {
+  const meta = { '/example.com~1tenant': 'staging' }
+  const { scopes } = explain([rulesOf('global', { meta, action: 'allow' })], {
+    ...subject,
+    meta: { tenant: 'staging' },
+  })
+  const because = 'meta /example.com~1tenant must be "staging", and is not there'
+  expect(scopes[0]?.rules[0]?.mismatch).toEqual({ part: 'meta /example.com~1tenant', because })
+  const fits = { ...subject, meta: { 'example.com/tenant': 'staging' } }
+  expect(decide([rulesOf('global', { meta, action: 'allow' })], fits).action).toBe('allow')
+})

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { Grant } from '../../src/contract/grant.ts'
-import { argumentsHash } from '../../src/policy/binding.ts'
+import { hashOf } from '../../src/policy/binding.ts'
 import { findGrants, type Grantee } from '../../src/policy/grants.ts'
 
 const now = Date.parse('2030-01-01T12:00:00Z')
@@ -42,13 +42,18 @@ it.each<[string, Partial<Grant>, Partial<Grantee>, boolean]>([
   ['arguments that fit', { arguments: { '/repository': 'acme/shop' } }, {}, true],
   ['arguments that do not fit', { arguments: { '/repository': 'acme/other' } }, {}, false],
   ['a call without the argument', { arguments: { '/repository': 'acme/shop' } }, { arguments: {} }, false],
-  ['exactly these arguments', { exactly: argumentsHash({ number: 481, repository: 'acme/shop' }) }, {}, true],
+  ['exactly these arguments', { exactly: hashOf({ number: 481, repository: 'acme/shop' }) }, {}, true],
   [
     'one argument more',
-    { exactly: argumentsHash({ number: 481, repository: 'acme/shop' }) },
+    { exactly: hashOf({ number: 481, repository: 'acme/shop' }) },
     { arguments: { ...call.arguments, force: true } },
     false,
   ],
+  ['a call with `_meta` that it does not name', {}, { bound: { tenant: 1 } }, false],
+  ['exactly this `_meta`', { meta: hashOf({ a: 1, b: 2 }) }, { bound: { b: 2, a: 1 } }, true],
+  ['another `_meta`', { meta: hashOf({ tenant: 1 }) }, { bound: { tenant: 2 } }, false],
+  ['a call without the `_meta` that it names', { meta: hashOf({ tenant: 1 }) }, {}, false],
+  ["answers to a server's own questions", {}, { bringsAnswers: true }, false],
   ['a grant that was used up', { used: 5 }, {}, false],
   ['a grant that was revoked', { revokedAt: '2030-01-01T11:30:00Z' }, {}, false],
   ['a grant that ends this moment', { expiresAt: '2030-01-01T12:00:00Z' }, {}, false],

@@ -84,6 +84,10 @@ export function renderCall(call: Call): string {
     ['ended', call.endedAt],
     ['took', toDuration(call.durationMs)],
   ])
-  const text = JSON.stringify(call.arguments, null, 2) ?? 'none'
-  return `${facts}\narguments\n${toVisible(text).replace(/^/gm, '  ')}`
+  const meta = call.meta === undefined ? '' : `\n_meta\n${toIndented(call.meta)}`
+  return `${facts}\narguments\n${toIndented(call.arguments)}${meta}`
+}
+
+function toIndented(value: unknown): string {
+  return toVisible(JSON.stringify(value, null, 2) ?? 'none').replace(/^/gm, '  ')
 }

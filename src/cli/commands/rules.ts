@@ -30,6 +30,7 @@ const TestInput = z.object({
   principal: z.templateLiteral([z.enum(['user', 'agent', 'session', 'run']), ':', z.string().min(1)]).optional(),
   arg: z.array(z.string()),
   args: z.string().optional(),
+  meta: z.string().optional(),
   server: z.string().optional(),
   risk: Risk.optional(),
   rules: z.string().optional(),
@@ -66,6 +67,7 @@ export function addRules(program: Command, run: Run): void {
       ...whoseOptions,
       ['--arg <pair>', 'argument NAME=VALUE, read as the schema wants it, or NAME:=JSON', 'many'],
       ['--args <json>', 'all arguments as one JSON object'],
+      ['--meta <json>', '`_meta` of the call as one JSON object'],
       ['--server <name>', 'for a tool that does not exist yet'],
       ['--risk <risk>', 'read, write or danger, instead of the risk that the tool has'],
       ['--rules <file>', 'with the rules of this file: a configuration, or one that has only rules'],
@@ -97,13 +99,14 @@ async function readRules(file: string) {
 }
 
 async function test({ terminal, request }: Context, input: TestInput, rules: RuleSet | undefined): Promise<number> {
-  const { tool, agent, principal, server, risk, arg, args } = input
+  const { tool, agent, principal, server, risk, arg, args, meta: metaText } = input
   if (tool === undefined) throw new GatewayError('request-invalid', 'Name a tool, or try past calls with --replay')
   if (args !== undefined && arg.length > 0) throw new GatewayError('request-invalid', 'Give --arg or --args, not both')
   const whole = args === undefined ? undefined : toArgumentsObject(args)
+  const meta = metaText === undefined ? undefined : toArgumentsObject(metaText, '--meta')
   const tested = await request(`Asking about ${toVisible(tool)}`, async (client) => {
     const given = whole ?? (await readPairs(client, tool, arg))
-    return client.rules.test({ tool, agent, principal, server, risk, arguments: given, rules })
+    return client.rules.test({ tool, agent, principal, server, risk, arguments: given, meta, rules })
   })
   terminal.answer(tested, () => renderTest(terminal, tested))
   return exit.done

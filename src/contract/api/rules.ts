@@ -136,6 +136,7 @@ export const rules = {
         tool: z.string().min(1).describe('Public name; it need not exist yet'),
         ...whose,
         arguments: z.record(z.string(), z.json()).default({}).describe('Arguments of the call'),
+        meta: z.record(z.string(), z.json()).optional().describe('`_meta` of the call'),
         server: z.string().optional().describe('For a tool that does not exist yet'),
         risk: Risk.optional().describe('For a tool that does not exist yet, or instead of its risk'),
         rules: RuleSet.optional().describe('Other rules than those in force'),

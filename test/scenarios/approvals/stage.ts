@@ -154,6 +154,9 @@ export type Asked = {
   readonly given?: JsonObject
   /** Answers to questions of the server that travel with the call. */
   readonly input?: JsonObject
+  /** `_meta` for the server, and trace context. */
+  readonly meta?: JsonObject
+  readonly trace?: JsonObject
   readonly signal?: AbortSignal
   /** Stays until a person has answered; hears the question. */
   readonly hold?: ((question: Approval) => void) | undefined
@@ -161,7 +164,7 @@ export type Asked = {
 
 /** One call; without `hold` whoever asks hears at once that it waits. */
 export function ask({ gateway }: Pick<Gate, 'gateway'>, asked: Asked = {}): Promise<CallOutcome> {
-  const { as = helper, tool = 'write_thing', given = { n: 1 }, input, hold } = asked
+  const { as = helper, tool = 'write_thing', given = { n: 1 }, input, meta, trace, hold } = asked
   const signal = asked.signal ?? new AbortController().signal
   const present: Present = async (question, { settled }) => {
     hold?.(question)
@@ -169,7 +172,16 @@ export function ask({ gateway }: Pick<Gate, 'gateway'>, asked: Asked = {}): Prom
     return undefined
   }
   return gateway.call(
-    { principal: as, surface: 'library', selector: { kind: 'all' }, name: `files_${tool}`, arguments: given, input },
+    {
+      principal: as,
+      surface: 'library',
+      selector: { kind: 'all' },
+      name: `files_${tool}`,
+      arguments: given,
+      input,
+      meta,
+      trace,
+    },
     { signal, ...(hold && { present }) },
   )
 }

@@ -81,10 +81,11 @@ describe('the envelope', () => {
   it('may leave out who the client is, and may say more than anybody knows', async () => {
     const { [metaKey('clientInfo')]: _, ...anonymous } = envelope()
     expect((await ask(gateway, 'tools/list', {}, { meta: anonymous })).status).toBe(200)
-    const more = { ...envelope(), [metaKey('future')]: { a: 1 }, 'example.com/own': 'kept', traceparent: '00-1-2-03' }
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+    const more = { ...envelope(), [metaKey('future')]: { a: 1 }, 'example.com/own': 'kept', traceparent }
     expect(textOf((await ask(gateway, 'tools/call', call, { meta: more })).result)).toBe('x')
     const received = (await readRecord(record)).at(-1)
-    expect(received?.meta).toMatchObject({ 'example.com/own': 'kept', traceparent: '00-1-2-03' })
+    expect(received?.meta).toMatchObject({ 'example.com/own': 'kept', traceparent })
     expect(Object.keys(received?.meta ?? {}).filter((key) => key.startsWith('io.modelcontextprotocol/'))).toEqual([])
   })
 })

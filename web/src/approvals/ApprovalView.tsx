@@ -73,7 +73,8 @@ function Question({ approval, decisions }: { approval: ApprovalDetail; decisions
         </p>
       )}
       <Arguments value={approval.arguments} hash={hash} whole={whole} onWhole={() => setOpened(true)} />
-      {approval.input !== undefined && <Along value={approval.input} />}
+      {approval.input !== undefined && <Along title="Going along with the arguments" value={approval.input} />}
+      {approval.meta !== undefined && <Along title="_meta, sent with the arguments" value={approval.meta} />}
       <Facts approval={approval} />
       {failure && (
         <p role="alert" className="mb-4 rounded-md bg-danger-ground px-3 py-2 text-danger">

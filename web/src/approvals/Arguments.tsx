@@ -49,11 +49,11 @@ export function Arguments({ value, hash, whole, onWhole }: ArgumentsProps) {
 }
 
 /** What is sent beside the arguments, whole: rare, and as much a part of what is approved. */
-export function Along({ value }: { value: unknown }) {
+export function Along({ title, value }: { title: string; value: unknown }) {
   return (
-    <section aria-label="Going along" className="mt-4 rounded-lg border border-line bg-panel">
-      <h2 className="px-4 py-2 text-13 text-soft">Going along with the arguments</h2>
-      <ScrollBox label="Going along with the arguments" className="max-h-96 px-4 pb-4">
+    <section aria-label={title} className="mt-4 rounded-lg border border-line bg-panel">
+      <h2 className="px-4 py-2 text-13 text-soft">{title}</h2>
+      <ScrollBox label={title} className="max-h-96 px-4 pb-4">
         <Visible text={toText(value)} />
       </ScrollBox>
     </section>

@@ -1,0 +1,82 @@
+import type { JsonObject, JsonValue } from '../contract/json.ts'
+import { relatedTaskKey } from './codec.ts'
+
+/** `_meta` of a request, split by what happens to its keys. Keys for this connection only are dropped. */
+export type CallMeta = {
+  /** W3C trace context. It is passed on, but an approval is not bound to it: every request has another one. */
+  readonly trace?: JsonObject
+  /** All other keys for the server. They are judged, bound, shown and recorded like arguments. */
+  readonly meta?: JsonObject
+}
+
+const none: CallMeta = {}
+
+export function readMeta(given: JsonObject): CallMeta {
+  const trace: [string, JsonValue][] = []
+  const meta: [string, JsonValue][] = []
+  for (const [key, value] of Object.entries(given)) {
+    if (isHopKey(key)) continue
+    const form = Object.hasOwn(traceForms, key) ? traceForms[key] : undefined
+    if (form === undefined) meta.push([key, value])
+    else if (typeof value === 'string' && form(value)) trace.push([key, value])
+  }
+  if (trace.length === 0 && meta.length === 0) return none
+  const isTraced = trace.some(([key]) => key === 'traceparent')
+  const valid = isTraced ? trace : trace.filter(([key]) => key !== 'tracestate')
+  return {
+    ...(valid.length > 0 && { trace: Object.fromEntries(valid) }),
+    ...(meta.length > 0 && { meta: Object.fromEntries(meta) }),
+  }
+}
+
+const protocolPrefix = 'io.modelcontextprotocol/'
+
+/** Of the protocol's own keys, those that are between the caller and the server. */
+const endToEnd: ReadonlySet<string> = new Set([relatedTaskKey])
+
+/**
+ * Keys with which agents' programs number their own requests. Most differ in every request, so that a repeated call
+ * would never be the one that was approved, and no server depends on them.
+ */
+const clientKeys: ReadonlySet<string> = new Set([
+  'callId',
+  'x-codex-turn-metadata',
+  'vscode.conversationId',
+  'vscode.requestId',
+])
+const clientPrefixes = ['claudecode/', 'ai.opencode/', 'antigravity.google/'] as const
+
+/** Whether a key belongs to the connection between the caller and the gateway, so that it is not passed on. */
+function isHopKey(key: string): boolean {
+  if (key === 'progressToken' || clientKeys.has(key)) return true
+  if (key.startsWith(protocolPrefix)) return !endToEnd.has(key)
+  return clientPrefixes.some((prefix) => key.startsWith(prefix))
+}
+
+/** Trace context is not bound, so only what has its exact form passes, and little of it: https://www.w3.org/TR/trace-context/ */
+const traceForms: Readonly<Record<string, (value: string) => boolean>> = {
+  traceparent: isTraceParent,
+  tracestate: (value) => isList(value, { characters: 512, members: 32, member: stateMember }),
+  baggage: (value) => isList(value, { characters: 1024, members: 32, member: baggageMember }),
+}
+
+function isTraceParent(value: string): boolean {
+  if (!/^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(value)) return false
+  const [version, trace, parent] = value.split('-')
+  return version !== 'ff' && /[^0]/.test(trace ?? '') && /[^0]/.test(parent ?? '')
+}
+
+const stateMember =
+  /^(?:[a-z][a-z0-9_\-*/]{0,255}|[a-z0-9][a-z0-9_\-*/]{0,240}@[a-z][a-z0-9_\-*/]{0,13})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/
+
+const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+const octets = '[\\x21\\x23-\\x2b\\x2d-\\x3a\\x3c-\\x5b\\x5d-\\x7e]*'
+const baggageMember = new RegExp(`^${token}[ \\t]*=[ \\t]*${octets}(?:[ \\t]*;[ \\t]*${token}(?:=${octets})?)*$`)
+
+type ListForm = { readonly characters: number; readonly members: number; readonly member: RegExp }
+
+function isList(value: string, { characters, members, member }: ListForm): boolean {
+  if (value === '' || value.length > characters) return false
+  const found = value.split(',').map((each) => each.replace(/^[ \t]+|[ \t]+$/g, ''))
+  return found.length <= members && found.every((each) => member.test(each))
+}
