@@ -69,9 +69,8 @@ function isTraceParent(value: string): boolean {
 const stateMember =
   /^(?:[a-z][a-z0-9_\-*/]{0,255}|[a-z0-9][a-z0-9_\-*/]{0,240}@[a-z][a-z0-9_\-*/]{0,13})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/
 
-const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-const octets = '[\\x21\\x23-\\x2b\\x2d-\\x3a\\x3c-\\x5b\\x5d-\\x7e]*'
-const baggageMember = new RegExp(`^${token}[ \\t]*=[ \\t]*${octets}(?:[ \\t]*;[ \\t]*${token}(?:=${octets})?)*$`)
+const baggageMember =
+  /^[!#$%&'*+.^_`|~0-9A-Za-z-]+[ \t]*=[ \t]*[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*(?:[ \t]*;[ \t]*[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:=[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*)?)*$/
 
 type ListForm = { readonly characters: number; readonly members: number; readonly member: RegExp }
 
