@@ -48,7 +48,7 @@ import {
 } from './templates.ts'
 import { watchFile } from './watch.ts'
 
-export type { ConfigEdit } from './edit.ts'
+export { type ConfigEdit, withRisks } from './edit.ts'
 export { type ConfigPlaces, findConfigFile, starterConfig } from './find.ts'
 export {
   type Judgement,

@@ -1,8 +1,9 @@
 import type { Config, ScopedServer } from '../contract/config.ts'
 import { GatewayError } from '../contract/errors.ts'
+import type { Risk } from '../contract/risk.ts'
 import { Rule } from '../contract/rule.ts'
 import { globalScope, type Scope, toScopeKey } from '../contract/scope.ts'
-import { ServerDefinition } from '../contract/server.ts'
+import { ServerDefinition, ServerPatch, type ToolOverride } from '../contract/server.ts'
 import { pathOfScope } from './check.ts'
 import { editJson } from './edit-json.ts'
 import { editToml } from './edit-toml.ts'
@@ -30,7 +31,11 @@ export type ConfigEdit =
   | (Target & { readonly kind: 'set-server'; readonly definition: ServerDefinition | ScopedServer })
   | (Target & { readonly kind: 'remove-server' })
   | SwitchEdit
+  | RisksEdit
   | RulesEdit
+
+/** Risks of some tools of a server, by the server's own names; everything else of the entry stays. */
+type RisksEdit = Target & { readonly kind: 'set-risks'; readonly risks: Readonly<Record<string, Risk>> }
 
 /** All rules of one scope. */
 type RulesEdit = { readonly kind: 'set-rules'; readonly scope?: Scope; readonly rules: readonly Rule[] }
@@ -124,6 +129,7 @@ function planSteps(config: Config, root: unknown, edit: ServerEdit, path: Path):
   const { name, scope = globalScope } = edit
   const current = valueAt(root, path)
   if (edit.kind === 'enable-server') return planSwitch(config, edit, path, current)
+  if (edit.kind === 'set-risks') return planRisks(config, edit, path, current)
   if (edit.kind === 'remove-server') {
     if (current === undefined) throw notFound(name, scope)
     return [{ path, value: undefined }]
@@ -144,6 +150,30 @@ function planSwitch(config: Config, edit: SwitchEdit, path: Path, current: unkno
   // A later scope switches what an earlier one has.
   if (!effective(config, chainOf(config, scope)).servers.has(name)) throw notFound(name, scope)
   return [{ path, value: { enabled } }]
+}
+
+function planRisks(
+  config: Config,
+  { name, scope = globalScope, risks }: RisksEdit,
+  path: Path,
+  current: unknown,
+): Step[] {
+  if (isPlainObject(current)) {
+    const wanted = compact(withRisks(ServerPatch.parse(current), risks))
+    return differences(current, wanted, wanted, path)
+  }
+  if (!effective(config, chainOf(config, scope)).servers.has(name)) throw notFound(name, scope)
+  return [{ path, value: withRisks({}, risks) }]
+}
+
+/** An entry with the risks of some tools set; everything else stays as it is. */
+export function withRisks(entry: ScopedServer, risks: RisksEdit['risks']): ScopedServer {
+  const before = entry.tools?.override ?? {}
+  const changed = Object.entries(risks).map(([tool, risk]): [string, ToolOverride] => [
+    tool,
+    { ...(Object.hasOwn(before, tool) ? before[tool] : undefined), risk },
+  ])
+  return { ...entry, tools: { ...entry.tools, override: { ...before, ...Object.fromEntries(changed) } } }
 }
 
 function notFound(name: string, scope: Scope): GatewayError {

@@ -11,6 +11,12 @@ export const ToolAnnotations = z.looseObject({
 })
 export type ToolAnnotations = z.infer<typeof ToolAnnotations>
 
+/** Whether a tool declares anything about itself; a title is not a hint. */
+export function hasHints(annotations: ToolAnnotations | undefined): boolean {
+  const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations ?? {}
+  return [readOnlyHint, destructiveHint, idempotentHint, openWorldHint].some((hint) => hint !== undefined)
+}
+
 /** A tool as people and programs see it on REST and in the CLI. */
 export const Tool = z.object({
   name: z.string().describe('Public name'),

@@ -10,19 +10,22 @@ import {
   originsOf,
   type ServerAct,
   type SessionOrigin,
+  withRisks,
   withTrust,
 } from '../config/config.ts'
+import type { ToolRisk } from '../contract/api/servers.ts'
 import type { ScopedServer } from '../contract/config.ts'
 import { GatewayError } from '../contract/errors.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import { type Scope, type ScopeKey, toScope, toScopeKey } from '../contract/scope.ts'
 import type { Server, ServerDetail, Validation } from '../contract/server.ts'
-import type { Tool } from '../contract/tool.ts'
+import { hasHints, type Tool } from '../contract/tool.ts'
 import type { Clock } from '../lib/clock.ts'
+import { suggestRisk } from '../policy/policy.ts'
 import { type Servers, type Trial, toFailure } from '../servers/servers.ts'
 import type { Storage } from '../storage/storage.ts'
 import { createServerViews, show } from './server-views.ts'
-import type { Gateway, ServerChange, ServerTrial } from './types.ts'
+import type { Gateway, RisksChange, ServerChange, ServerTrial } from './types.ts'
 
 export type ServerDeskParts = {
   readonly config: ConfigStore
@@ -54,6 +57,8 @@ export type ServerDesk = {
     | 'enableServer'
     | 'reconnectServer'
     | 'serverLogs'
+    | 'listRisks'
+    | 'setRisks'
     | 'validateServer'
     | 'effectiveServers'
   >
@@ -82,6 +87,8 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
       enableServer,
       reconnectServer,
       serverLogs,
+      listRisks,
+      setRisks,
       validateServer,
       effectiveServers: (by, scope) =>
         [...toEffective(by, scope).servers.values()].map((server) => ({
@@ -195,6 +202,32 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
     return settledDetail(principal, name, scope)
   }
 
+  function listRisks(by: Principal, name: string, wanted?: ScopeKey): ToolRisk[] {
+    const { tools } = views.toDetail(by, views.get(by, name, views.scopeOf(by, name, wanted)))
+    return tools.map(({ original, name: publicName, description, risk, riskFrom, annotations }) => {
+      const isSilent = riskFrom === 'default' && !hasHints(annotations)
+      const suggested = isSilent ? suggestRisk({ name: original, description }) : undefined
+      const differs = suggested !== undefined && suggested.risk !== risk
+      return { tool: original, name: publicName, description, risk, riskFrom, ...(differs && { suggested }) }
+    })
+  }
+
+  async function setRisks(principal: Principal, { name, risks, scope: wanted }: RisksChange): Promise<ServerDetail> {
+    const scope = views.scopeOf(principal, name, wanted)
+    const known = new Set(listRisks(principal, name, wanted).map(({ tool }) => tool))
+    const unknown = Object.keys(risks).filter((tool) => !known.has(tool))
+    if (unknown.length > 0) {
+      throw new GatewayError('request-invalid', `${name} has no tool named ${unknown.join(', ')}`, { unknown })
+    }
+    await change({ kind: 'set-risks', name, risks, scope }, principal, () => {
+      const found = lookUp(scope, name)
+      demand(principal, { action: 'change', scope, ...found, wanted: withRisks(found.current ?? {}, risks) })
+      views.get(principal, name, scope)
+    })
+    await record(principal, name, { change: 'risks-set', scope: toScopeKey(scope), risks })
+    return settledDetail(principal, name, scope)
+  }
+
   function serverLogs(name: string, wanted?: ScopeKey, by?: Principal): { lines: string[]; dropped: number } {
     const { status } = views.get(by, name, views.scopeOf(by, name, wanted))
     if (views.sees(by, status.scope)) return servers.logs(status.id)
@@ -274,6 +307,7 @@ function toSessionServers(stated: SessionServers, edit: ServerEdit): SessionServ
     throw new GatewayError('server-exists', `A server named ${name} exists in ${toScopeKey(edit.scope)}`, { name })
   }
   if (kind === 'enable-server') return { ...stated, [name]: { ...current, enabled: edit.enabled } }
+  if (kind === 'set-risks') return { ...stated, [name]: withRisks(current ?? {}, edit.risks) }
   if (kind !== 'remove-server') return { ...stated, [name]: edit.definition }
   if (current !== undefined) return Object.fromEntries(Object.entries(stated).filter(([other]) => other !== name))
   throw new GatewayError('server-not-found', `No server is named ${name} in ${toScopeKey(edit.scope)}`, { name })

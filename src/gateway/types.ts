@@ -4,10 +4,12 @@ import type { Catalog, ViewSelector } from '../catalog/catalog.ts'
 import type { ConfigStore } from '../config/config.ts'
 import type { EffectiveServer as ShownServer } from '../contract/api/config.ts'
 import type { Replay, RuleScope, RuleTest } from '../contract/api/rules.ts'
+import type { ToolRisk } from '../contract/api/servers.ts'
 import type { Call } from '../contract/call.ts'
 import type { ScopedServer } from '../contract/config.ts'
 import type { EventTable } from '../contract/events.ts'
 import type { Principal } from '../contract/principal.ts'
+import type { Risk } from '../contract/risk.ts'
 import type { Rule } from '../contract/rule.ts'
 import type { ScopeKey } from '../contract/scope.ts'
 import type { Server, ServerDefinition, ServerDetail, Validation } from '../contract/server.ts'
@@ -50,6 +52,10 @@ export type Gateway = {
   removeServer(principal: Principal, name: string, scope?: ScopeKey): Promise<void>
   enableServer(principal: Principal, name: string, enabled: boolean, scope?: ScopeKey): Promise<ServerDetail>
   reconnectServer(principal: Principal, name: string, scope?: ScopeKey): Promise<ServerDetail>
+  /** The risks of a server's tools, and what the words of those without annotations suggest. */
+  listRisks(by: Principal, name: string, scope?: ScopeKey): ToolRisk[]
+  /** Sets the risks of some tools in an entry; the rest of the entry stays. */
+  setRisks(by: Principal, wanted: RisksChange): Promise<ServerDetail>
   serverLogs(name: string, scope?: ScopeKey, by?: Principal): { lines: string[]; dropped: number }
   /** Tries a definition, or a saved server, on a connection of its own; with the rights of the scope it is for. */
   validateServer(principal: Principal, wanted: ServerTrial, signal: AbortSignal): Promise<Validation>
@@ -83,6 +89,12 @@ export type Gateway = {
 
 /** In a later scope single fields may be stated: the rest is inherited. */
 export type ServerChange = { name: string; definition: ServerDefinition | ScopedServer; scope?: ScopeKey | undefined }
+export type RisksChange = {
+  name: string
+  /** By the server's own names of its tools. */
+  risks: Readonly<Record<string, Risk>>
+  scope?: ScopeKey | undefined
+}
 /** A definition, with the name that it is for if there is one; or a saved server by its name. */
 export type ServerTrial = {
   definition?: ServerDefinition | undefined

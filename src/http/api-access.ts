@@ -52,6 +52,8 @@ export const access: Readonly<Record<string, readonly CallerClass[]>> = {
   'servers.validate': members,
   'servers.validateSaved': members,
   'servers.logs': users,
+  'servers.risks': users,
+  'servers.setRisks': members,
   'tools.list': everyone,
   'tools.get': everyone,
   'tools.call': everyone,

@@ -5,5 +5,6 @@ export { type Decision, decide, type ScopedRules, type Subject } from './decide.
 export { concerns, type Explanation, explain } from './explain.ts'
 export { findGrants, type Grantee } from './grants.ts'
 export { type JudgedRisk, type RiskFacts, riskOf } from './risk.ts'
+export { type RiskSuggestion, suggestRisk } from './suggest.ts'
 export { toTitle } from './title.ts'
 export { findHidden } from './uncertain.ts'

@@ -1,5 +1,5 @@
 import { type Risk, riskOrder } from '../contract/risk.ts'
-import type { Tool, ToolAnnotations } from '../contract/tool.ts'
+import { hasHints, type Tool, type ToolAnnotations } from '../contract/tool.ts'
 
 export type RiskFacts = {
   /** The server's own name of the tool. */
@@ -16,18 +16,12 @@ export type JudgedRisk = { readonly risk: Risk; readonly from: Tool['riskFrom'] 
 export function riskOf(facts: RiskFacts): JudgedRisk {
   if (facts.override) return { risk: facts.override, from: 'override' }
   const fallback: JudgedRisk = { risk: facts.defaultRisk ?? 'write', from: 'default' }
-  if (!facts.annotations || !saysSomething(facts.annotations)) return fallback
+  if (!facts.annotations || !hasHints(facts.annotations)) return fallback
   const claimed = claimOf(facts.annotations)
   const lowers = riskOrder[claimed] < riskOrder[fallback.risk]
   if (lowers && facts.trust === 'none') return fallback
   const believed = contradicts(facts.name, claimed) ? atLeastWrite(lowers ? fallback.risk : claimed) : claimed
   return { risk: believed, from: believed === claimed ? 'annotations' : 'name' }
-}
-
-/** A title is no hint: only hints tell a tool that declares itself from one that says nothing. */
-function saysSomething(annotations: ToolAnnotations): boolean {
-  const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations
-  return [readOnlyHint, destructiveHint, idempotentHint, openWorldHint].some((hint) => hint !== undefined)
 }
 
 function claimOf({ readOnlyHint, destructiveHint }: ToolAnnotations): Risk {
@@ -53,12 +47,25 @@ const changing = new Set(
 /** Whether a tool is called like one that does more than it claims. */
 function contradicts(name: string, claimed: Risk): boolean {
   if (claimed === 'danger') return false
-  const words = name
+  const words = toWords(name)
+  if (words.some(isDestroying)) return true
+  return claimed === 'read' && isChanging(words[0] ?? '')
+}
+
+export function isDestroying(word: string): boolean {
+  return destroying.has(word)
+}
+
+export function isChanging(word: string): boolean {
+  return changing.has(word)
+}
+
+/** The words of a tool's name, in lower case, however they are joined. */
+export function toWords(name: string): string[] {
+  return name
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
     .replace(/([A-Z])([A-Z][a-z])/g, '$1 $2')
     .toLowerCase()
     .split(/[^a-z0-9]+/)
     .filter(Boolean)
-  if (words.some((word) => destroying.has(word))) return true
-  return claimed === 'read' && changing.has(words[0] ?? '')
 }

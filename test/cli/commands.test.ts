@@ -26,6 +26,38 @@ function items(document: Fields): Fields[] {
   return Array.isArray(document.items) ? document.items : []
 }
 
+/** A server whose tools say nothing about themselves. */
+const silentServer = `
+  const say = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n')
+  const plain = (name) => ({ name, description: '', inputSchema: { type: 'object' } })
+  const info = { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'silent', version: '1' } }
+  require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+    const { id, method } = JSON.parse(line)
+    if (method === 'initialize') say({ id, result: info })
+    else if (method === 'tools/list') say({ id, result: { tools: [plain('list_things'), plain('drop_table')] } })
+    else if (id) say({ id, error: { code: -32601, message: 'unknown' } })
+  })
+`
+
+describe('servers risks', () => {
+  it('says when tools have no annotations, shows suggestions, and saves them only after a yes', async () => {
+    const added = await gateway.run('servers', 'add', 'silent', '--', process.execPath, '-e', silentServer)
+    expect(added).toMatchObject({ code: 0 })
+    expect(added.stderr).toContain('2 of 2 tools have no annotations, so every call of them waits for approval')
+    expect(added.stderr).toContain('sallyport servers risks silent --suggest')
+    const shown = await gateway.run('servers', 'risks', 'silent', '--suggest')
+    expect(shown).toMatchObject({ code: 0, stdout: 'Nothing was saved.\n' })
+    expect(shown.stderr).toMatch(/list_things +write +read +its name says "list"/)
+    const listed = await gateway.run('servers', 'risks', 'silent', '--json')
+    expect(items(listed.json())).toMatchObject([{ risk: 'write' }, { risk: 'write', suggested: { risk: 'danger' } }])
+    expect(await gateway.run('servers', 'risks', 'silent', '--suggest', '--yes')).toMatchObject({ code: 0 })
+    const after = await gateway.run('servers', 'risks', 'silent')
+    expect(after.stdout).toMatch(/list_things +read +set in the configuration/)
+    expect(after.stdout).toMatch(/drop_table +danger +set in the configuration/)
+    expect((await gateway.run('servers', 'remove', 'silent', '--yes')).code).toBe(0)
+  })
+})
+
 describe('status', () => {
   it('says in one look that all is well', async () => {
     const people = await gateway.run('status')

@@ -57,6 +57,8 @@ const expected: Readonly<Record<string, string>> = {
   'servers.validate': 'AMOF',
   'servers.validateSaved': 'AMOF',
   'servers.logs': 'AMOUF',
+  'servers.risks': 'AMOUF',
+  'servers.setRisks': 'AMOF',
   'projects.list': 'AMOUF',
   'projects.get': 'AMOUF',
   'toolsets.list': 'AMOUF',

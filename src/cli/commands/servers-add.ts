@@ -2,12 +2,15 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { ScopeText } from '../../contract/api/base.ts'
 import { GatewayError } from '../../contract/errors.ts'
+import type { ServerDetail } from '../../contract/server.ts'
+import { hasHints } from '../../contract/tool.ts'
 import { toVisible } from '../../text/visible.ts'
 import { addCommand, type OptionSpec, patience, type Run } from '../command.ts'
 import { DefinitionInput, definitionOptions, hasDefinition, toDefinition } from '../definition.ts'
 import { exit } from '../exit.ts'
 import { showingStart } from '../start-progress.ts'
 import { suggesting } from '../suggest.ts'
+import type { Terminal } from '../terminal.ts'
 import { renderValidation, showChange } from './server-view.ts'
 
 const scopeOption: OptionSpec = [
@@ -38,6 +41,7 @@ export function addServersAdd(servers: Command, run: Run): void {
         patience.connecting,
       )
       if (definition.transport === 'stdio') context.terminal.talk(rightsNote)
+      tellUnannotated(context.terminal, server)
       return showChange(context, server)
     },
   })
@@ -73,6 +77,17 @@ export function addServersValidate(servers: Command, run: Run): void {
       return validation.ok ? exit.done : exit.failed
     },
   })
+}
+
+/** Without annotations every call of a tool asks: people who are asked for each reading call stop looking. */
+function tellUnannotated(terminal: Terminal, { name, tools }: ServerDetail): void {
+  const silent = tools.filter(({ riskFrom, annotations }) => riskFrom === 'default' && !hasHints(annotations))
+  if (silent.length === 0) return
+  const asking = silent.some(({ risk }) => risk !== 'read') ? ', so every call of them waits for approval' : ''
+  terminal.talk(
+    `${silent.length} of ${tools.length} tools have no annotations${asking}.\n` +
+      `Suggest risks from their names and descriptions: sallyport servers risks ${toVisible(name)} --suggest`,
+  )
 }
 
 const rightsNote = 'Note: the command runs with the rights of the gateway, and sees the files that it sees.'

@@ -16,6 +16,7 @@ import { paintState } from '../words.ts'
 import { addServersUpgrade } from './pins.ts'
 import { renderServer, showChange } from './server-view.ts'
 import { addServersAdd, addServersValidate } from './servers-add.ts'
+import { addServersRisks } from './servers-risks.ts'
 
 const scopeOption: OptionSpec = ['--scope <scope>', 'where the name stands in several scopes, such as agent:reviewer']
 const ByName = z.object({ name: z.string(), scope: ScopeText.optional() })
@@ -77,6 +78,7 @@ export function addServers(program: Command, run: Run): void {
   addServersAdd(servers, run)
   addServersValidate(servers, run)
   addServersUpgrade(servers, run)
+  addServersRisks(servers, run)
 
   addCommand(servers, run, {
     use: 'remove <name>',

@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import { Risk } from '../risk.ts'
 import { Server, ServerDefinition, ServerDetail, ServerName, ServerOverride, Validation } from '../server.ts'
+import { Tool } from '../tool.ts'
 import { base, page, ScopeText } from './base.ts'
 
 const byName = z.strictObject({ name: z.string().describe('Name of the server') })
@@ -15,6 +17,22 @@ export const ServerLogs = z.object({
   dropped: z.int().describe('Older lines that are no longer kept'),
 })
 export type ServerLogs = z.infer<typeof ServerLogs>
+
+/** A tool's risk, where it came from, and what its own words suggest. */
+export const ToolRisk = z.object({
+  tool: z.string().describe("The server's own name"),
+  name: z.string().describe('Public name'),
+  description: z.string(),
+  risk: Risk,
+  riskFrom: Tool.shape.riskFrom,
+  suggested: z
+    .object({ risk: Risk, because: z.string() })
+    .optional()
+    .describe('Read from name and description, for tools without annotations; nothing changes before it is accepted'),
+})
+export type ToolRisk = z.infer<typeof ToolRisk>
+
+const Risks = z.record(z.string(), Risk).refine((risks) => Object.keys(risks).length > 0, 'must name at least one tool')
 
 export const servers = {
   list: base
@@ -88,6 +106,26 @@ export const servers = {
     })
     .input(named.extend({ body: z.strictObject({ definition: ServerDefinition.optional() }).optional() }))
     .output(Validation),
+  risks: base
+    .route({
+      method: 'GET',
+      path: '/servers/{name}/risks',
+      tags: ['servers'],
+      summary: 'The risks of its tools, with suggestions for tools without annotations',
+      inputStructure: 'detailed',
+    })
+    .input(named)
+    .output(page(ToolRisk)),
+  setRisks: base
+    .route({
+      method: 'POST',
+      path: '/servers/{name}/risks',
+      tags: ['servers'],
+      summary: "Set the risks of some tools, by the server's own names; the rest of the entry stays",
+      inputStructure: 'detailed',
+    })
+    .input(named.extend({ body: z.strictObject({ risks: Risks }) }))
+    .output(ServerDetail),
   logs: base
     .route({
       method: 'GET',

@@ -38,6 +38,12 @@ export function createServersRoutes(gateway: Gateway) {
       const wanted = { name: params.name, scope: query?.scope, definition: body?.definition }
       return gateway.validateServer(context.principal, wanted, signal ?? never)
     }),
+    risks: on.risks.handler(({ input: { params, query }, context }) =>
+      whole(gateway.listRisks(context.principal, params.name, query?.scope)),
+    ),
+    setRisks: on.setRisks.handler(({ input: { params, query, body }, context }) =>
+      gateway.setRisks(context.principal, { name: params.name, scope: query?.scope, risks: body.risks }),
+    ),
     logs: on.logs.handler(({ input, context }) =>
       gateway.serverLogs(input.params.name, input.query?.scope, context.principal),
     ),
