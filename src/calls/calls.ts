@@ -18,6 +18,7 @@ import {
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import type { Clock } from '../lib/clock.ts'
 import { crashPoint } from '../lib/crash-point.ts'
+import type { Account, Delivery } from '../lib/delivery.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Masking } from '../masking/masking.ts'
@@ -35,7 +36,7 @@ import { createOnce, toKeyEnd } from './once.ts'
 import { createOwnTools, withoutAsking } from './own.ts'
 import { createRecords, type HowItEnded } from './records.ts'
 import { denied, notFound } from './refusals.ts'
-import { fits } from './results.ts'
+import { fits, toUnread } from './results.ts'
 import { createTasks } from './tasks.ts'
 
 export { toResultPage } from './kept.ts'
@@ -71,6 +72,8 @@ export type CallOptions = {
   readonly onProgress?: ((progress: Progress) => void) | undefined
   /** How whoever waits is shown that a person is asked; who has none hears at once that it waits. */
   readonly present?: Present | undefined
+  /** Tells when the answer has reached its client; without it the call leaves its place as soon as it has ended. */
+  readonly delivery?: Pick<Delivery, 'onEnd'> | undefined
 }
 
 /**
@@ -91,6 +94,8 @@ export type CallOutcome =
 export type Calls = {
   advance(request: CallRequest, options: CallOptions): Promise<CallOutcome>
   running(): number
+  /** The bytes that are buffered for a principal. */
+  accountOf(principal: Principal): Account
   /** Takes nothing new, gives what is under way a moment, then ends it. */
   close(graceMs: number): Promise<void>
 }
@@ -137,7 +142,7 @@ export function createCalls(parts: CallsParts): Calls {
   let closing = false
   let stopping = false
 
-  return { advance: begin, running: () => running.size, close }
+  return { advance: begin, running: () => running.size, accountOf: limits.accountOf, close }
 
   /** From its first line to its last entry a call is under way, and whoever closes waits for it. */
   async function begin(request: CallRequest, options: CallOptions): Promise<CallOutcome> {
@@ -189,10 +194,15 @@ export function createCalls(parts: CallsParts): Calls {
       crashPoint('after the claim')
       emit('call-started', { call: records.toRecord(call, { state: 'running' }) })
       const outcome = await send(permit, request.selector, toAttended(request, options, call))
-      if (outcome.kind === 'answered') tasks.noteAnswer(request, permit, outcome.answer)
-      return outcome
+      if (outcome.kind !== 'answered') return outcome
+      tasks.noteAnswer(request, permit, outcome.answer)
+      // Until its client has read it, or not at all: a client that reads nothing must not fill the memory.
+      const room = limits.hold(place, outcome.answer.bytes.length)
+      return room ? outcome : { ...outcome, answer: toUnread(outcome.answer, call.method) }
     } finally {
-      limits.leave(place)
+      const leave = () => limits.leave(place)
+      if (options.delivery) options.delivery.onEnd(leave)
+      else leave()
     }
   }
 

@@ -1,16 +1,19 @@
 import type { ConfigStore } from '../config/config.ts'
 import type { AgentLimits, Config, Limits, ScopedServer } from '../contract/config.ts'
 import { GatewayError } from '../contract/errors.ts'
-import type { Principal, PrincipalKey } from '../contract/principal.ts'
+import { type Principal, type PrincipalKey, toPrincipalKey } from '../contract/principal.ts'
 import type { ServerDefinition, SharedLimits } from '../contract/server.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { Account } from '../lib/delivery.ts'
 import { type Bounds, count, createMeter, isIdle, type Meter, waitForRate } from './meter.ts'
 
-/** What a call takes up while it is under way. */
+/** What a call takes up until its answer has been delivered. */
 export type Place = {
   readonly principal: Meter
   readonly server?: Meter | undefined
   readonly tool?: Meter | undefined
+  /** The size of its answer, once there is one. */
+  bytes: number
 }
 
 /** Whose call it is, and where it goes. */
@@ -26,17 +29,21 @@ export type CallLimits = {
   enter(principal: Principal, call: Bounded): Place | GatewayError
   /** Once for each place, however the call ended. */
   leave(place: Place): void
+  /** Counts the answer until the call leaves its place. False if too much is buffered: the answer must not be kept. */
+  hold(place: Place, bytes: number): boolean
+  /** The buffered bytes of a principal, for surfaces. */
+  accountOf(principal: Principal): Account
   /** How many questions of one principal may wait. */
   mostPending(principal: Principal): number
 }
 
 type Parts = { readonly config: Pick<ConfigStore, 'current' | 'effective'>; readonly clock: Pick<Clock, 'monotonic'> }
 
-/** A principal's place with its bounds, which are looked up again when the configuration is another one. */
-type Known = { readonly place: Place; config: Config; bounds: Bounds }
+/** A principal's meter with its bounds, which are looked up again when the configuration is another one. */
+type Known = { readonly meter: Meter; config: Config; bounds: Bounds }
 
 export function createLimits({ config, clock }: Parts): CallLimits {
-  const principals = createBoundedMap<Known>(({ place }, now) => isIdle(place.principal, now))
+  const principals = createBoundedMap<Known>(({ meter }, now) => isIdle(meter, now))
   const servers = createBoundedMap<Meter>(isIdle)
   const tools = createBoundedMap<Meter>(isIdle)
   let checked: Config | undefined
@@ -56,7 +63,7 @@ export function createLimits({ config, clock }: Parts): CallLimits {
     if (known?.config === current) return known
     const bounds = boundsOf(current, principal)
     if (known) return Object.assign(known, { config: current, bounds })
-    return principals.add(key, { place: { principal: createMeter() }, config: current, bounds }, now)
+    return principals.add(key, { meter: createMeter(), config: current, bounds }, now)
   }
 
   /** The server's and the tool's meter beside the principal's, where they are bounded. */
@@ -67,16 +74,16 @@ export function createLimits({ config, clock }: Parts): CallLimits {
     const ofTool = tighter(overrideOf(definition, call.original), overrideOf(first, call.original))
     const server = ofServer && meterOf(servers, call.connection, now)
     const tool = ofTool && meterOf(tools, `${call.connection}\n${call.original}`, now)
-    const meter = known.place.principal
+    const { meter } = known
     const refusal =
-      check(meter, known.bounds, now, call.principal) ??
+      checkOwn(known, now, call.principal) ??
       (server && check(server, ofServer, now, `The server ${call.server}`)) ??
       (tool && check(tool, ofTool, now, `The tool ${call.original} of ${call.server}`))
     if (refusal) return refusal
     count(meter, now)
     if (server) count(server, now)
     if (tool) count(tool, now)
-    return { principal: meter, server, tool }
+    return { principal: meter, server, tool, bytes: 0 }
   }
 
   return {
@@ -85,18 +92,59 @@ export function createLimits({ config, clock }: Parts): CallLimits {
       const now = clock.monotonic()
       const known = knownOf(principal, call.principal, current, now)
       if (boundsServers(current)) return enterShared(principal, call, known, now)
-      const refusal = check(known.place.principal, known.bounds, now, call.principal)
+      const refusal = checkOwn(known, now, call.principal)
       if (refusal) return refusal
-      count(known.place.principal, now)
-      return known.place
+      count(known.meter, now)
+      return { principal: known.meter, bytes: 0 }
+    },
+    hold(place, bytes) {
+      const room = hasRoom(place.principal, bytes, config.current())
+      if (room) place.bytes += bytes
+      if (room) place.principal.buffered += bytes
+      else place.principal.full = true
+      return room
+    },
+    accountOf(principal) {
+      const key = toPrincipalKey(principal)
+      const meter = () => knownOf(principal, key, config.current(), clock.monotonic()).meter
+      return {
+        buffered: () => meter().buffered,
+        hasRoom: (bytes) => hasRoom(meter(), bytes, config.current()),
+        add(bytes) {
+          if (bytes !== 0) addTo(meter(), bytes, config.current())
+        },
+      }
     },
     leave(place) {
       place.principal.running--
+      if (place.bytes > 0) addTo(place.principal, -place.bytes, config.current())
       if (place.server) place.server.running--
       if (place.tool) place.tool.running--
     },
     mostPending: (principal) => limitsOf(config.current(), principal)?.pending ?? config.current().limits.pending,
   }
+}
+
+/** While little is buffered one message of any size passes; several together must fit. */
+function hasRoom({ buffered }: Meter, bytes: number, { limits }: Config): boolean {
+  const little = Math.min(limits.request, limits.buffered / 8)
+  return buffered <= little || buffered + bytes <= limits.buffered
+}
+
+/** After an answer was dropped, half of what is buffered must be read before there are further calls. */
+function addTo(meter: Meter, bytes: number, { limits }: Config): void {
+  meter.buffered += bytes
+  if (meter.full && meter.buffered <= limits.buffered / 2) meter.full = false
+}
+
+/** What the principal itself may: its clients must read their answers before it makes more calls. */
+function checkOwn({ meter, bounds, config }: Known, now: number, who: string): GatewayError | undefined {
+  const most = config.limits.buffered
+  if (meter.full || meter.buffered >= most) {
+    const message = `${who} has ${meter.buffered} bytes buffered, in requests and in answers that its clients have not read, as many as may be; read them and try again`
+    return exceeded(message, { limit: 'buffered', most }, aMoment)
+  }
+  return check(meter, bounds, now, who)
 }
 
 function meterOf(meters: BoundedMap<Meter>, key: string, now: number): Meter {

@@ -4,6 +4,10 @@ export type Bounds = { readonly callsPerMinute?: number | undefined; readonly co
 /** The calls of one principal, server or tool: those under way, and those of the last minute by the second. */
 export type Meter = {
   running: number
+  /** Bytes of requests and unread answers; counted for principals only. */
+  buffered: number
+  /** An answer was dropped because too much was buffered. */
+  full: boolean
   /** Calls within the window, the sum of `seconds`. */
   recent: number
   /** The second that was counted last. */
@@ -18,7 +22,7 @@ export type Meter = {
 const slots = 61
 
 export function createMeter(): Meter {
-  return { running: 0, recent: 0, second: 0, seconds: new Uint32Array(slots) }
+  return { running: 0, buffered: 0, full: false, recent: 0, second: 0, seconds: new Uint32Array(slots) }
 }
 
 /** Milliseconds until there is room again, 0 where there is; `now` never jumps back. */
@@ -42,10 +46,10 @@ export function count(meter: Meter, now: number): void {
   meter.running++
 }
 
-/** Nothing is lost with it: no call is under way, and none counts any more. */
+/** Nothing is lost with it: no call is under way, no bytes are buffered, and no past call counts any more. */
 export function isIdle(meter: Meter, now: number): boolean {
   advance(meter, now)
-  return meter.running === 0 && meter.recent === 0
+  return meter.running === 0 && meter.buffered === 0 && meter.recent === 0
 }
 
 /** Forgets the seconds that have passed out of the window. */

@@ -1,4 +1,6 @@
+import { errorTable } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
+import type { CallMethod } from '../contract/permit.ts'
 import { isObject } from '../lib/json.ts'
 import { wholeEnd } from '../lib/text.ts'
 import { type Answer, createAnswer, toResultAnswer } from '../wire/answer.ts'
@@ -176,6 +178,19 @@ async function tooLarge(answer: Answer, bytes: number, { limit, keep }: Finishin
       'sallyport/error': { code: 'result-too-large' },
       'sallyport/left-out': { total: whole.length, ...(kept.handle && { handle: kept.handle }) },
     },
+  })
+}
+
+/** In place of an answer for which there is no memory. It is short, so that it needs none. */
+export function toUnread({ bytes }: Answer, method: CallMethod): Answer {
+  const problem = `limit-exceeded: The call was made, but its answer of ${bytes.length} bytes was dropped: earlier answers have not been read yet. Read them before you make further calls.`
+  const { rpc } = errorTable['limit-exceeded']
+  if (method !== 'tools/call')
+    return createAnswer('error', Buffer.from(JSON.stringify({ code: rpc, message: problem })))
+  return toResultAnswer({
+    content: [{ type: 'text', text: problem }],
+    isError: true,
+    _meta: { 'sallyport/error': { code: 'limit-exceeded' } },
   })
 }
 

@@ -98,7 +98,21 @@ export const Limits = z.strictObject({
     .default(25_000)
     .describe('Milliseconds that a call is held open for a person where the client shows no progress'),
   callsPerMinute: z.int().min(1).default(600).describe('Calls of one principal in a minute'),
-  concurrent: z.int().min(1).default(64).describe('Calls of one principal at the same time'),
+  concurrent: z
+    .int()
+    .min(1)
+    .default(64)
+    .describe('Calls of one principal at the same time; a call counts until its answer has been read'),
+  buffered: z
+    .int()
+    .min(65_536)
+    .default(67_108_864)
+    .describe('Bytes of requests and unread answers that are buffered for one principal'),
+  drain: z
+    .int()
+    .min(1000)
+    .default(60_000)
+    .describe('Milliseconds in which a client may read nothing of an answer before its connection is closed'),
 })
 export type Limits = z.infer<typeof Limits>
 

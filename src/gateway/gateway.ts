@@ -302,6 +302,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     introduce: createIntroduction({ catalog, servers }),
     listTools: desk.listTools,
     call: calls.advance,
+    accountOf: calls.accountOf,
     findCall: (id) => storage.calls.find(id),
     close() {
       closing ??= close()

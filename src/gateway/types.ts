@@ -16,6 +16,7 @@ import type { Server, ServerDefinition, ServerDetail, Validation } from '../cont
 import type { Status } from '../contract/status.ts'
 import type { Tool } from '../contract/tool.ts'
 import type { Identity } from '../identity/identity.ts'
+import type { Account } from '../lib/delivery.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Masking } from '../masking/masking.ts'
 import type { Notify } from '../notify/notify.ts'
@@ -83,6 +84,8 @@ export type Gateway = {
   introduce(principal: Principal, selector: ViewSelector): Introduction
   listTools(principal: Principal, selector: ViewSelector): Tool[]
   call(request: CallRequest, options: CallOptions): Promise<CallOutcome>
+  /** What is buffered for a principal: its requests, and the answers that its clients have not read. */
+  accountOf(principal: Principal): Account
   findCall(id: string): Promise<Call | undefined>
   close(): Promise<void>
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { OpenAPIHandler } from '@orpc/openapi/node'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
-import type { Principal } from '../contract/principal.ts'
+import { type PrincipalKey, toPrincipalKey } from '../contract/principal.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { type Log, silentLog } from '../lib/log.ts'
@@ -19,12 +19,15 @@ import { createDoorRoutes } from './routes/people.ts'
 
 export type Api = {
   /** True when the request was below `/api` and has its answer. Whoever calls has authenticated it already. */
-  handle(request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<boolean>
+  handle(request: IncomingMessage, response: ServerResponse, who: Who): Promise<boolean>
   /** The one thing for whoever is not known yet: signing in. */
   admit(request: IncomingMessage, response: ServerResponse, address: string): Promise<void>
   /** Ends the streams that would last. */
   close(): void
 }
+
+/** Who asks, and how the answer reaches them. */
+type Who = Pick<ApiContext, 'principal' | 'delivery'>
 
 export type ApiParts = {
   readonly gateway: Gateway
@@ -35,6 +38,8 @@ export type ApiParts = {
 }
 
 const prefix = '/api'
+/** Requests of one principal at the same time; streams of events are counted apart. */
+const mostRequests = 256
 
 export function isDoor(request: IncomingMessage, path: string): boolean {
   return request.method === 'POST' && path === `${prefix}/sign-in`
@@ -48,6 +53,8 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
     maySee: (principal, event) => maySeeEvent(gateway, principal, event),
   })
   const stopHearing = gateway.identity.onRevoked(streams.endOf)
+  /** Requests by principal, until their answers have been read. */
+  const underWay = new Map<PrincipalKey, number>()
   let description: Promise<object> | undefined
   const handler = new OpenAPIHandler<ApiContext>(createRouter(gateway), {
     clientInterceptors: [
@@ -56,7 +63,7 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
         return next()
       },
     ],
-    interceptors: [({ context, next }) => translating(context.response, next)],
+    interceptors: [({ context, next }) => delivering(context, next)],
     customErrorResponseBodyEncoder: toBody,
   })
   const doorHandler = new OpenAPIHandler<DoorContext>(createDoorRoutes(gateway), {
@@ -64,8 +71,19 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
     customErrorResponseBodyEncoder: toBody,
   })
 
+  function leave(key: PrincipalKey): void {
+    const left = (underWay.get(key) ?? 1) - 1
+    if (left > 0) underWay.set(key, left)
+    else underWay.delete(key)
+  }
+
   function toBody(error: Parameters<typeof toWireBody>[0]): unknown {
     return gateway.masking.value(toWireBody(error))
+  }
+
+  /** The framework writes the answer right after this, and would tell us only when the client has read it. */
+  function delivering<Result>({ response, delivery }: ApiContext, next: () => Promise<Result>): Promise<Result> {
+    return translating(response, next).finally(() => setImmediate(delivery.settle))
   }
 
   async function translating<Result>(response: ServerResponse, next: () => Promise<Result>): Promise<Result> {
@@ -79,7 +97,8 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
     }
   }
 
-  async function answer(request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<void> {
+  async function answer(request: IncomingMessage, response: ServerResponse, who: Who): Promise<void> {
+    const { principal, delivery } = who
     if (pathOf(request) === `${prefix}/openapi.json` && request.method === 'GET') {
       description ??= toOpenApi(gateway.version)
       return sendJson(response, 200, await description)
@@ -90,12 +109,13 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
     }
     if (pathOf(request) === `${prefix}/events` && request.method === 'GET') {
       authorise(principal, 'events.listen')
-      return streams.open(request, response, principal)
+      return streams.open(request, response, who)
     }
+    delivery.takeRequest(Number(request.headers['content-length'] ?? 0))
     const body = liftDefinition(pathOf(request), await readBody(request))
     const surface = request.headers['x-sallyport-surface'] === 'cli' ? 'cli' : 'http'
     const context: ApiContext = {
-      principal,
+      ...who,
       surface,
       response,
       cookie,
@@ -117,15 +137,21 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
         sendError(response, toGatewayError(error), gateway.masking)
       }
     },
-    async handle(request, response, principal) {
+    async handle(request, response, who) {
       const path = pathOf(request)
       if (path !== prefix && !path.startsWith(`${prefix}/`)) return false
       response.setHeader('cache-control', 'no-store')
+      const key = toPrincipalKey(who.principal)
+      const others = underWay.get(key) ?? 0
+      underWay.set(key, others + 1)
       try {
-        await answer(request, response, principal)
+        if (others >= mostRequests) throw tooMany()
+        await answer(request, response, who)
       } catch (error) {
         report(log, error)
         sendError(response, toGatewayError(error), gateway.masking)
+      } finally {
+        leave(key)
       }
       return true
     },
@@ -134,6 +160,11 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
       streams.close()
     },
   }
+}
+
+function tooMany(): GatewayError {
+  const message = `More than ${mostRequests} requests of this principal are under way`
+  return new GatewayError('limit-exceeded', message, { limit: 'requests', most: mostRequests, retryAfter: 1 })
 }
 
 function report(log: Log, error: unknown): void {
@@ -148,7 +179,7 @@ function sendError(response: ServerResponse, error: GatewayError, masking: Gatew
     return
   }
   // The rest of a body that was not read must not be taken for the next request.
-  if (error.code === 'request-too-large') response.setHeader('connection', 'close')
+  if (error.code === 'request-too-large' || error.code === 'limit-exceeded') response.setHeader('connection', 'close')
   const retryAfter = toRetryAfter(error)
   if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter)
   const wire = toWireError(error)

@@ -4,10 +4,11 @@ import { type EventName, eventNames, isEventName } from '../contract/events.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import type { EventLog, LoggedEvent } from '../gateway/gateway.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { ApiContext } from './routes/context.ts'
 
 export type EventStreams = {
   /** Answers with events until the caller leaves; `Last-Event-ID` brings what was missed. */
-  open(request: IncomingMessage, response: ServerResponse, principal: Principal): void
+  open(request: IncomingMessage, response: ServerResponse, who: Pick<ApiContext, 'principal' | 'delivery'>): void
   /** Ends what somebody has open whose token or sign-in no longer counts. */
   endOf(principal: Principal): void
   close(): void
@@ -22,8 +23,8 @@ type EventStreamsParts = {
 
 /** Often enough for whatever stands between to see that the line is in use. */
 const beatMs = 15_000
-/** A reader that does not keep up loses the line instead of filling the memory; it comes back with its last id. */
-const mostBuffered = 1024 * 1024
+/** Of what was missed; whoever missed more reads everything again. */
+const mostMissed = 1024 * 1024
 const mostStreams = 1000
 /** One caller with many of them must not keep the others out. */
 const mostOfOne = 50
@@ -32,7 +33,7 @@ export function createEventStreams({ log, clock, maySee }: EventStreamsParts): E
   const open = new Map<ServerResponse, Principal>()
 
   return {
-    open(request, response, principal) {
+    open(request, response, { principal, delivery }) {
       const wanted = parseNames(request)
       const own = toPrincipalKey(principal)
       const ofOwn = [...open.values()].filter((other) => toPrincipalKey(other) === own).length
@@ -44,12 +45,11 @@ export function createEventStreams({ log, clock, maySee }: EventStreamsParts): E
         'cache-control': 'no-store',
         'x-accel-buffering': 'no',
       })
-      response.write(': sallyport\n\n')
-      response.write(missedSince(lastIdOf(request), isWanted))
+      delivery.write(': sallyport\n\n')
+      delivery.write(missedSince(lastIdOf(request), isWanted))
       const stop = log.listen((event) => {
         if (!isWanted(event)) return
-        if (response.writableLength > mostBuffered) return void response.destroy()
-        response.write(toText(event))
+        if (!response.writableEnded && !delivery.write(toText(event))) response.destroy()
       })
       let cancelBeat = clock.after(beatMs, beat)
       open.set(response, principal)
@@ -60,7 +60,7 @@ export function createEventStreams({ log, clock, maySee }: EventStreamsParts): E
       })
 
       function beat(): void {
-        response.write(': beat\n\n')
+        delivery.write(': beat\n\n')
         cancelBeat = clock.after(beatMs, beat)
       }
     },
@@ -77,7 +77,7 @@ export function createEventStreams({ log, clock, maySee }: EventStreamsParts): E
     if (last === undefined) return ''
     let text = ''
     for (const event of log.since(last)?.filter(isWanted) ?? [undefined]) {
-      if (event === undefined || text.length > mostBuffered) return 'event: reset\ndata: {}\n\n'
+      if (event === undefined || text.length > mostMissed) return 'event: reset\ndata: {}\n\n'
       text += toText(event)
     }
     return text

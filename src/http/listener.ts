@@ -3,10 +3,11 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { ViewSelector } from '../catalog/catalog.ts'
 import type { Listen } from '../contract/config.ts'
 import { GatewayError, toErrorBody, toGatewayError } from '../contract/errors.ts'
-import type { Principal } from '../contract/principal.ts'
+import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { toBearer } from '../identity/identity.ts'
 import type { Clock } from '../lib/clock.ts'
+import { createDelivery, type Delivery } from '../lib/delivery.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import { createMcp } from '../mcp/mcp.ts'
@@ -78,13 +79,39 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
     if (path === '/livez') return sendJson(response, 200, { status: 'ok' })
     if (path === '/readyz') return ready(response)
     const selector = toSelector(path)
-    if (selector) return mcp.handle(request, response, whileOpen(fromToken(request)), selector)
+    if (selector) {
+      const principal = whileOpen(fromToken(request))
+      return deliver(response, principal, (delivery) =>
+        mcp.handle(request, response, { principal, selector, delivery }),
+      )
+    }
     if (isDoor(request, path)) return admit(request, response, host)
     if (path === setupPath) return setup.handle(request, response, () => demandOwnPage(request, host, secure))
     if (await web.handle(request, response, path)) return
     const principal = whileOpen(await fromTokenOrCookie(request, host))
-    if (await api.handle(request, response, principal)) return
+    if (await deliver(response, principal, (delivery) => api.handle(request, response, { principal, delivery }))) return
     throw new GatewayError('not-found', 'There is nothing at this address')
+  }
+
+  /** What is buffered for the principal is counted until the client has read its answer. */
+  async function deliver<Done>(
+    response: ServerResponse,
+    principal: Principal,
+    work: (delivery: Delivery) => Promise<Done>,
+  ): Promise<Done> {
+    const delivery = createDelivery({
+      response,
+      account: gateway.accountOf(principal),
+      clock: parts.clock,
+      patience: gateway.config.current().limits.drain,
+      onStalled: () =>
+        log.warn({ principal: toPrincipalKey(principal) }, 'closed a connection: its client does not read'),
+    })
+    try {
+      return await work(delivery)
+    } finally {
+      delivery.settle()
+    }
   }
 
   function whileOpen(principal: Principal): Principal {

@@ -1,8 +1,16 @@
 import type { IncomingMessage } from 'node:http'
 import { GatewayError } from '../contract/errors.ts'
+import type { Delivery } from '../lib/delivery.ts'
 
-/** A bounded body. What is too large is not kept. */
-export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+/**
+ * A bounded body. What is too large is not kept. Its bytes are counted for the principal: at once if the length is
+ * announced, or as they come.
+ */
+export async function readBody(
+  request: IncomingMessage,
+  maxBytes: number,
+  delivery: Pick<Delivery, 'takeRequest'>,
+): Promise<Buffer> {
   const type = request.headers['content-type'] ?? ''
   if (!/^application\/json\s*(;|$)/i.test(type)) {
     throw new GatewayError('request-invalid', 'The body must be sent as `Content-Type: application/json`')
@@ -11,14 +19,21 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
     throw new GatewayError('request-invalid', 'Compressed bodies are not taken')
   }
   const tooLarge = () => new GatewayError('request-too-large', `The body has more than ${maxBytes} bytes`)
-  if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge()
+  const announced = Number(request.headers['content-length'] ?? 0)
+  if (announced > maxBytes) throw tooLarge()
+  delivery.takeRequest(announced)
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const chunks: Buffer[] = []
   let bytes = 0
   request.on('data', (chunk: Buffer) => {
     bytes += chunk.length
     if (bytes > maxBytes) return reject(tooLarge())
-    chunks.push(chunk)
+    try {
+      if (announced === 0) delivery.takeRequest(chunk.length)
+      chunks.push(chunk)
+    } catch (error) {
+      reject(error)
+    }
   })
   request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)))
   request.on('error', (error) =>

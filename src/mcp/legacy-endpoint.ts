@@ -175,7 +175,7 @@ function withTask(call: McpCall, task: unknown): McpCall {
 type LegacyHearing = CallHearing & { stopLooking(): void }
 
 function toHearing(
-  { reply, principal }: McpRequest,
+  { reply, principal, delivery }: McpRequest,
   session: McpSession,
   call: McpCall,
   controller: AbortController,
@@ -200,6 +200,7 @@ function toHearing(
       return present(question, wait)
     },
     addressOf: presenting.addressOf,
+    delivery,
     stopLooking: () => stopLooking(),
   }
 }

@@ -2,9 +2,10 @@ import type { ServerResponse } from 'node:http'
 import { inFormOf } from '../catalog/catalog.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { Principal } from '../contract/principal.ts'
+import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { Delivery } from '../lib/delivery.ts'
 import { isObject } from '../lib/json.ts'
 import type { Subscriber } from '../servers/servers.ts'
 import { muteCaller } from '../wire/caller.ts'
@@ -17,7 +18,8 @@ import { keepAliveMs } from './reply.ts'
 import type { McpRequest } from './request.ts'
 
 const maxSubscriptions = 4096
-const maxUnread = 1024 * 1024
+/** One principal must not keep the others out. */
+const maxPerPrincipal = 1000
 /** A server takes a thousand in all, from everybody. */
 const maxFollowed = 100
 
@@ -37,11 +39,17 @@ export function createListening(parts: { gateway: Gateway; changes: ListChanges;
     },
   }
 
+  function countOf(principal: Principal): number {
+    if (subscriptions.size < maxPerPrincipal) return 0
+    const key = toPrincipalKey(principal)
+    return [...subscriptions.values()].filter((by) => toPrincipalKey(by) === key).length
+  }
+
   /** A long answer that tells changes until one side ends it. */
   async function open(request: McpRequest, id: string): Promise<void> {
-    const { principal, selector, params, reply } = request
+    const { principal, selector, params, reply, delivery } = request
     gateway.catalog.view(principal, selector) // an address that leads nowhere has nothing to tell
-    if (subscriptions.size >= maxSubscriptions)
+    if (subscriptions.size >= maxSubscriptions || countOf(principal) >= maxPerPrincipal)
       throw new GatewayError('limit-exceeded', 'Too many subscriptions are open')
     const wanted = isObject(params.notifications) ? params.notifications : {}
     const honoured = changeKinds.filter((kind) => wanted[`${kind}ListChanged`] === true)
@@ -50,7 +58,9 @@ export function createListening(parts: { gateway: Gateway; changes: ListChanges;
     const closed = new AbortController()
     const response = reply.stream()
     const end = () => {
-      response.end(toSseEvent(toMessage(id, 'result', Buffer.from(`{"resultType":"complete",${meta}}`))))
+      if (!response.writableEnded)
+        response.end(toSseEvent(toMessage(id, 'result', Buffer.from(`{"resultType":"complete",${meta}}`))))
+      delivery.settle()
     }
     subscriptions.set(end, principal)
     response.on('close', () => {
@@ -58,7 +68,7 @@ export function createListening(parts: { gateway: Gateway; changes: ListChanges;
       closed.abort()
       stopWatching()
     })
-    keepAlive(response)
+    keepAlive(response, delivery)
     let early: string[] | undefined = []
     const followed = await followAll(request, wanted.resourceSubscriptions, { signal: closed.signal, onUpdated })
     const filter = { ...toFilter(honoured), ...(followed.length > 0 && { resourceSubscriptions: followed }) }
@@ -77,8 +87,7 @@ export function createListening(parts: { gateway: Gateway; changes: ListChanges;
     function write(message: string): void {
       if (early) return void (early.length < maxFollowed && early.push(message))
       if (response.destroyed || response.writableEnded) return
-      if (response.writableLength > maxUnread) return void response.destroy()
-      response.write(toSseEvent(message))
+      if (!delivery.write(toSseEvent(message))) response.destroy()
     }
   }
 
@@ -100,11 +109,11 @@ export function createListening(parts: { gateway: Gateway; changes: ListChanges;
     return ended.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
   }
 
-  function keepAlive(response: ServerResponse): void {
+  function keepAlive(response: ServerResponse, delivery: Delivery): void {
     clock.after(keepAliveMs, () => {
       if (response.destroyed || response.writableEnded) return
-      response.write(sseKeepAlive)
-      keepAlive(response)
+      delivery.write(sseKeepAlive)
+      keepAlive(response, delivery)
     })
   }
 }

@@ -1,8 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { ViewSelector } from '../catalog/catalog.ts'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { Principal } from '../contract/principal.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
@@ -30,14 +28,12 @@ export type McpParts = {
   readonly log: Log
 }
 
+/** Who asks, at which address, and how the answer reaches them. */
+type Who = Pick<McpRequest, 'principal' | 'selector' | 'delivery'>
+
 /** MCP towards agents: `/mcp`, `/mcp/t/<toolset>`, `/mcp/s/<server>`. */
 export type Mcp = {
-  handle(
-    request: IncomingMessage,
-    response: ServerResponse,
-    principal: Principal,
-    selector: ViewSelector,
-  ): Promise<void>
+  handle(request: IncomingMessage, response: ServerResponse, who: Who): Promise<void>
   sessions(): number
   close(): void
 }
@@ -59,19 +55,14 @@ export function createMcp(parts: McpParts): Mcp {
     modern.endOf(principal)
   })
 
-  async function post(
-    http: IncomingMessage,
-    response: ServerResponse,
-    principal: Principal,
-    selector: ViewSelector,
-  ): Promise<void> {
-    const body = await readBody(http, gateway.config.current().limits.request)
-    const reply = createReply(http, response, clock)
+  async function post(http: IncomingMessage, response: ServerResponse, who: Who): Promise<void> {
+    const body = await readBody(http, gateway.config.current().limits.request, who.delivery)
+    const reply = createReply({ request: http, response, delivery: who.delivery, clock })
     let envelope: Envelope | undefined
     try {
       envelope = readMessage(body)
       const params = paramsOf(body, envelope)
-      const request: McpRequest = { principal, selector, http, response, reply, body, envelope, params }
+      const request: McpRequest = { ...who, http, response, reply, body, envelope, params }
       if (isModernRequest(http.headers, params)) return await modern.handle(request)
       checkVersion(http)
       await legacy.handle(request)
@@ -83,11 +74,11 @@ export function createMcp(parts: McpParts): Mcp {
   }
 
   return {
-    async handle(http, response, principal, selector) {
+    async handle(http, response, who) {
       try {
-        if (http.method === 'POST') return await post(http, response, principal, selector)
-        if (http.method === 'GET') return openStream(http, response, principal, selector)
-        if (http.method === 'DELETE') return endSession(http, response, principal, selector)
+        if (http.method === 'POST') return await post(http, response, who)
+        if (http.method === 'GET') return openStream(http, response, who)
+        if (http.method === 'DELETE') return endSession(http, response, who)
         response.setHeader('allow', 'POST, GET, DELETE')
         throw new GatewayError('request-invalid', 'Only POST, GET and DELETE are answered here')
       } catch (error) {
@@ -108,27 +99,17 @@ export function createMcp(parts: McpParts): Mcp {
     },
   }
 
-  function openStream(
-    http: IncomingMessage,
-    response: ServerResponse,
-    principal: Principal,
-    selector: ViewSelector,
-  ): void {
+  function openStream(http: IncomingMessage, response: ServerResponse, { principal, selector, delivery }: Who): void {
     const id = http.headers[sessionHeader]
     if (typeof id !== 'string' || !http.headers.accept?.includes('text/event-stream')) {
       response.setHeader('allow', 'POST')
       throw new GatewayError('request-invalid', 'A stream needs a session and `Accept: text/event-stream`')
     }
     checkVersion(http)
-    sessions.get(id, principal, selector).openStream(response, principal)
+    sessions.get(id, principal, selector).openStream(response, delivery, principal)
   }
 
-  function endSession(
-    http: IncomingMessage,
-    response: ServerResponse,
-    principal: Principal,
-    selector: ViewSelector,
-  ): void {
+  function endSession(http: IncomingMessage, response: ServerResponse, { principal, selector }: Who): void {
     const id = http.headers[sessionHeader]
     if (typeof id !== 'string') throw new GatewayError('request-invalid', 'Which session? Mcp-Session-Id is missing')
     checkVersion(http)

@@ -84,7 +84,7 @@ export function createModernEndpoint(parts: ModernParts) {
 
   /** A call from its start, or taken up again where it waits for an answer. */
   async function attend(request: McpRequest, call: McpCall, caller: ModernCaller): Promise<Step> {
-    const { principal, selector, params, response, reply } = request
+    const { principal, selector, params, response, reply, delivery } = request
     const { headers } = request.http
     const { requestState, inputResponses } = params
     const who = {
@@ -104,6 +104,7 @@ export function createModernEndpoint(parts: ModernParts) {
         if (progressToken !== undefined) reply.notify(method, { ...told, progressToken })
       },
       hearsProgress: call.progressToken !== undefined && reply.streams,
+      onEnd: delivery.onEnd,
     }
     const owns = talks.owns(requestState)
     if (owns && !talks.isLost(requestState)) return talks.resume(requestState, inputResponses, waiting)
@@ -150,7 +151,7 @@ type Heard = {
 }
 
 function toHearing(end: TalkEnd, { call, declared, presenting, principal }: Heard): ModernHearing {
-  const { signal, ask, askFirst, tell, hearsProgress } = end
+  const { signal, ask, askFirst, tell, hearsProgress, onEnd } = end
   const { capabilities, logLevel } = declared
   let lacking: JsonObject | undefined
   const hears = (params: JsonObject) => logLevel !== undefined && isAtLeast(params.level, logLevel)
@@ -177,6 +178,7 @@ function toHearing(end: TalkEnd, { call, declared, presenting, principal }: Hear
       onProgress,
     }),
     addressOf: presenting.addressOf,
+    delivery: { onEnd },
     lacking: () => lacking,
   }
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { JsonObject } from '../contract/json.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { Delivery } from '../lib/delivery.ts'
 import { toOneLine } from '../wire/lines.ts'
 import { sseKeepAlive, toSseEvent } from '../wire/sse.ts'
 
@@ -12,7 +13,7 @@ export type Reply = {
   notify(method: string, params: JsonObject): void
   /** As `notify`, for any message; tells whether it went out. */
   say(message: JsonObject): boolean
-  /** The message, whole or in pieces that follow each other. */
+  /** The message, whole or in pieces that follow each other. Throws `limit-exceeded` when too much is unread. */
   answer(message: Buffer | readonly Buffer[], status?: number): void
   /** The answer is a stream that lasts, and whoever asked for it writes and ends it. */
   stream(): ServerResponse
@@ -26,9 +27,15 @@ export type Reply = {
 const smallAnswer = 16 * 1024
 const streamAfterMs = 10_000
 export const keepAliveMs = 15_000
-const maxUnread = 1024 * 1024
 
-export function createReply(request: IncomingMessage, response: ServerResponse, clock: Clock): Reply {
+export type ReplyParts = {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly delivery: Delivery
+  readonly clock: Clock
+}
+
+export function createReply({ request, response, delivery, clock }: ReplyParts): Reply {
   const takesEvents = request.headers.accept?.includes('text/event-stream') ?? false
   const watching = new Set<() => void>()
   const tellGone = () => {
@@ -40,7 +47,7 @@ export function createReply(request: IncomingMessage, response: ServerResponse, 
   /** A long silence looks like a dead server to clients and proxies between us. */
   function keepAlive(): void {
     if (!open()) return
-    response.write(sseKeepAlive)
+    delivery.write(sseKeepAlive)
     cancel = clock.after(keepAliveMs, keepAlive)
   }
 
@@ -52,9 +59,17 @@ export function createReply(request: IncomingMessage, response: ServerResponse, 
   }
 
   function say(message: JsonObject): boolean {
-    if (!takesEvents || response.writableLength > maxUnread || !open()) return false
-    response.write(toSseEvent(JSON.stringify(message)))
-    return true
+    if (!takesEvents || !open()) return false
+    return delivery.write(toSseEvent(JSON.stringify(message)))
+  }
+
+  function write(pieces: readonly Buffer[], length: number, status: number): void {
+    if (streaming) return void response.end(toSseEvent(toOneLine(Buffer.concat(pieces))))
+    response.writeHead(status, { 'content-type': 'application/json', 'content-length': length })
+    // As text, a small body leaves in one write with its headers; latin1 keeps every byte as it is.
+    if (length <= smallAnswer) return void response.end(toLatin1(pieces), 'latin1')
+    for (const piece of pieces) response.write(piece)
+    response.end()
   }
 
   return {
@@ -65,13 +80,10 @@ export function createReply(request: IncomingMessage, response: ServerResponse, 
       cancel()
       if (response.destroyed || response.writableEnded) return
       const pieces = Buffer.isBuffer(message) ? [message] : message
-      if (streaming) return void response.end(toSseEvent(toOneLine(Buffer.concat(pieces))))
       const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
-      response.writeHead(status, { 'content-type': 'application/json', 'content-length': length })
-      // As text, a small body leaves in one write with its headers; latin1 keeps every byte as it is.
-      if (length <= smallAnswer) return void response.end(toLatin1(pieces), 'latin1')
-      for (const piece of pieces) response.write(piece)
-      response.end()
+      delivery.takeAnswer(length)
+      write(pieces, length, status)
+      delivery.settle()
     },
     stream() {
       cancel()

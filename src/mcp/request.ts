@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ViewSelector } from '../catalog/catalog.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Principal } from '../contract/principal.ts'
+import type { Delivery } from '../lib/delivery.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import type { Reply } from './reply.ts'
 
@@ -12,6 +13,7 @@ export type McpRequest = {
   readonly http: IncomingMessage
   readonly response: ServerResponse
   readonly reply: Reply
+  readonly delivery: Delivery
   readonly body: Buffer
   readonly envelope: Envelope
   readonly params: JsonObject

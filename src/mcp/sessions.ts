@@ -4,6 +4,7 @@ import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import { type Principal, type PrincipalKey, toPrincipalKey } from '../contract/principal.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { Delivery } from '../lib/delivery.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { LogLevel } from '../wire/caller.ts'
 import { sseKeepAlive, toSseEvent } from '../wire/sse.ts'
@@ -29,7 +30,7 @@ export type McpSession = {
   /** Sends on the standing stream, or keeps it until there is one. */
   notify(method: string, params?: JsonObject): void
   /** `by` is who asked for it: another token of the same principal than the one that opened the session, perhaps. */
-  openStream(response: ServerResponse, by: Principal): void
+  openStream(response: ServerResponse, delivery: Delivery, by: Principal): void
   touch(): void
 }
 
@@ -49,7 +50,6 @@ export type McpSessions = {
 const maxSessions = 10_000
 const maxPerPrincipal = 2000
 const idleMs = 3_600_000
-const maxUnread = 1024 * 1024
 const maxUnsaid = 1000
 const maxUnsaidBytes = 256 * 1024
 
@@ -140,12 +140,13 @@ function createSession(parts: SessionParts): Held {
   const { ask, answered } = createSessionQuestions(clock)
   let level: LogLevel | 'any' = 'any'
   let stream: ServerResponse | undefined
+  let delivery: Delivery | undefined
   let streamOf: Principal | undefined
   let seen = clock.monotonic()
 
   function keepAlive(on: ServerResponse): void {
     if (on !== stream || on.destroyed) return
-    on.write(sseKeepAlive)
+    delivery?.write(sseKeepAlive)
     seen = clock.monotonic()
     clock.after(keepAliveMs, () => keepAlive(on))
   }
@@ -157,8 +158,12 @@ function createSession(parts: SessionParts): Held {
   /** What was not said yet is said once, however often it became true. */
   function say(message: string): void {
     if (!stream || stream.destroyed) return keep(message)
-    if (stream.writableLength > maxUnread) return void stream.destroy()
-    stream.write(toSseEvent(message))
+    if (!delivery?.write(toSseEvent(message))) stream.destroy()
+  }
+
+  function endStream(): void {
+    stream?.end()
+    delivery?.settle()
   }
 
   function keep(message: string): void {
@@ -183,9 +188,10 @@ function createSession(parts: SessionParts): Held {
     followed,
     inFlight,
     notify,
-    openStream(response, by) {
-      stream?.end()
+    openStream(response, deliveredBy, by) {
+      endStream()
       stream = response
+      delivery = deliveredBy
       streamOf = by
       startStream(response)
       response.flushHeaders()
@@ -202,12 +208,12 @@ function createSession(parts: SessionParts): Held {
     },
     lastSeen: () => seen,
     endStreamOf(principal) {
-      if (streamOf === principal) stream?.end()
+      if (streamOf === principal) endStream()
     },
     hangUp() {
       parts.onEnd()
       for (const following of followed.values()) following.abort()
-      stream?.end()
+      endStream()
     },
   }
 }

@@ -22,6 +22,8 @@ export type Waiting = {
   onGone(listener: () => void): () => void
   tell(method: string, params: JsonObject): void
   readonly hearsProgress: boolean
+  /** Calls back when what this request got for an answer has left, or never will. */
+  onEnd(listener: () => void): void
 }
 
 /** What the running call is given to reach whoever waits for it. */
@@ -33,6 +35,8 @@ export type TalkEnd = {
   tell(method: string, params: JsonObject): void
   /** Whether the request that waits now does. */
   hearsProgress(): boolean
+  /** As `Waiting.onEnd`, of the request that gets the answer of the call. */
+  onEnd(listener: () => void): void
 }
 
 /** Calls of the stateless era: while somebody thinks they are parked, and the next request takes them up again. */
@@ -66,6 +70,8 @@ type Talk = {
   waiting: Waiting | undefined
   step: PromiseWithResolvers<Step>
   ended: (() => void) | undefined
+  /** Called when the answer has left; kept while no request waits for it. */
+  release: (() => void) | undefined
   parked: Parked | undefined
 }
 
@@ -95,6 +101,7 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
       waiting: undefined,
       step: Promise.withResolvers(),
       ended: undefined,
+      release: undefined,
       parked: undefined,
     }
     const step = attend(talk, waiting)
@@ -104,6 +111,11 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
       askFirst: (questions, signal) => ask(talk, { questions, first: true }, signal),
       tell: (method, params) => talk.waiting?.tell(method, params),
       hearsProgress: () => talk.waiting?.hearsProgress ?? false,
+      onEnd(listener) {
+        if (talk.waiting) return talk.waiting.onEnd(listener)
+        if (!talk.parked) return listener()
+        talk.release = listener
+      },
     }
     run(end).then(
       (answer) => finish(talk, () => talk.step.resolve({ kind: 'answer', answer })),
@@ -115,6 +127,8 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
   /** From now on this request waits; when its caller hangs up, the call is taken back. */
   async function attend(talk: Talk, waiting: Waiting): Promise<Step> {
     talk.waiting = waiting
+    if (talk.release) waiting.onEnd(talk.release)
+    talk.release = undefined
     const stop = waiting.onGone(() => talk.controller.abort())
     try {
       return await talk.step.promise
@@ -163,6 +177,9 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
     }
     const abandon = () => {
       leave()
+      talk.parked = undefined
+      talk.release?.()
+      talk.release = undefined
       talk.controller.abort()
     }
     const cancelExpiry = clock.after(parkedMs, abandon)

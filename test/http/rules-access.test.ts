@@ -6,6 +6,7 @@ import { Listen } from '../../src/contract/config.ts'
 import type { Principal } from '../../src/contract/principal.ts'
 import { createApi } from '../../src/http/api.ts'
 import { createSignInCookie } from '../../src/http/cookie.ts'
+import { unboundedDelivery } from '../support/delivery.ts'
 import { startTestGateway } from '../support/gateway.ts'
 
 const callers: Record<string, Principal> = {
@@ -41,7 +42,7 @@ it('answers each caller what is theirs to ask and to set', async () => {
   const api = createApi({ gateway: { ...gateway, describePrincipal }, url: () => test.url, cookie })
   const server = createServer((request, response) => {
     const caller = callers[String(request.headers['x-caller'])] ?? { kind: 'agent', name: 'nobody' }
-    void api.handle(request, response, caller)
+    void api.handle(request, response, { principal: caller, delivery: unboundedDelivery(response) })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo

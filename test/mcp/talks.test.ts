@@ -32,6 +32,7 @@ function waitingAs(changes: Partial<Binding> = {}): Waiting & { hangUp(): void; 
     },
     tell: (method) => void told.push(method),
     hearsProgress: false,
+    onEnd: (listener) => listener(),
     hangUp: () => controller.abort(),
     told,
   }

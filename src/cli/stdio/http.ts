@@ -40,7 +40,7 @@ export type Http = {
 const silenceMs = 60_000
 
 /** Not the connections towards servers: this end is light, starts at once, and there is one in every program's shadow. */
-export function createHttp(parts: { maxBytes: number; slowDown(stream: Readable): void }): Http {
+export function createHttp(parts: { maxBytes: number; slowDown(stream: Readable): (bytes: number) => void }): Http {
   const settings = { keepAlive: true, maxFreeSockets: 16, scheduling: 'lifo' } as const
   const agents = { plain: new HttpAgent(settings), secure: new HttpsAgent(settings) }
 
@@ -69,8 +69,8 @@ export function createHttp(parts: { maxBytes: number; slowDown(stream: Readable)
         incoming.on('close', () => {
           if (!incoming.complete) fail(new Error('it broke off'))
         })
-        parts.slowDown(incoming)
-        read(incoming, sending, parts.maxBytes).then(resolve, (error: unknown) => {
+        const count = parts.slowDown(incoming)
+        read(incoming, sending, { maxBytes: parts.maxBytes, count }).then(resolve, (error: unknown) => {
           fail(error)
           incoming.destroy()
         })
@@ -85,7 +85,9 @@ export function createHttp(parts: { maxBytes: number; slowDown(stream: Readable)
   }
 }
 
-function read(incoming: IncomingMessage, { onEvent }: Sending, maxBytes: number): Promise<Reply> {
+type Reading = { readonly maxBytes: number; count(bytes: number): void }
+
+function read(incoming: IncomingMessage, { onEvent }: Sending, { maxBytes, count }: Reading): Promise<Reply> {
   const { promise, resolve, reject } = Promise.withResolvers<Reply>()
   const tooLarge = () => reject(new GatewayError('result-too-large', `The answer has more than ${maxBytes} bytes`))
   const streamed = incoming.headers['content-type']?.startsWith('text/event-stream') ?? false
@@ -103,6 +105,7 @@ function read(incoming: IncomingMessage, { onEvent }: Sending, maxBytes: number)
     bytes += chunk.length
     if (bytes > maxBytes) return tooLarge()
     chunks.push(chunk)
+    count(chunk.length)
   })
   incoming.on('end', () => {
     resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, streamed, body: Buffer.concat(chunks) })

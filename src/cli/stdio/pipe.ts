@@ -4,8 +4,11 @@ import { createLineReader, type LongLine, toOneLine } from '../../wire/lines.ts'
 /** Standard input and output as the program at the other end sees them: one message per line, and nothing else. */
 export type Pipe = {
   write(message: Buffer): void
-  /** A stream that fills the pipe waits while the program at the other end does not read. */
-  slowDown(stream: Readable): void
+  /**
+   * A stream that fills the pipe waits while the program at the other end does not read. The returned function counts
+   * what is kept of the stream until it can be written as a whole; when that is too much, one stream at a time is read.
+   */
+  slowDown(stream: Readable): (bytes: number) => void
   /** Nobody writes to us any more, or nobody reads. */
   readonly ended: Promise<void>
   close(): void
@@ -20,30 +23,59 @@ export type PipeParts = {
 }
 
 const mostUnread = 4 * 1024 * 1024
+/** Of answers that have not come to their end. */
+const mostKept = 32 * 1024 * 1024
 const lineEnd = Buffer.from('\n')
 
 export function openPipe({ input, output, ...parts }: PipeParts): Pipe {
-  const filling = new Set<Readable>()
+  const filling = new Map<Readable, number>()
+  let kept = 0
   const { promise: ended, resolve } = Promise.withResolvers<void>()
   const reader = createLineReader(parts)
   const isFull = () => output.writableLength > mostUnread
   input.on('data', (chunk: Buffer) => reader.push(chunk))
   for (const end of ['end', 'error', 'close']) input.on(end, () => resolve())
   for (const end of ['error', 'close']) output.on(end, () => resolve())
-  output.on('drain', () => {
-    for (const stream of filling) stream.resume()
-  })
+  output.on('drain', steer)
+
+  /** Of the answers that are kept in part the oldest is always read on, or none would come to its end. */
+  function steer(): void {
+    const crowded = kept > mostKept
+    let first = true
+    for (const [stream, bytes] of filling) {
+      const waits = isFull() || (crowded && bytes > 0 && !first)
+      if (bytes > 0) first = false
+      if (waits) stream.pause()
+      else stream.resume()
+    }
+  }
+
+  function count(stream: Readable, bytes: number): void {
+    const before = filling.get(stream)
+    if (before === undefined) return
+    filling.set(stream, before + bytes)
+    kept += bytes
+    if (kept > mostKept) steer()
+  }
+
+  function forget(stream: Readable): void {
+    const wasCrowded = kept > mostKept
+    kept -= filling.get(stream) ?? 0
+    filling.delete(stream)
+    if (wasCrowded) steer()
+  }
   return {
     ended,
     write(message) {
       if (!output.writable) return
       output.write(Buffer.concat([toOneLine(message), lineEnd]))
-      if (isFull()) for (const stream of filling) stream.pause()
+      if (isFull()) steer()
     },
     slowDown(stream) {
-      filling.add(stream)
-      stream.on('close', () => filling.delete(stream))
+      filling.set(stream, 0)
+      stream.on('close', () => forget(stream))
       if (isFull()) stream.pause()
+      return (bytes) => count(stream, bytes)
     },
     close: () => void input.destroy(),
   }

@@ -3,13 +3,14 @@ import type { CallAnswer, CallWaiting } from '../../contract/api/tools.ts'
 import type { Call } from '../../contract/call.ts'
 import { GatewayError } from '../../contract/errors.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
+import type { Delivery } from '../../lib/delivery.ts'
 import { toVisible } from '../../text/visible.ts'
 
 type Called = { status: 200; body: CallAnswer } | { status: 202; body: CallWaiting }
 
 /** A result is an answer, a tool's own failure included; what is neither that nor waits is an error that names the call. */
 export async function callTool(gateway: Gateway, request: CallRequest, options: Options): Promise<Called> {
-  const outcome = await gateway.call(request, { signal: options.signal })
+  const outcome = await gateway.call(request, { signal: options.signal, delivery: options.delivery })
   if (outcome.kind === 'refused') throw withCall(outcome.error, outcome.call)
   if (outcome.kind === 'waiting') return { status: 202, body: { call: outcome.call, approval: outcome.approval } }
   if (outcome.replayed) options.onReplayed()
@@ -21,7 +22,7 @@ export async function callTool(gateway: Gateway, request: CallRequest, options: 
 }
 
 /** `onReplayed` hears that the answer is that of an earlier call with the same key. */
-type Options = { readonly signal: AbortSignal; onReplayed(): void }
+type Options = { readonly signal: AbortSignal; readonly delivery: Delivery; onReplayed(): void }
 
 function withCall(error: GatewayError, call: Call): GatewayError {
   return new GatewayError(error.code, error.message, { ...error.details, call: call.id }, { cause: error })

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Surface } from '../../contract/permit.ts'
 import type { Principal } from '../../contract/principal.ts'
+import type { Delivery } from '../../lib/delivery.ts'
 import type { SignInCookie } from '../cookie.ts'
 
 /** What is known of a request beside its input. */
@@ -8,6 +9,7 @@ export type ApiContext = {
   readonly principal: Principal
   readonly surface: Surface
   readonly response: ServerResponse
+  readonly delivery: Delivery
   /** How a sign-in travels. */
   readonly cookie: SignInCookie
   /** By which address the gateway is known. */

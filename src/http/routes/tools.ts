@@ -30,7 +30,11 @@ export function createToolsRoutes(gateway: Gateway) {
           arguments: body.arguments,
           key: headers?.['idempotency-key'],
         },
-        { signal: signal ?? never, onReplayed: () => context.response.setHeader('idempotency-replayed', 'true') },
+        {
+          signal: signal ?? never,
+          delivery: context.delivery,
+          onReplayed: () => context.response.setHeader('idempotency-replayed', 'true'),
+        },
       ),
     ),
   })

@@ -5,6 +5,7 @@ import type { Principal } from '../../../src/contract/principal.ts'
 import { createApi } from '../../../src/http/api.ts'
 import { createSignInCookie } from '../../../src/http/cookie.ts'
 import { type Fields, parseJson, toFields } from '../../fixtures/lib/json-rpc.ts'
+import { unboundedDelivery } from '../../support/delivery.ts'
 import type { TestGateway } from '../../support/gateway.ts'
 
 /** Who works at the shop. */
@@ -36,7 +37,7 @@ export async function serveRest({ gateway, url }: TestGateway): Promise<Rest> {
   const server = createServer((request, response) => {
     const who = request.headers['x-who']
     if (!isName(who)) return response.writeHead(500).end()
-    api.handle(request, response, people[who])
+    api.handle(request, response, { principal: people[who], delivery: unboundedDelivery(response) })
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
