@@ -15,18 +15,24 @@ type Place = { readonly instance: string; readonly sequence: number }
 const mostRemembered = 200_000
 
 /**
- * Every call that was begun has one end. `floor` is the id below which calls are older than what retention has kept:
- * their beginning may be gone.
+ * Every call that was begun has one end. An end `unknown` that another instance wrote may be followed by one late outcome
+ * of the instance that began the call. `floor` is the id below which calls are older than what retention has kept: their
+ * beginning may be gone.
  */
 export function createCallCheck(findings: Findings, floor: string): CallCheck {
   const begun = new Map<string, Place>()
   const ended = new Map<string, Place>()
+  /** Calls that another instance has closed as `unknown`: which one, and which one began it. */
+  const closed = new Map<string, { by?: string; owner?: string }>()
+  const late = new Map<string, Place>()
 
   return {
     feed({ kind, call, instance, sequence, body }) {
       if (call === null) return
-      if (kind === 'intent') return onIntent(call, { instance, sequence })
-      if (kind === 'outcome') onOutcome(call, { instance, sequence }, body)
+      const place = { instance, sequence }
+      if (kind === 'intent') onIntent(call, place)
+      if (kind === 'outcome') onOutcome(call, place, body)
+      if (kind === 'late-outcome') onLate(call, place)
     },
     end(open) {
       let running = 0
@@ -40,11 +46,14 @@ export function createCallCheck(findings: Findings, floor: string): CallCheck {
         const message = `The call ${call} has an end without a beginning, or a second end`
         findings.add({ kind: 'no-intent', message, call, instance, sequence })
       }
+      for (const [call, place] of late) if (call >= floor) judgeLate(call, place)
       return { running }
     },
   }
 
   function onIntent(call: string, place: Place): void {
+    const known = closed.get(call)
+    if (known) known.owner = place.instance
     if (ended.delete(call)) return // another instance closed it, and its chain came first
     if (begun.has(call)) {
       findings.add({ kind: 'no-outcome', message: `The call ${call} has two beginnings`, call, ...place })
@@ -53,17 +62,46 @@ export function createCallCheck(findings: Findings, floor: string): CallCheck {
   }
 
   function onOutcome(call: string, place: Place, body: string): void {
+    const beginning = begun.get(call)
+    if (beginning?.instance !== place.instance && isUnknown(body) && closed.size < mostRemembered) {
+      closed.set(call, { by: place.instance, ...(beginning && { owner: beginning.instance }) })
+    }
     if (begun.delete(call) || isRefusal(body)) return
     if (ended.size < mostRemembered) ended.set(call, place)
   }
+
+  function onLate(call: string, place: Place): void {
+    if (late.has(call)) {
+      const message = `The call ${call} has two late outcomes`
+      return findings.add({ kind: 'late-outcome', message, call, ...place })
+    }
+    if (late.size < mostRemembered) late.set(call, place)
+  }
+
+  function judgeLate(call: string, place: Place): void {
+    const { by, owner } = closed.get(call) ?? {}
+    if (by !== undefined && by !== place.instance && owner === place.instance) return
+    const message = `The call ${call} has a late outcome, but no other instance had closed it as unknown for the one that began it`
+    findings.add({ kind: 'late-outcome', message, call, ...place })
+  }
+}
+
+const Unknown = z.object({ state: z.literal('unknown') })
+
+function isUnknown(body: string): boolean {
+  return body.includes('"unknown"') && fitsBody(Unknown, body)
 }
 
 /** A refused call has one entry that says both what was asked for and what became of it. */
 const Refusal = z.object({ tool: z.string(), state: z.string() })
 
 function isRefusal(body: string): boolean {
+  return fitsBody(Refusal, body)
+}
+
+function fitsBody(shape: z.ZodType, body: string): boolean {
   try {
-    return Refusal.safeParse(parseJson(body)).success
+    return shape.safeParse(parseJson(body)).success
   } catch {
     return false
   }

@@ -1,6 +1,15 @@
 import { z } from 'zod'
 
-export const AuditKind = z.enum(['question', 'answer', 'intent', 'outcome', 'change', 'anchor', 'checkpoint'])
+export const AuditKind = z.enum([
+  'question',
+  'answer',
+  'intent',
+  'outcome',
+  'late-outcome',
+  'change',
+  'anchor',
+  'checkpoint',
+])
 export type AuditKind = z.infer<typeof AuditKind>
 
 /** One line of the append-only record. */
@@ -63,6 +72,7 @@ export const findingKinds = [
   'wrong-key',
   'no-outcome',
   'no-intent',
+  'late-outcome',
   'not-recorded',
   'unreadable',
 ] as const

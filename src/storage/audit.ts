@@ -165,6 +165,12 @@ export function toOutcomeEntry(call: ResolvedCall, end: CallEnd): NewEntry {
   return { ...toCallEntry('outcome', call, end.endedAt), body: JSON.stringify(toOutcomeBody(end)) }
 }
 
+/** The end of a call that another instance had closed as `unknown`, because this one seemed to be dead. */
+export function toLateEntry(call: ResolvedCall, end: CallEnd): NewEntry {
+  const body = JSON.stringify({ ...toOutcomeBody(end), was: 'unknown' })
+  return { ...toCallEntry('late-outcome', call, end.endedAt), body }
+}
+
 /** A refused call has no intent, so the one entry says what was asked for as well. */
 export function toRefusalEntry(call: ResolvedCall, end: CallEnd): NewEntry {
   const body = JSON.stringify({ ...toIntentBody(call), ...toOutcomeBody(end) })
@@ -200,7 +206,11 @@ type CalledBy = {
   readonly recorded?: { readonly tool: string }
 }
 
-export function toCallEntry(kind: 'intent' | 'outcome', call: CalledBy, at: number): Omit<NewEntry, 'body'> {
+export function toCallEntry(
+  kind: 'intent' | 'outcome' | 'late-outcome',
+  call: CalledBy,
+  at: number,
+): Omit<NewEntry, 'body'> {
   return { at, kind, call: call.id, principal: call.principal, subject: (call.recorded ?? call).tool }
 }
 

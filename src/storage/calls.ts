@@ -37,6 +37,8 @@ export type CallStore = {
   start(call: ResolvedCall): Statement
   /** Of a call that runs. Changes one row, or none if the call has ended: then its unit is refused. */
   end(call: string, end: RowEnd): Statement
+  /** Of a call of this instance that another one has ended as `unknown`. Changes one row, or none in any other state. */
+  endUnknown(call: string, end: RowEnd): Statement
   /** Of a call that waits and will not run. */
   endWaiting(call: string, end: RowEnd): Statement
   markLate(call: string): Statement
@@ -114,6 +116,16 @@ export function createCallStore(database: Database, instance: string): CallStore
         1,
       ),
     end: (id, ended) => end({ id, columns: toEndColumns(ended) }),
+    endUnknown: (id, ended) =>
+      toStatement(
+        database
+          .updateTable('calls')
+          .set(toEndColumns(ended))
+          .where('id', '=', id)
+          .where('state', '=', 'unknown')
+          .where('instance', '=', instance),
+        1,
+      ),
     endWaiting: (id, ended) =>
       toStatement(
         database.updateTable('calls').set(toEndColumns(ended)).where('id', '=', id).where('state', '=', 'waiting'),

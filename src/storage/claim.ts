@@ -1,7 +1,7 @@
 import { GatewayError } from '../contract/errors.ts'
 import type { CallEnd, Permit, ResolvedCall } from '../contract/permit.ts'
 import type { Clock } from '../lib/clock.ts'
-import { toIntentEntry, toOutcomeEntry, toRefusalEntry } from './audit.ts'
+import { toIntentEntry, toLateEntry, toOutcomeEntry, toRefusalEntry } from './audit.ts'
 import type { CallStore } from './calls.ts'
 import type { GrantStore } from './grants.ts'
 import type { IdempotencyStore, KeyEnd } from './idempotency.ts'
@@ -63,7 +63,8 @@ export function createClaims({ writer, calls, keys, questions, grants, clock }: 
     const unit: Unit = [...toClaimSteps(call, key), { entry: toIntentEntry(call, clock.now()) }]
     const outcome = await writer.commit(unit).catch((error: unknown) => {
       // Whether it reached the disk before the store broke is not known. If it did, this closes it: nothing was sent.
-      writer.keep(toEndUnit(call, toUnrecordedEnd(call, clock.now()), { kind: 'released' }))
+      const end = toUnrecordedEnd(call, clock.now())
+      writer.keep(toEndUnit(call, end, { kind: 'released' }), () => keepLate(call, end))
       throw error
     })
     if (outcome.kind === 'done') return
@@ -91,6 +92,19 @@ export function createClaims({ writer, calls, keys, questions, grants, clock }: 
     return call.once && key ? [...unit, keys.end({ ...call, once: call.once }, key)] : unit
   }
 
+  /**
+   * Others may have taken this instance for dead and closed its call as `unknown`. That, and nothing else, gives way once
+   * to the outcome that this instance knows. Nothing is refunded, and a key that others were told about is not freed.
+   */
+  function toLateUnit(call: ResolvedCall, end: CallEnd, key?: KeyEnd): Unit {
+    const unit: Unit = [calls.endUnknown(call.id, end), { entry: toLateEntry(call, end) }]
+    return call.once && key?.kind === 'done' ? [...unit, keys.end({ ...call, once: call.once }, key)] : unit
+  }
+
+  function keepLate(call: ResolvedCall, end: CallEnd, key?: KeyEnd): void {
+    if (end.state !== 'unknown') writer.keep(toLateUnit(call, end, key))
+  }
+
   /** The one rule: a grant pays for what was sent. Whatever certainly never left is given back, in the same commit. */
   function toRefund({ permission }: ResolvedCall, end: CallEnd): Unit {
     return end.unsent && permission && 'grant' in permission ? [grants.refund(permission.grant)] : []
@@ -112,11 +126,13 @@ export function createClaims({ writer, calls, keys, questions, grants, clock }: 
     finish(call, end) {
       const read = buffered.get(call.id)
       if (read) read.end ??= end
-      else writer.keep(toEndUnit(call, end))
+      else writer.keep(toEndUnit(call, end), () => keepLate(call, end))
     },
     async finishOnce(call, end, key) {
       const unit = toEndUnit(call, end, key)
-      await writer.commit(unit).catch(() => writer.keep(unit))
+      const onUnmet = () => keepLate(call, end, key)
+      const outcome = await writer.commit(unit).catch(() => void writer.keep(unit, onUnmet))
+      if (outcome?.kind === 'refused' && outcome.by === 'expectation') onUnmet()
     },
     markLate(call) {
       const read = buffered.get(call)

@@ -7,8 +7,11 @@ import { type Engine, type Unit, type UnitOutcome, weigh } from './unit.ts'
 export type Writer = {
   /** Resolves when the unit is durable or refused; throws `storage-unavailable` when the store cannot write. */
   commit(unit: Unit): Promise<UnitOutcome>
-  /** Does not wait: written within milliseconds, or as soon as the store can write again. */
-  keep(unit: Unit): void
+  /**
+   * Does not wait: written within milliseconds, or as soon as the store can write again. `onUnmet` is called when the
+   * unit was refused because a statement did not change the rows it expects.
+   */
+  keep(unit: Unit, onUnmet?: () => void): void
   /** Does not wait and is not worth keeping: lost if the store cannot write. */
   attempt(unit: Unit): void
   query: Engine['query']
@@ -35,6 +38,9 @@ type WriterParts = {
   log: Log
 }
 
+/** A unit that waits until the store can write again. */
+type Kept = { readonly unit: Unit; readonly onUnmet: (() => void) | undefined }
+
 const limits = { units: 20_000, bytes: 64 * 1024 * 1024 }
 const probeEvery = 1000
 
@@ -44,7 +50,7 @@ export function createWriter({ engine: first, reopen, probe, holds, clock, log }
   let engineEnded = false
   let broken: GatewayError | undefined
   let closing = false
-  let kept: Unit[] = []
+  let kept: Kept[] = []
   let keptBytes = 0
   let lost = 0
   let cancelProbe = () => {}
@@ -76,20 +82,20 @@ export function createWriter({ engine: first, reopen, probe, holds, clock, log }
     return post(unit)
   }
 
-  function keep(unit: Unit): void {
+  function keep(unit: Unit, onUnmet?: () => void): void {
     // Behind those that wait already: a call's end must not overtake its beginning.
-    if (broken || kept.length > 0 || group.full()) return putAside(unit)
+    if (broken || kept.length > 0 || group.full()) return putAside({ unit, onUnmet })
     group.postPatiently(unit, {
-      done: (outcome) => reportRefusal(outcome),
+      done: (outcome) => reportRefusal(outcome, onUnmet),
       failed(error) {
         breakDown(error)
-        putAside(unit)
+        putAside({ unit, onUnmet })
       },
     })
   }
 
-  function putAside(unit: Unit): void {
-    const bytes = weigh(unit)
+  function putAside(late: Kept): void {
+    const bytes = weigh(late.unit)
     if (kept.length >= limits.units || keptBytes + bytes > limits.bytes) {
       lost++
       if (lost === 1) log.error({ kept: kept.length }, 'Outcomes are lost: too many wait for the store')
@@ -97,7 +103,7 @@ export function createWriter({ engine: first, reopen, probe, holds, clock, log }
     }
     // The queue is full while the store is well: nothing else would come back for what waits here.
     if (!broken && kept.length === 0) scheduleProbe()
-    kept.push(unit)
+    kept.push(late)
     keptBytes += bytes
   }
 
@@ -150,13 +156,14 @@ export function createWriter({ engine: first, reopen, probe, holds, clock, log }
     kept = []
     keptBytes = 0
     lost = 0
-    for (const unit of units) keep(unit)
+    for (const { unit, onUnmet } of units) keep(unit, onUnmet)
     return true
   }
 
-  function reportRefusal(outcome: UnitOutcome): void {
+  function reportRefusal(outcome: UnitOutcome, onUnmet?: () => void): void {
     if (outcome.kind === 'done') return
     const facts = { reason: outcome.reason, step: outcome.step }
+    if (outcome.by === 'expectation' && onUnmet) return onUnmet()
     if (outcome.by === 'expectation') log.debug(facts, 'A unit was not needed any more')
     else log.error(facts, 'A unit was refused')
   }

@@ -26,7 +26,10 @@ export function addAudit(program: Command, run: Run): void {
       ['--owner <user>', 'only entries of calls on behalf of this user'],
       ['--tool <name>', 'only entries about this tool, or this changed thing; * stands for any characters'],
       ['--server <name>', 'only entries of calls to this server'],
-      ['--kind <kind>', 'only entries of this kind: intent, outcome, change, anchor or checkpoint'],
+      [
+        '--kind <kind>',
+        'only entries of this kind: question, answer, intent, outcome, late-outcome, change, anchor or checkpoint',
+      ],
       ['--state <state>', 'only entries of calls that ended like this, such as denied or unknown'],
       ['--since <time>', 'only entries from this time on, such as 2026-11-16 or 2026-11-16T08:00:00Z'],
       ['--until <time>', 'only entries before this time'],
