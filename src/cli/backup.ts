@@ -3,6 +3,7 @@ import { systemClock } from '../lib/clock.ts'
 import { createIds } from '../lib/ids.ts'
 import { type BackupFacts, restoreBackup, writeBackup } from '../storage/backup.ts'
 import { describeDatabaseUrl } from '../storage/postgres-connection.ts'
+import { demandOwnFolder, prepareFolder } from './data-folder.ts'
 import type { Settings } from './settings.ts'
 
 type Told = BackupFacts & { readonly place: string }
@@ -10,6 +11,7 @@ type Told = BackupFacts & { readonly place: string }
 /** Reads the data itself instead of asking the gateway: it works whether that runs or not. */
 export async function backup(settings: Settings, file: string): Promise<Told> {
   const { databaseUrl, dataFolder } = settings
+  if (databaseUrl === undefined) demandOwnFolder(settings, dataFolder)
   const source =
     databaseUrl === undefined
       ? (await import('../storage/sqlite-backup.ts')).openSqliteSource(dataFolder)
@@ -22,8 +24,9 @@ export async function backup(settings: Settings, file: string): Promise<Told> {
   }
 }
 
-export async function restore(settings: Settings, file: string): Promise<Told> {
+export async function restore(settings: Settings, file: string, talk: (line: string) => void): Promise<Told> {
   const { databaseUrl, folderHere } = settings
+  if (databaseUrl === undefined) await prepareFolder(settings, talk)
   const now = systemClock.now()
   const target =
     databaseUrl === undefined

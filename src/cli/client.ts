@@ -6,7 +6,7 @@ import { OpenAPILink } from '@orpc/openapi-client/fetch'
 import { ErrorBody } from '../contract/api/base.ts'
 import { api, door } from '../contract/api.ts'
 import { type ErrorCode, GatewayError, isErrorCode } from '../contract/errors.ts'
-import { type Address, toCredentials } from './settings.ts'
+import { type Address, toCredentials } from './address.ts'
 
 export type Client = ContractRouterClient<typeof api>
 

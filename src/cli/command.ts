@@ -1,9 +1,10 @@
 import { type Command, Option } from 'commander'
 import { z } from 'zod'
 import { GatewayError } from '../contract/errors.ts'
+import type { Address } from './address.ts'
 import type { Client } from './client.ts'
 import { type Access, createAccess } from './person.ts'
-import { type Address, GlobalOptions, type Settings, toSettings } from './settings.ts'
+import { GlobalOptions, type Settings, toSettings } from './settings.ts'
 import { createTerminal, type Spinner, type Terminal } from './terminal.ts'
 
 /** What a command may use while it runs. */

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { ErrorBody } from '../contract/api/base.ts'
 import { GatewayError, isErrorCode } from '../contract/errors.ts'
 import { parseJson } from '../lib/json.ts'
-import { type Address, toCredentials } from './settings.ts'
+import { type Address, toCredentials } from './address.ts'
 
 const mostOfError = 65_536
 

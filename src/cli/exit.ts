@@ -8,4 +8,7 @@ export const exit = {
   toolFailed: 5,
   denied: 6,
   waiting: 7,
+  notConnected: 8,
+  /** As shells do for a program that Ctrl+C ended. */
+  interrupted: 130,
 } as const

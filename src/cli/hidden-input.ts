@@ -1,4 +1,5 @@
 import { GatewayError } from '../contract/errors.ts'
+import { toAnswer } from './cancel.ts'
 import type { Terminal } from './terminal.ts'
 
 const mostBytes = 65_536
@@ -13,9 +14,7 @@ export async function readHidden(terminal: Terminal, message: string): Promise<s
 
 async function ask(message: string): Promise<string> {
   const prompts = await import('@clack/prompts')
-  const answer = await prompts.password({ message, output: process.stderr })
-  if (typeof answer !== 'string') throw new GatewayError('request-invalid', 'Nothing was stored')
-  return answer
+  return toAnswer(await prompts.password({ message, output: process.stderr }))
 }
 
 /** Whoever pipes a file or an echo does not mean its last line break. */

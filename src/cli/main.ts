@@ -1,8 +1,10 @@
 import { CommanderError } from 'commander'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
+import { Cancelled } from './cancel.ts'
 import { type Run, UsageError } from './command.ts'
 import { exit } from './exit.ts'
 import { printFailure } from './failure.ts'
+import { endWithReader } from './pipes.ts'
 import { createProgram, toPath } from './program.ts'
 import { createTerminal, type Terminal } from './terminal.ts'
 
@@ -11,6 +13,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   const end = argv.indexOf('--')
   const words = end === -1 ? argv : argv.slice(0, end)
   const run: Run = { code: exit.done, trailing: end === -1 ? [] : argv.slice(end + 1) }
+  endWithReader()
   try {
     await createProgram(run).parseAsync(words, { from: 'user' })
     return run.code
@@ -34,6 +37,10 @@ function endByCommander(terminal: Terminal, ended: CommanderError, words: readon
 
 function endByError(terminal: Terminal, error: unknown): number {
   const failure = toGatewayError(error)
+  if (failure instanceof Cancelled) {
+    terminal.talk(`${failure.message}.`)
+    return exit.interrupted
+  }
   if (failure instanceof UsageError) printFailure(terminal, failure, `See \`${toPath(failure.command)} --help\`.`)
   else printFailure(terminal, failure)
   if (failure.code === 'internal' && process.env.SALLYPORT_LOG === 'debug') terminal.talk(String(failure.stack))

@@ -1,8 +1,9 @@
 import { GatewayError } from '../contract/errors.ts'
 import type { Principal } from '../contract/principal.ts'
+import { type Address, findAddress, findUrl } from './address.ts'
 import type { Client } from './client.ts'
 import { readSecret } from './secret-input.ts'
-import { type Address, type Settings, toAddress, toUrl } from './settings.ts'
+import type { Settings } from './settings.ts'
 import type { Terminal } from './terminal.ts'
 
 /** By which right one command speaks to the gateway. */
@@ -17,11 +18,11 @@ const patience = 30_000
 /** A token, or a person who signs in when the first request is made. Nothing of it is kept. */
 export function createAccess(terminal: Terminal, settings: Settings): Access {
   const { person } = settings
-  if (!person) return { address: async () => toAddress(settings), async close() {} }
+  if (!person) return { address: () => findAddress(settings), async close() {} }
   let signedIn: Promise<Address> | undefined
 
   async function signIn(name: string, onInput: boolean): Promise<Address> {
-    const url = toUrl(settings)
+    const url = await findUrl(settings)
     if (!onInput && !terminal.interactive)
       throw new GatewayError('person-needed', `Nobody can be asked for the password of ${name}: use --password-stdin`)
     const password = await readSecret(terminal, `Password of ${name}`)
@@ -33,7 +34,9 @@ export function createAccess(terminal: Terminal, settings: Settings): Access {
   }
 
   return {
-    address() {
+    async address() {
+      // A later request may come after the gateway has ended and another program has taken its port.
+      if (signedIn) await findUrl(settings)
       signedIn ??= signIn(person.name, person.passwordOnInput)
       return signedIn
     },

@@ -69,4 +69,5 @@ const exitCodes = [
   'Exit codes:',
   '  0 done   1 failed   2 wrong usage   3 sign-in needed   4 unreachable',
   '  5 the tool failed   6 denied        7 waiting for approval',
+  '  8 saved, but not connected          130 interrupted',
 ].join('\n')

@@ -1,4 +1,5 @@
 import { GatewayError } from '../contract/errors.ts'
+import { toAnswer } from './cancel.ts'
 import type { Terminal } from './terminal.ts'
 
 let lines: Promise<string[]> | undefined
@@ -15,9 +16,7 @@ export async function readSecret(terminal: Terminal, question: string): Promise<
 
 async function ask(question: string): Promise<string> {
   const prompts = await import('@clack/prompts')
-  const answer = await prompts.password({ message: question, output: process.stderr })
-  if (typeof answer === 'string') return answer
-  throw new GatewayError('request-invalid', 'Nothing was entered')
+  return toAnswer(await prompts.password({ message: question, output: process.stderr }))
 }
 
 async function readLines(): Promise<string[]> {

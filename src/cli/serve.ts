@@ -1,16 +1,19 @@
 import { z } from 'zod'
-import { formatProblem } from '../config/config.ts'
+import { type ConfigProblem, formatProblem } from '../config/config.ts'
 import { type GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import { type RunningGateway, startGateway } from '../http/serve.ts'
+import { type RunningGateway, type ServeOptions, startGateway } from '../http/serve.ts'
 import { createMasking } from '../masking/masking.ts'
 import { toVisible } from '../text/visible.ts'
+import { announceConfig } from './announce.ts'
 import type { Context } from './command.ts'
 import type { ServeInput } from './commands/serve.ts'
 import { toConnectLine, toTokenLine } from './connect-line.ts'
+import { prepareFolder } from './data-folder.ts'
 import { exit } from './exit.ts'
 import { printFailure } from './failure.ts'
 import { createLog } from './log.ts'
+import { ignoreReaders } from './pipes.ts'
 import { createServeLog, type ServeLog } from './serve-log.ts'
 import { createStateTeller } from './server-states.ts'
 import { waitForStop } from './stop.ts'
@@ -27,9 +30,8 @@ export async function serve({ terminal, settings }: Context, input: ServeInput):
   const masking = createMasking()
   const log = createLog(masking, input.logFormat)
   // Whoever waited for the answer or read along may be gone by then; that is no reason to end.
-  process.stdout.on('error', () => {})
-  process.stderr.on('error', () => {})
-  const started = await startGateway({
+  ignoreReaders()
+  const started = await start({
     configFile: input.config,
     dataFolder: settings.folderHere,
     port: input.port,
@@ -38,6 +40,17 @@ export async function serve({ terminal, settings }: Context, input: ServeInput):
     log,
     masking,
   }).catch((error: unknown) => ({ failed: toGatewayError(error) }))
+  async function start(options: ServeOptions): Promise<RunningGateway> {
+    await prepareFolder(settings, terminal.talk)
+    await announceConfig({
+      explicit: input.config,
+      dataFolder: settings.folderHere,
+      environment: process.env,
+      cwd: process.cwd(),
+      talk: terminal.talk,
+    })
+    return startGateway(options)
+  }
   if ('failed' in started) return explainStart(terminal, started.failed)
 
   const { url, mcpUrl, dashboardUrl, gateway, firstStart, setupUrl, unused, close } = started
@@ -77,9 +90,16 @@ function toLingering(
 
 function explainStart(terminal: Terminal, error: GatewayError): number {
   const problems = Problems.safeParse(error.details.problems).data ?? []
-  for (const problem of terminal.json ? [] : problems) terminal.talk(formatProblem(problem))
-  printFailure(terminal, error)
+  if (terminal.json || problems.length === 0) printFailure(terminal, error)
+  else printProblems(terminal, problems, error.entry.hint)
   return error.entry.exit
+}
+
+/** Each mistake once; the error itself would repeat the first. */
+function printProblems(terminal: Terminal, problems: readonly ConfigProblem[], hint: string): void {
+  const { red, dim } = terminal.talkColours
+  for (const problem of problems) terminal.talk(`${red('error:')} ${formatProblem(problem)}`)
+  terminal.talk(dim(`       ${hint}`))
 }
 
 const Problems = z.array(

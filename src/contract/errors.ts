@@ -305,6 +305,18 @@ export const errorTable = {
   },
   'backup-invalid': { http: 400, rpc: -32602, exit: 1, hint: 'Take another copy of the backup; nothing was restored.' },
   'backup-failed': { http: 500, rpc: -32603, exit: 1, hint: 'Correct what the message names, then repeat it.' },
+  'data-unsafe': {
+    http: 500,
+    rpc: -32603,
+    exit: 1,
+    hint: 'Other users of this machine could change tokens and keys. Run the command that the message names.',
+  },
+  'data-untrusted': {
+    http: 500,
+    rpc: -32603,
+    exit: 1,
+    hint: 'Use --data only for a folder that you know; a folder from elsewhere can send your secrets to a stranger.',
+  },
   'data-locked': {
     http: 500,
     rpc: -32603,

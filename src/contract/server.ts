@@ -81,8 +81,24 @@ export const StdioServer = z.strictObject({
 })
 export type StdioServer = z.infer<typeof StdioServer>
 
+/** `${NAME}` may stand for the whole address or for a part of it; what it becomes is checked when it is filled in. */
+const ServerUrl = z
+  .string()
+  .min(1)
+  .refine((url) => isWebAddress(url), 'must be an address that begins with https:// or http://')
+  .refine(
+    (url) => !/^https?:\/\/[^/?#]*@/i.test(url),
+    'must not contain a user name or password; send them as a header, with ${NAME} for the secret part',
+  )
+
+function isWebAddress(url: string): boolean {
+  if (/^\$\{/.test(url)) return true
+  const filled = url.replace(/\$\{[^}]*\}/g, '1')
+  return /^https?:\/\//i.test(filled) && URL.canParse(filled)
+}
+
 const remote = {
-  url: z.string().min(1).describe('Address of the server'),
+  url: ServerUrl.describe('Address of the server'),
   headers: z.record(z.string(), z.string()).default({}).describe('Headers sent with every request'),
   ...common,
 }

@@ -10,6 +10,7 @@ import type { Clock } from '../lib/clock.ts'
 import { createDelivery, type Delivery } from '../lib/delivery.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
+import { challengeForm } from '../lib/proof.ts'
 import { createMcp } from '../mcp/mcp.ts'
 import { createApi, isDoor } from './api.ts'
 import { createSignInCookie, isSecure } from './cookie.ts'
@@ -78,6 +79,7 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
     const path = toPath(request.url)
     if (path === '/livez') return sendJson(response, 200, { status: 'ok' })
     if (path === '/readyz') return ready(response)
+    if (path === '/proof') return prove(request, response)
     const selector = toSelector(path)
     if (selector) {
       const principal = whileOpen(fromToken(request))
@@ -134,6 +136,14 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
     if (value === undefined) return fromToken(request)
     demandSameOrigin(request, host, secure)
     return gateway.identity.signIns.authenticate(value)
+  }
+
+  /** For commands on this machine, before they send a token. It reveals nothing about the token. */
+  function prove(request: IncomingMessage, response: ServerResponse): void {
+    const challenge = new URLSearchParams(request.url?.split('?', 2)[1]).get('challenge') ?? ''
+    if (!challengeForm.test(challenge))
+      throw new GatewayError('request-invalid', 'The challenge must be 32 bytes as base64url')
+    sendJson(response, 200, { url, proof: gateway.identity.prove({ url, challenge }) })
   }
 
   function ready(response: ServerResponse): void {

@@ -4,6 +4,7 @@ import type { SessionServers } from '../contract/session.ts'
 import type { NewToken, Token } from '../contract/token.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
+import { toProof } from '../lib/proof.ts'
 import type { StoredSession } from '../storage/sessions.ts'
 import type { Storage } from '../storage/storage.ts'
 import { loadAdminToken } from './admin-token.ts'
@@ -40,6 +41,8 @@ export type Identity = {
   onRoster(listener: () => void): () => void
   readonly signIns: Pick<SignIns, 'signIn' | 'authenticate' | 'signOut'>
   readonly setup: Setup
+  /** Shows a command on this machine that the gateway at this address knows the token of the data folder. */
+  prove(question: { url: string; challenge: string }): string
   /** What a principal has open must end: its token or sign-in no longer counts. The object is the one it was given. */
   onRevoked(listener: (principal: Principal) => void): () => void
   close(): void
@@ -168,6 +171,7 @@ export async function createIdentity(parts: IdentityParts): Promise<Identity> {
     findSession: directory.findSession,
     signIns,
     setup: createSetup({ users, clock, ids }),
+    prove: ({ url, challenge }) => toProof({ digest: admin.digest, url, challenge }),
     roster,
     onRoster(listener) {
       rosterListeners.add(listener)

@@ -1,7 +1,8 @@
+import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Fields, findFreePort, recording, runCli, type Serving, serve } from './support.ts'
+import { collect, type Fields, findFreePort, recording, runCli, type Serving, serve, startCli } from './support.ts'
 
 let gateway: Serving
 let record: string
@@ -115,11 +116,37 @@ describe('servers', () => {
   it('that do not connect are saved all the same, with the class of the failure and what to do', async () => {
     const port = await findFreePort()
     const added = await gateway.run('servers', 'add', 'away', '--url', `http://127.0.0.1:${port}/mcp`)
-    expect(added.code).toBe(0)
+    expect(added.code).toBe(8)
     expect(added.stdout).toMatch(/^away: (failed|disconnected)/)
     expect(added.stderr).toMatch(/warning: away is saved, but unreachable: /)
     expect((await gateway.run('status', '--json')).json()).toMatchObject({ healthy: false })
     expect((await gateway.run('servers', 'remove', 'away', '--yes')).code).toBe(0)
+  })
+
+  it('with an address that is none are refused by REST as well, and nothing is saved', async () => {
+    const token = (await readFile(join(gateway.data, 'admin-token'), 'utf8')).trim()
+    for (const url of ['notaurl', 'ftp://example.com', 'https://me:hunter2@example.com/mcp']) {
+      const definition = { transport: 'http', url }
+      const reply = await gateway.fetch('/api/servers', { method: 'POST', token, body: { name: 'wrong', definition } })
+      expect(reply.status).toBe(400)
+      const text = await reply.text()
+      expect(text).toMatch(/must (be an address|not contain)/)
+      expect(text).not.toContain('hunter2')
+    }
+    expect((await gateway.run('servers', 'get', 'wrong')).code).toBe(1)
+  })
+
+  it('may have an address that a variable makes whole', async () => {
+    const added = await gateway.run(
+      'servers',
+      'add',
+      'later',
+      '--disabled',
+      '--url',
+      'https://${TENANT}.example.com:${PORT}/',
+    )
+    expect(added.code).toBe(0)
+    expect((await gateway.run('servers', 'remove', 'later', '--yes')).code).toBe(0)
   })
 
   it('are listed for people and for programs', async () => {
@@ -292,7 +319,7 @@ describe('the configuration', () => {
     }
     expect(await namesOf('--agent', 'reviewer')).toEqual(['rec agent:reviewer', 'spare global'])
     const added = await gateway.run('servers', 'add', 'own', '--scope', 'user:anna', '--url', 'http://127.0.0.1:9/')
-    expect(added.code).toBe(0)
+    expect(added.code).toBe(8)
     expect(await namesOf('--user', 'anna')).toEqual(['rec global', 'spare global', 'own user:anna'])
     expect(await namesOf()).toEqual(['rec global', 'spare global'])
     const listed = (await gateway.run('servers', 'list', '--scope', 'user:anna', '--json')).json()
@@ -305,7 +332,7 @@ describe('the configuration', () => {
     const file = join(gateway.folder, 'other.toml')
     await writeFile(file, 'naming = "{server}"\n')
     const bad = await runCli(['config', 'check', file])
-    expect(bad).toMatchObject({ code: 1, stdout: expect.stringMatching(/other\.toml:1: naming: /) })
+    expect(bad).toMatchObject({ code: 2, stdout: expect.stringMatching(/other\.toml:1: naming: /) })
     expect((await runCli(['config', 'check', file, '--json'])).json()).toMatchObject({ valid: false })
     expect((await runCli(['config', 'check'], { cwd: gateway.folder })).code).toBe(0)
   })
@@ -318,3 +345,39 @@ describe('the configuration', () => {
 function toFields(value: unknown): Fields {
   return typeof value === 'object' && value !== null ? { ...value } : {}
 }
+
+it.each([
+  ['calls', 'show', 'call_nope'],
+  ['audit', 'show', 'call_nope'],
+  ['approvals', 'show', 'nope'],
+  ['grants', 'revoke', 'nope', '--yes'],
+  ['tokens', 'revoke', 'nope', '--yes'],
+  ['servers', 'get', 'nope'],
+  ['sessions', 'end', 'nope', '--yes'],
+  ['agents', 'remove', 'nope', '--yes'],
+  ['secrets', 'remove', 'NOPE', '--yes'],
+  ['webhooks', 'retry', 'nope'],
+  ['tools', 'call', 'nope'],
+])('says that an id is not known, with 1 or what a person is needed for with 3: %s %s %s', async (...args) => {
+  const ended = await gateway.run(...args.filter((word) => word !== undefined))
+  expect([1, 3]).toContain(ended.code)
+  expect(ended.stdout).toBe('')
+  expect(ended.stderr).toMatch(/^error: .+\n {7}.+\n$/)
+  expect(ended.stderr).not.toMatch(/ at .*\.js|undefined|NaN/)
+})
+
+it('ends quietly when the reader of its answer is gone', async () => {
+  for (const args of [
+    ['config', 'schema'],
+    ['tools', 'guide'],
+    ['audit', 'export'],
+    ['approvals', 'watch'],
+  ]) {
+    const child = startCli([...args, '--data', gateway.data], { cwd: gateway.folder })
+    const stderr = collect(child, 'stderr')
+    child.stdout?.destroy()
+    if (args[1] === 'watch') void gateway.run('tools', 'call', 'rec_unmarked_thing', '--no-wait')
+    const [code] = await once(child, 'close')
+    expect([args.join(' '), code, stderr().replace('Listening.\n', '')]).toEqual([args.join(' '), 0, ''])
+  }
+})

@@ -38,7 +38,22 @@ describe('wrong usage ends with 2 and says what was meant', () => {
     [['servers', 'get', 'files', '--scope', 'moon'], /--scope: must be global or KIND:NAME/],
     [['tokens', 'create'], /--agent: give the name of the agent/],
     [['tokens', 'create', '--agent', 'a', '--expires', 'soon'], /--expires: must be a time/],
-    [['serve', '--port', '99999'], /--port: /],
+    [['serve', '--port', '99999'], /--port: must be a whole number from 0 to 65535/],
+    [['serve', '--port', 'abc'], /--port: must be a whole number from 0 to 65535/],
+    [['serve', '--port', ''], /--port: must be a whole number/],
+    [['serve', '--linger', '-1'], /--linger: must be a whole number from 0 to 86400, in seconds/],
+    [
+      ['grants', 'add', '--tools', 'x', '--principal', 'agent:a', '--calls', '1.5', '--minutes', '5'],
+      /--calls: must be a whole/,
+    ],
+    [['approvals', 'watch', '--retry', 'long'], /--retry: must be a whole number/],
+    [['servers', 'add', 'x', '--url', 'notaurl'], /url: must be an address that begins with https:\/\/ or http:\/\//],
+    [['servers', 'add', 'x', '--url', 'ftp://example.com'], /url: must be an address/],
+    [['servers', 'add', 'x', '--url', 'https://'], /url: must be an address/],
+    [
+      ['servers', 'validate', '--url', 'https://me:hunter2@example.com/mcp'],
+      /url: must not contain a user name or password/,
+    ],
     [['tools', 'list', '--', 'ls'], /Nothing may stand after --/],
     [['servers', 'add', 'files'], /one way/],
     [['servers', 'add', 'files', 'npx', 'x'], /too many arguments[\s\S]*Put -- before the command/],
@@ -48,6 +63,7 @@ describe('wrong usage ends with 2 and says what was meant', () => {
     const ended = await runCli(args)
     expect(ended.stderr).toMatch(said)
     expect(ended).toMatchObject({ code: 2, stdout: '' })
+    expect(ended.stderr).not.toContain('hunter2')
   })
 
   it('is one JSON document on standard output with --json', async () => {

@@ -37,15 +37,14 @@ type Pane = {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** A real terminal of 80 columns and 24 rows, in which `approvals watch` runs for a person. */
-async function openPane(data: string): Promise<Pane> {
+/** A real terminal of 80 columns and 24 rows, in which one command runs. */
+async function openTerminal(command: string): Promise<Pane> {
   const socket = `sallyport-${process.pid}-${Math.random().toString(36).slice(2)}`
   const tmux = (...words: string[]) => run('tmux', ['-L', socket, '-f', '/dev/null', ...words])
-  const watch = [process.execPath, bin, 'approvals', 'watch', '--retry', '1', '--as', 'admin', '--data', data]
   // What is left is what the command says when it has given the terminal back, and how it ended.
-  const line = `env -u CI NO_COLOR=1 ${watch.join(' ')}; echo "ended with $?, $(stty -a | grep -o -- '-\\?icanon')"; cat`
+  const line = `env -u CI NO_COLOR=1 ${command}; echo "ended with $?, $(stty -a | grep -o -- '-\\?icanon')"; cat`
   await tmux('new-session', '-d', '-x', '80', '-y', '24', line)
-  const pane: Pane = {
+  return {
     press: async (...keys) => void (await tmux('send-keys', ...keys)),
     type: async (text) => void (await tmux('send-keys', '-l', text)),
     async shows(pattern) {
@@ -58,6 +57,12 @@ async function openPane(data: string): Promise<Pane> {
     },
     [Symbol.asyncDispose]: async () => void (await tmux('kill-server')),
   }
+}
+
+/** `approvals watch` for a person who has signed in. */
+async function openPane(data: string): Promise<Pane> {
+  const watch = [process.execPath, bin, 'approvals', 'watch', '--retry', '1', '--as', 'admin', '--data', data]
+  const pane = await openTerminal(watch.join(' '))
   await pane.shows(/Password of admin/)
   await pane.type(password)
   await pane.press('Enter')
@@ -139,5 +144,20 @@ describe('approvals watch in a terminal', () => {
     await other.stop()
     await pane.shows(/the gateway is away/)
     await pane.shows(/ended with 4, icanon/)
+  })
+})
+
+describe.runIf(hasTmux)('Ctrl+C at a question', () => {
+  it.each([
+    ['servers remove rec', /Remove rec\?/],
+    ['secrets set TOKEN', /TOKEN/],
+    ['users list --as admin', /Password of admin/],
+  ] as const)('ends `sallyport %s` with 130 and a sentence', async (words, question) => {
+    await using pane = await openTerminal(`${process.execPath} ${bin} ${words} --data ${gateway.data}`)
+    await pane.shows(question)
+    await pane.press('C-c')
+    const screen = await pane.shows(/ended with 130/)
+    expect(screen).toContain('Cancelled; nothing was changed.')
+    expect(screen).not.toMatch(/\.js:\d/)
   })
 })

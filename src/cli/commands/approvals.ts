@@ -7,6 +7,7 @@ import { describeAnswered, describeWish, renderApproval } from '../approval-view
 import { addCommand, addExamples, addGlobalOptions, type Context, type OptionSpec, type Run } from '../command.ts'
 import { confirm } from '../confirm.ts'
 import { exit } from '../exit.ts'
+import { wholeNumber } from '../number.ts'
 import { demandPerson } from '../person.ts'
 import { renderTable } from '../table.ts'
 import { toRelative } from '../time.ts'
@@ -24,8 +25,8 @@ const Approve = z
     reason: z.string().optional(),
     for: GrantWish.shape.covers.optional(),
     same: z.array(z.string()),
-    calls: z.coerce.number().pipe(GrantWish.shape.budget).optional(),
-    minutes: z.coerce.number().pipe(GrantWish.shape.minutes).optional(),
+    calls: wholeNumber({ min: 1, max: 10_000 }).optional(),
+    minutes: wholeNumber({ min: 1, max: 43_200 }).optional(),
     yes: z.boolean().default(false),
   })
   .superRefine(({ for: covers, same, calls, minutes }, context) => {
@@ -57,7 +58,7 @@ export function addApprovals(program: Command, run: Run): void {
     examples: ['sallyport approvals list --state waiting', 'sallyport approvals list --json'],
     input: z.object({
       state: ApprovalState.optional(),
-      limit: z.coerce.number().int().min(1).max(1000).optional(),
+      limit: wholeNumber({ min: 1, max: 1000 }).optional(),
       cursor: z.string().optional(),
     }),
     async run({ terminal, request }, query) {
@@ -107,7 +108,7 @@ export function addApprovals(program: Command, run: Run): void {
       'line, and answers nothing.',
     ],
     examples: ['sallyport approvals watch --as kim', 'sallyport approvals watch --json'],
-    input: z.object({ retry: z.coerce.number().min(0).max(86_400).default(60) }),
+    input: z.object({ retry: wholeNumber({ min: 0, max: 86_400, unit: 'seconds' }).default(60) }),
     // Loaded when it is needed: most commands draw nothing.
     run: async (context, input) => (await import('../watch/watch.ts')).runWatch(context, input),
   })

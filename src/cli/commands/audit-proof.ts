@@ -7,6 +7,7 @@ import { toGatewayError } from '../../contract/errors.ts'
 import { toVisible } from '../../text/visible.ts'
 import { addCommand, type Context, type Run } from '../command.ts'
 import { confirm } from '../confirm.ts'
+import { demandOwnFolder } from '../data-folder.ts'
 import { exit } from '../exit.ts'
 import type { Terminal } from '../terminal.ts'
 
@@ -106,6 +107,7 @@ async function verify(context: Context, file: string | undefined, anchors: reado
   const { settings, request, terminal } = context
   const signal = new AbortController().signal
   const folder = settings.dataFolder
+  demandOwnFolder(settings, folder)
   if (file !== undefined) {
     const { verifyFile } = await import('../../audit/audit.ts')
     return verifyFile(file, { folder: existsSync(folder) ? folder : undefined, anchors, signal })

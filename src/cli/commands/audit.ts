@@ -5,6 +5,7 @@ import { CallState } from '../../contract/call.ts'
 import { toVisible } from '../../text/visible.ts'
 import { addCommand, addExamples, addGlobalOptions, type Run } from '../command.ts'
 import { exit } from '../exit.ts'
+import { wholeNumber } from '../number.ts'
 import { renderTable } from '../table.ts'
 import { toRelative } from '../time.ts'
 import { renderFacts } from '../words.ts'
@@ -41,7 +42,7 @@ export function addAudit(program: Command, run: Run): void {
       "sallyport audit list --tool 'files_*' --state denied --since 2026-11-01",
     ],
     input: z.object({
-      limit: z.coerce.number().int().min(1).max(1000).optional(),
+      limit: wholeNumber({ min: 1, max: 1000 }).optional(),
       cursor: z.string().optional(),
       principal: z.string().optional(),
       owner: z.string().optional(),

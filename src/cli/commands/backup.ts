@@ -30,7 +30,7 @@ export function addBackup(program: Command, run: Run): void {
     input: FileInput,
     async run(context, { file }) {
       const { restore } = await import('../backup.ts')
-      return tell(context, file, 'Restored', await restore(context.settings, file))
+      return tell(context, file, 'Restored', await restore(context.settings, file, context.terminal.talk))
     },
   })
 }

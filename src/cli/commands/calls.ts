@@ -4,6 +4,7 @@ import { type Call, CallState } from '../../contract/call.ts'
 import { toVisible } from '../../text/visible.ts'
 import { addCommand, addExamples, addGlobalOptions, type Run } from '../command.ts'
 import { exit } from '../exit.ts'
+import { wholeNumber } from '../number.ts'
 import { renderTable } from '../table.ts'
 import { toDuration, toRelative } from '../time.ts'
 import { renderFacts } from '../words.ts'
@@ -25,7 +26,7 @@ export function addCalls(program: Command, run: Run): void {
     ],
     examples: ['sallyport calls list --limit 20', 'sallyport calls list --state denied --json'],
     input: z.object({
-      limit: z.coerce.number().int().min(1).max(1000).optional(),
+      limit: wholeNumber({ min: 1, max: 1000 }).optional(),
       cursor: z.string().optional(),
       principal: z.string().optional(),
       tool: z.string().optional(),

@@ -32,7 +32,7 @@ export function addConfig(program: Command, run: Run): void {
         reading.ok ? terminal.colours.green(`${toVisible(file)} is valid.`) : problems.map(formatProblem).join('\n'),
       )
       for (const notice of notices) terminal.talk(terminal.talkColours.yellow(formatProblem(notice)))
-      return reading.ok ? exit.done : exit.failed
+      return reading.ok ? exit.done : exit.usage
     },
   })
 

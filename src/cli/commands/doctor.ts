@@ -4,11 +4,12 @@ import { toVisible } from '../../text/visible.ts'
 import { addCommand, type Run } from '../command.ts'
 import type { Finding } from '../doctor/finding.ts'
 import { exit } from '../exit.ts'
+import { wholeNumber } from '../number.ts'
 import type { Terminal } from '../terminal.ts'
 
 const Input = z.object({
   config: z.string().optional(),
-  port: z.coerce.number('must be a number').int().min(0).max(65_535).optional(),
+  port: wholeNumber({ min: 0, max: 65_535 }).optional(),
 })
 
 export function addDoctor(program: Command, run: Run): void {

@@ -7,6 +7,7 @@ import { splitPair, toJson } from '../arguments.ts'
 import { addCommand, addExamples, addGlobalOptions, type Run } from '../command.ts'
 import { confirm } from '../confirm.ts'
 import { exit } from '../exit.ts'
+import { wholeNumber } from '../number.ts'
 import { demandPerson } from '../person.ts'
 import { renderTable } from '../table.ts'
 import { toMoment, toRelative } from '../time.ts'
@@ -20,8 +21,8 @@ const Add = z
     tools: z.string({ error: 'say which tools, such as files_write_file' }),
     principal: z.string().optional(),
     scope: z.string().optional(),
-    calls: z.coerce.number({ error: 'say how many calls' }).pipe(NewGrant.shape.budget),
-    minutes: z.coerce.number().int().min(1).max(525_600).optional(),
+    calls: wholeNumber({ min: 1, max: 10_000, missing: 'say how many calls' }),
+    minutes: wholeNumber({ min: 1, max: 525_600 }).optional(),
     until: z
       .string()
       .transform((text) => toMoment(text, Date.now()))
@@ -58,7 +59,7 @@ export function addGrants(program: Command, run: Run): void {
     examples: ['sallyport grants list', 'sallyport grants list --principal agent:reviewer --json'],
     input: z.object({
       principal: z.string().optional(),
-      limit: z.coerce.number().int().min(1).max(1000).optional(),
+      limit: wholeNumber({ min: 1, max: 1000 }).optional(),
       cursor: z.string().optional(),
     }),
     async run({ terminal, request }, query) {

@@ -16,6 +16,7 @@ import {
   type Run,
 } from '../command.ts'
 import { exit } from '../exit.ts'
+import { wholeNumber } from '../number.ts'
 import { toPast } from '../time.ts'
 import { renderReplay, renderRules, renderTest } from './rules-view.ts'
 
@@ -36,7 +37,7 @@ const TestInput = z.object({
   rules: z.string().optional(),
   replay: z.boolean().default(false),
   since: z.string().optional(),
-  limit: z.coerce.number().int().min(1).max(5000).optional(),
+  limit: wholeNumber({ min: 1, max: 5000 }).optional(),
   cursor: z.string().optional(),
 })
 type TestInput = z.infer<typeof TestInput>

@@ -1,14 +1,15 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { addCommand, type Run } from '../command.ts'
+import { wholeNumber } from '../number.ts'
 import { logFormats } from '../serve-log.ts'
 
 /** Seconds, of `--linger`. */
-export const Linger = z.coerce.number('must be a number of seconds').min(0).max(86_400)
+export const Linger = wholeNumber({ min: 0, max: 86_400, unit: 'seconds' })
 
 export const ServeInput = z.object({
   config: z.string().optional(),
-  port: z.coerce.number('must be a number').int().min(0).max(65_535).optional(),
+  port: wholeNumber({ min: 0, max: 65_535 }).optional(),
   demo: z.boolean().default(false),
   linger: Linger.optional(),
   logFormat: z.enum(logFormats, `must be ${logFormats.join(' or ')}`).default('text'),

@@ -56,7 +56,7 @@ export function showChange({ terminal }: Context, server: ServerDetail): number 
     const { yellow } = terminal.talkColours
     terminal.talk(`${yellow('warning:')} ${toVisible(server.name)} is saved, but ${describeFailure(server.error)}`)
     terminal.next(`sallyport servers validate ${server.name}`)
-    return exit.done
+    return exit.notConnected
   }
   terminal.next(
     server.state === 'connected' ? `sallyport tools list --server ${server.name}` : 'sallyport servers list',

@@ -63,10 +63,11 @@ export function addServersValidate(servers: Command, run: Run): void {
     ],
     input: DefinitionInput.extend({ name: z.string().optional(), scope: ScopeText.optional() }),
     async run({ terminal, request }, { name, scope, ...input }) {
+      const definition = hasDefinition(input) ? toDefinition(input) : undefined
       const validation = await request(
         `Trying ${toVisible(name ?? 'the definition')}`,
         (client) => {
-          if (hasDefinition(input)) return client.servers.validate({ definition: toDefinition(input), scope })
+          if (definition) return client.servers.validate({ definition, scope })
           if (name === undefined) throw new GatewayError('request-invalid', 'Name a saved server, or describe one')
           return suggesting(client, name, () => client.servers.validateSaved({ params: { name }, query: { scope } }))
         },

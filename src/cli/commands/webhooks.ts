@@ -4,6 +4,7 @@ import { type Delivery, DeliveryState, type WebhookEndpoint } from '../../contra
 import { toVisible } from '../../text/visible.ts'
 import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from '../command.ts'
 import { exit } from '../exit.ts'
+import { wholeNumber } from '../number.ts'
 import { renderTable } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
 import { toDuration, toRelative } from '../time.ts'
@@ -41,7 +42,7 @@ export function addWebhooks(program: Command, run: Run): void {
     input: z.object({
       state: DeliveryState.optional(),
       endpoint: z.string().optional(),
-      limit: z.coerce.number().int().min(1).max(1000).optional(),
+      limit: wholeNumber({ min: 1, max: 1000 }).optional(),
       cursor: z.string().optional(),
     }),
     async run({ terminal, request }, query) {

@@ -1,9 +1,11 @@
+import { toGatewayError } from '../../contract/errors.ts'
 import type { Context } from '../command.ts'
-import { findGatewayFile } from '../settings.ts'
+import { demandOwnFolder, findGatewayFile, type GatewayFile } from '../data-folder.ts'
+import type { Settings } from '../settings.ts'
 import { checkConfiguration } from './configuration.ts'
-import type { Finding } from './finding.ts'
+import { type Finding, problem } from './finding.ts'
 import { askGateway, checkAnchors, checkGateway, checkRetention, checkStates, listConnected } from './gateway.ts'
-import { checkDataFolder, checkNode, checkPort, isAlive } from './machine.ts'
+import { checkConfigFile, checkDataFolder, checkNode, checkPort, isAlive } from './machine.ts'
 import { checkPeople } from './people.ts'
 import { checkServers } from './servers.ts'
 
@@ -12,12 +14,13 @@ type Chosen = { readonly config?: string | undefined; readonly port?: number | u
 
 /** One after the other from the ground up: each check can rely on what the ones before have found. */
 export async function examine({ settings, request }: Context, { config: explicit, port }: Chosen): Promise<Finding[]> {
-  const local = findGatewayFile(settings.dataFolder)
+  const local = findLocal(settings)
   const expected = settings.url !== undefined || (local !== undefined && isAlive(local.pid))
   const running = await askGateway(expected, () => request('Asking the gateway', (client) => client.status()))
   const used = running.kind === 'answers' ? running.status.config.file : undefined
   const configuration = await checkConfiguration(explicit ?? used, settings.dataFolder)
-  const findings = [checkNode(), ...configuration.findings, ...checkDataFolder(settings.dataFolder, local)]
+  const findings = [checkNode(), ...configuration.findings, ...checkConfigFile(configuration.file)]
+  findings.push(...checkDataFolder(settings.dataFolder, local), ...checkTrust(settings))
   const { config, file } = configuration
   const listen = { host: config?.listen.host ?? '127.0.0.1', port: port ?? config?.listen.port ?? 4777 }
   const ours = running.kind === 'answers' && running.status.instance === local?.instance ? local.url : undefined
@@ -34,6 +37,26 @@ export async function examine({ settings, request }: Context, { config: explicit
   // What the gateway sees of a server says more than that its command is there.
   const better = new Set(states.map((finding) => finding.check))
   return [...findings.filter((finding) => finding.status !== 'ok' || !better.has(finding.check)), ...states]
+}
+
+/** The note of a folder that is not this user's own counts for nothing. */
+function findLocal(settings: Settings): GatewayFile | undefined {
+  try {
+    demandOwnFolder(settings, settings.dataFolder)
+    return findGatewayFile(settings.dataFolder)
+  } catch {
+    return undefined
+  }
+}
+
+function checkTrust(settings: Settings): Finding[] {
+  try {
+    demandOwnFolder(settings, settings.dataFolder)
+    return []
+  } catch (error) {
+    const { code, message, entry } = toGatewayError(error)
+    return code === 'data-untrusted' ? [problem('data folder', message, entry.hint)] : []
+  }
 }
 
 /** Who may not see them is told of a secret as of a variable that is missing. */

@@ -2,7 +2,8 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Listen } from '../../contract/config.ts'
-import type { GatewayFile } from '../settings.ts'
+import { findConfigWeakness, findFileWeakness, findFolderWeakness, quote } from '../../lib/file-trust.ts'
+import type { GatewayFile } from '../data-folder.ts'
 import { codeOf, type Finding, note, ok, problem, warning } from './finding.ts'
 
 const oldestNode = [22, 19] as const
@@ -24,7 +25,24 @@ export function checkDataFolder(folder: string, running: GatewayFile | undefined
   if (mode === undefined)
     return [note('data folder', `${folder} does not exist yet; the first start makes it`, 'sallyport serve')]
   if (!mode.isFolder) return [problem('data folder', `${folder} is not a folder`, 'Choose another one with --data')]
-  return [checkWritable(folder), ...checkModes(folder, mode.bits), checkLock(folder, running)]
+  return [checkWritable(folder), ...checkOwn(folder), ...checkModes(folder, mode.bits), checkLock(folder, running)]
+}
+
+/** Commands refuse such a folder, and `serve` does not start on it. */
+function checkOwn(folder: string): Finding[] {
+  const files = ownFiles.map((name) => findFileWeakness(join(folder, name)))
+  return [findFolderWeakness(folder), ...files]
+    .filter((weakness) => weakness !== undefined)
+    .map(({ message, fix }) => problem('data folder', message, fix))
+}
+
+const ownFiles = ['gateway.json', 'admin-token', 'key', 'audit-key', 'seal']
+
+/** Whoever can write the configuration can run commands as the gateway's user. */
+export function checkConfigFile(file: string | undefined): Finding[] {
+  const weakness = file === undefined ? undefined : findConfigWeakness(file)
+  if (!weakness) return []
+  return [problem('configuration', `${weakness.message}: they could run commands as the gateway`, weakness.fix)]
 }
 
 function checkWritable(folder: string): Finding {
@@ -117,8 +135,4 @@ function modeOf(path: string): { bits: number; isFolder: boolean } | undefined {
   } catch {
     return undefined
   }
-}
-
-function quote(path: string): string {
-  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`
 }

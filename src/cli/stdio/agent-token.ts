@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { GatewayError } from '../../contract/errors.ts'
 import { createFile } from '../../lib/durable-file.ts'
-import { findAdminTokenFile } from '../settings.ts'
+import { findAdminToken } from '../data-folder.ts'
 
 /** The token by which programs of this machine's user speak as one agent, kept where only that user can read it. */
 export type AgentToken = {
@@ -44,7 +44,7 @@ export function createAgentToken(folder: string, agent: string): AgentToken {
   }
 
   async function asAdministrator(url: string) {
-    const token = findAdminTokenFile(folder)
+    const token = findAdminToken(folder)
     if (token === undefined) throw new GatewayError('token-missing', `${folder} holds no administrator token`)
     // Loaded when it is needed, which is once in the life of a data folder.
     const { createClient, toClientError } = await import('../client.ts')

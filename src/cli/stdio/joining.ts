@@ -2,7 +2,8 @@ import { GatewayError } from '../../contract/errors.ts'
 import { backoffDelay } from '../../lib/backoff.ts'
 import { type Clock, sleep } from '../../lib/clock.ts'
 import { toModernHeaders, toModernMeta } from '../../wire/modern.ts'
-import { findGatewayFile } from '../settings.ts'
+import { proveGateway } from '../address.ts'
+import { demandSafeFolder, findGatewayFile } from '../data-folder.ts'
 import { version } from '../version.ts'
 import type { AgentToken } from './agent-token.ts'
 import { type Background, startBackground, toLogFile } from './background.ts'
@@ -53,14 +54,23 @@ export function createJoining(parts: JoiningParts): Joining {
   let mayStart = true
 
   async function look(): Promise<Joined | undefined> {
+    demandSafeFolder(dataFolder)
     const note = findGatewayFile(dataFolder)
-    if (note === undefined) return undefined
+    if (note === undefined || !(await isOurs(note.url))) return undefined
     const held = await holdWithToken(note.url)
     if (held === undefined) return undefined
     mayStart = note.lingers
     current = held
     parts.talk(`Joined the gateway at ${note.url}.`)
     return current
+  }
+
+  /** Asked before any token is sent: the note may be old, and its port another program's. */
+  async function isOurs(url: string): Promise<boolean> {
+    return proveGateway(dataFolder, url).then(
+      () => true,
+      (error: unknown) => unlessBroken(error) ?? false,
+    )
   }
 
   async function holdWithToken(url: string): Promise<Held | undefined> {
@@ -189,7 +199,7 @@ export function credentials(token: string): Record<string, string> {
 
 /** Whoever does not give us a token is not the gateway of this folder. Trouble with the folder is another matter. */
 function unlessBroken(error: unknown): undefined {
-  if (!(error instanceof GatewayError) || error.code === 'forbidden') throw error
+  if (!(error instanceof GatewayError) || ['forbidden', 'data-unsafe'].includes(error.code)) throw error
   return undefined
 }
 

@@ -1,10 +1,11 @@
 import { GatewayError } from '../../contract/errors.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { toVisible } from '../../text/visible.ts'
+import { checkUrl } from '../address.ts'
 import type { Context } from '../command.ts'
 import type { StdioInput } from '../commands/stdio.ts'
 import { exit } from '../exit.ts'
-import { checkUrl } from '../settings.ts'
+import { ignoreReaders } from '../pipes.ts'
 import { waitForStop } from '../stop.ts'
 import { createAgentToken } from './agent-token.ts'
 import { createBridge } from './bridge.ts'
@@ -20,6 +21,7 @@ const grace = { ended: 10_000, stopped: 1000 }
 /** The gateway as a program that speaks MCP on standard input and output, until its input ends or somebody stops it. */
 export async function runStdio({ terminal, settings }: Context, input: StdioInput): Promise<number> {
   if (terminal.json) throw new GatewayError('request-invalid', 'stdio speaks MCP on standard output: leave --json out')
+  ignoreReaders()
   const stop = waitForStop()
   const talk = (line: string) => terminal.talk(toVisible(line))
   const pipe = openPipe({

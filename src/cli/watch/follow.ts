@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { Approval } from '../../contract/approval.ts'
 import { Call } from '../../contract/call.ts'
+import type { Address } from '../address.ts'
 import { type Client, toClientError } from '../client.ts'
-import type { Address } from '../settings.ts'
 import type { Happening } from './state.ts'
 import { type Heard, isPassing, listen } from './stream.ts'
 
@@ -11,6 +11,7 @@ export type Following = {
   readonly client: Client
   readonly patience: number
   readonly signal: AbortSignal
+  recheck?(): Promise<void>
   on(happening: Happening): void
 }
 
@@ -18,7 +19,7 @@ const names = ['question-asked', 'question-answered', 'call-ended'] as const
 const pageSize = 200
 
 /** What happens to questions, from those that wait already on, until `signal`. */
-export async function follow({ address, client, patience, signal, on }: Following): Promise<void> {
+export async function follow({ address, client, patience, signal, recheck, on }: Following): Promise<void> {
   const broken = Promise.withResolvers<never>()
   /** The list could not be read when it had to be. */
   let stale = true
@@ -27,6 +28,7 @@ export async function follow({ address, client, patience, signal, on }: Followin
     names,
     patience,
     signal,
+    ...(recheck && { recheck }),
     onLinked(afresh) {
       on({ kind: 'linked', linked: true })
       if (afresh || stale) readAll()

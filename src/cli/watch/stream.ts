@@ -2,10 +2,10 @@ import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ErrorBody } from '../../contract/api/base.ts'
-import { GatewayError, isErrorCode } from '../../contract/errors.ts'
+import { GatewayError, isErrorCode, toGatewayError } from '../../contract/errors.ts'
 import type { EventName } from '../../contract/events.ts'
 import { createSseReader } from '../../wire/sse.ts'
-import { type Address, toCredentials } from '../settings.ts'
+import { type Address, toCredentials } from '../address.ts'
 
 export type Heard = { readonly name: string; readonly data: unknown }
 
@@ -15,6 +15,8 @@ export type ListenParts = {
   /** Milliseconds to look for a gateway that went away. */
   readonly patience: number
   readonly signal: AbortSignal
+  /** Throws when the program at the address is not, or is no longer, the gateway. Asked before each connection. */
+  recheck?(): Promise<void>
   /** Events come from now on; with `afresh` what came before is not known and has to be read. */
   onLinked(afresh: boolean): void
   onLost(): void
@@ -33,7 +35,7 @@ export async function listen(parts: ListenParts): Promise<void> {
   let lostAt = performance.now()
   let wait = pauses.first
   while (!signal.aborted) {
-    const failure = await openStream(parts, last, {
+    const failure = await openProven(parts, last, {
       onLinked() {
         wait = pauses.first
         parts.onLinked(last === undefined)
@@ -61,6 +63,15 @@ export function isPassing({ code, entry }: GatewayError): boolean {
 }
 
 type Line = { onLinked(): void; onPlace(id: string): void; onEnd(): void }
+
+async function openProven(parts: ListenParts, last: string | undefined, line: Line): Promise<GatewayError | undefined> {
+  try {
+    await parts.recheck?.()
+  } catch (error) {
+    return toGatewayError(error)
+  }
+  return openStream(parts, last, line)
+}
 
 /** One stream, to its end; tells why where it did not come about. */
 async function openStream(parts: ListenParts, last: string | undefined, line: Line): Promise<GatewayError | undefined> {

@@ -1,11 +1,11 @@
 import { GatewayError, toGatewayError } from '../../contract/errors.ts'
 import { toVisible } from '../../text/visible.ts'
+import type { Address } from '../address.ts'
 import { type Client, createClient, toClientError } from '../client.ts'
 import type { Context } from '../command.ts'
 import { exit } from '../exit.ts'
 import { leaveOnSignal } from '../leave.ts'
 import { demandPerson } from '../person.ts'
-import type { Address } from '../settings.ts'
 import { type Following, follow } from './follow.ts'
 import { openFullScreen } from './full-screen.ts'
 import { printLines } from './print.ts'
@@ -22,7 +22,11 @@ export async function runWatch(context: Context, { retry }: { retry: number }): 
     throw new GatewayError('person-needed', 'Answering needs a person, and a token is none')
   const address = await context.address()
   const client = createClient(address, patience)
-  const following = { address, client, patience: retry * 1000 }
+  const recheck = async () => {
+    const { url } = await context.address()
+    if (url !== address.url) throw new GatewayError('unreachable', `The gateway has moved to ${url}`)
+  }
+  const following = { address, client, recheck, patience: retry * 1000 }
   return atTerminal ? answerLive(context, following) : printLines(terminal, following)
 }
 

@@ -334,7 +334,7 @@ describe('wrong use', () => {
     [['--toolset', 'a', '--server', 'b'], 2, /--toolset: give either this or --server/],
     [['--toolset', '../x'], 2, /--toolset: /],
     [['--agent', 'no/slash'], 2, /--agent: /],
-    [['--linger', 'long'], 2, /--linger: must be a number of seconds/],
+    [['--linger', 'long'], 2, /--linger: must be a whole number from 0 to 86400, in seconds/],
     [['--url', 'nowhere', '--token', 'x'], 2, /not an address/],
     [['--url', 'http://127.0.0.1:9'], 3, /no token/],
   ])('%j', async (args, code, said) => {
