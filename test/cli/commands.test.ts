@@ -40,6 +40,20 @@ const silentServer = `
   })
 `
 
+describe('a command with a relative path', () => {
+  it('runs in the folder in which it was added, where the path leads', async () => {
+    await writeFile(join(gateway.folder, 'server.cjs'), silentServer)
+    const added = await gateway.run('servers', 'add', 'here', '--', process.execPath, './server.cjs')
+    expect(added).toMatchObject({ code: 0 })
+    expect(added.stderr).toContain(`./server.cjs is in this folder, so the command runs here (cwd: ${gateway.folder})`)
+    expect((await gateway.run('servers', 'get', 'here', '--json')).json()).toMatchObject({
+      state: 'connected',
+      definition: { cwd: gateway.folder },
+    })
+    expect((await gateway.run('servers', 'remove', 'here', '--yes')).code).toBe(0)
+  })
+})
+
 describe('servers risks', () => {
   it('says when tools have no annotations, shows suggestions, and saves them only after a yes', async () => {
     const added = await gateway.run('servers', 'add', 'silent', '--', process.execPath, '-e', silentServer)

@@ -1,11 +1,13 @@
+import { existsSync } from 'node:fs'
+import { isAbsolute, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { ScopeText } from '../../contract/api/base.ts'
 import { GatewayError } from '../../contract/errors.ts'
-import type { ServerDetail } from '../../contract/server.ts'
+import type { ServerDefinition, ServerDetail } from '../../contract/server.ts'
 import { hasHints } from '../../contract/tool.ts'
 import { toVisible } from '../../text/visible.ts'
-import { addCommand, type OptionSpec, patience, type Run } from '../command.ts'
+import { addCommand, type Context, type OptionSpec, patience, type Run } from '../command.ts'
 import { DefinitionInput, definitionOptions, hasDefinition, toDefinition } from '../definition.ts'
 import { exit } from '../exit.ts'
 import { showingStart } from '../start-progress.ts'
@@ -33,7 +35,7 @@ export function addServersAdd(servers: Command, run: Run): void {
     ],
     input: DefinitionInput.extend({ name: z.string(), scope: ScopeText.optional() }),
     async run(context, { name, scope, ...input }) {
-      const definition = toDefinition(input)
+      const definition = inFolderOf(context, toDefinition(input))
       const server = await context.request(
         `Connecting ${toVisible(name)}`,
         (client, spinner) =>
@@ -62,9 +64,10 @@ export function addServersValidate(servers: Command, run: Run): void {
       'sallyport servers validate -- npx -y @modelcontextprotocol/server-memory',
     ],
     input: DefinitionInput.extend({ name: z.string().optional(), scope: ScopeText.optional() }),
-    async run({ terminal, request }, { name, scope, ...input }) {
-      const definition = hasDefinition(input) ? toDefinition(input) : undefined
-      const validation = await request(
+    async run(context, { name, scope, ...input }) {
+      const { terminal } = context
+      const definition = hasDefinition(input) ? inFolderOf(context, toDefinition(input)) : undefined
+      const validation = await context.request(
         `Trying ${toVisible(name ?? 'the definition')}`,
         (client) => {
           if (definition) return client.servers.validate({ definition, scope })
@@ -78,6 +81,19 @@ export function addServersValidate(servers: Command, run: Run): void {
       return validation.ok ? exit.done : exit.failed
     },
   })
+}
+
+/**
+ * A program runs in a folder of its own, so a relative path in the command would lead nowhere. Where it names something
+ * in the current folder, the program gets the current folder.
+ */
+function inFolderOf({ terminal, settings }: Context, definition: ServerDefinition): ServerDefinition {
+  if (definition.transport !== 'stdio' || definition.cwd !== undefined || settings.url !== undefined) return definition
+  const paths = [...(/[\\/]/.test(definition.command) ? [definition.command] : []), ...definition.args]
+  const found = paths.find((path) => !path.startsWith('-') && !isAbsolute(path) && existsSync(resolve(path)))
+  if (found === undefined) return definition
+  terminal.talk(`${toVisible(found)} is in this folder, so the command runs here (cwd: ${toVisible(process.cwd())}).`)
+  return { ...definition, cwd: process.cwd() }
 }
 
 /** Without annotations every call of a tool asks: people who are asked for each reading call stop looking. */

@@ -149,7 +149,7 @@ export function addServers(program: Command, run: Run): void {
 /** Why it is not connected, with the line of its program that names the cause, or else its last one. */
 function toNote({ error, progress }: Server): string {
   if (!error) return progress ?? ''
-  const cause = error.output?.findLast((line) => namesCause.test(line)) ?? error.output?.at(-1)
+  const cause = error.output?.find((line) => namesCause.test(line)) ?? error.output?.at(-1)
   return cause === undefined ? error.message : `${error.message}: ${cause}`
 }
 
