@@ -87,7 +87,7 @@ export const Limits = z.strictObject({
     .min(1000)
     .default(600_000)
     .describe('Milliseconds for which the rest of a result that was cut is kept after its last use'),
-  message: z.int().min(65_536).default(67_108_864).describe('Bytes of one message from a server'),
+  message: z.int().min(65_536).default(16_777_216).describe('Bytes of one message from a server'),
   request: z.int().min(1024).default(8_388_608).describe('Bytes of one request from an agent'),
   tools: z.int().min(1).default(20_000).describe('Tools of one server'),
   pending: z.int().min(1).default(10).describe('Waiting questions of one principal'),

@@ -96,6 +96,12 @@ export const errorTable = {
     exit: 4,
     hint: 'The server misbehaved; see `sallyport servers logs NAME`.',
   },
+  'server-failed': {
+    http: 502,
+    rpc: -32005,
+    exit: 4,
+    hint: 'The server itself failed: its own log says why. It is tried again.',
+  },
   'server-refused': { http: 502, rpc: -32006, exit: 5, hint: "This is the server's own error; its message says more." },
   'connect-failed': {
     http: 502,

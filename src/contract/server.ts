@@ -178,7 +178,16 @@ export const ConnectionState = z.enum([
 ])
 export type ConnectionState = z.infer<typeof ConnectionState>
 
-export const FailureClass = z.enum(['auth', 'timeout', 'unreachable', 'protocol', 'spawn', 'config', 'unknown'])
+export const FailureClass = z.enum([
+  'auth',
+  'timeout',
+  'unreachable',
+  'server',
+  'protocol',
+  'spawn',
+  'config',
+  'unknown',
+])
 export type FailureClass = z.infer<typeof FailureClass>
 
 export const ServerFailure = z.object({

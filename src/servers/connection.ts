@@ -1,10 +1,11 @@
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { ConnectionState, ServerDefinition, ServerFailure } from '../contract/server.ts'
 import { type BackoffSettings, backoffDelay } from '../lib/backoff.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, sleep } from '../lib/clock.ts'
 import { isObject } from '../lib/json.ts'
 import type { Log } from '../lib/log.ts'
 import type { RingBuffer } from '../lib/ring-buffer.ts'
+import { onAbort } from '../lib/signals.ts'
 import type { Masking } from '../masking/masking.ts'
 import type { Implementation } from '../wire/codec.ts'
 import type { EgressRules } from './egress.ts'
@@ -126,7 +127,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
   let running: Promise<void> = parts.after
   let flaps = 0
   let closed = false
-  let waiters: (() => void)[] = []
+  const waiters = new Set<() => void>()
   /** What changed while it was being read for the first time. */
   const early = new Set<ListKind>()
   let refresh: (kinds: readonly ListKind[]) => void = () => {}
@@ -152,9 +153,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
   }
 
   function wake(): void {
-    const woken = waiters
-    waiters = []
-    for (const waiter of woken) waiter()
+    for (const waiter of waiters) waiter()
   }
 
   /** Attempts, one after the other, until it is closed or parked. */
@@ -266,10 +265,10 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     const since = clock.monotonic()
     const proof = Promise.withResolvers<GatewayError>()
     const stopWatching = watchSilence(link, { clock, idleMs: supervision.idleMs }, proof.resolve)
-    const onAbort = () => proof.resolve(new GatewayError('server-unavailable', 'The connection was closed'))
-    signal.addEventListener('abort', onAbort, { once: true })
+    const end = () => proof.resolve(new GatewayError('server-unavailable', 'The connection was closed'))
+    const unlink = onAbort(signal, end)
     const reason = await Promise.race([lost, proof.promise])
-    signal.removeEventListener('abort', onAbort)
+    unlink()
     stopWatching()
     flaps = clock.monotonic() - since < supervision.stableMs ? flaps + 1 : 0
     return reason
@@ -307,13 +306,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
   }
 
   function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const cancel = clock.after(milliseconds, resolve)
-    signal.addEventListener('abort', () => {
-      cancel()
-      resolve()
-    })
-    return promise
+    return sleep(clock, milliseconds, signal).catch(() => {}) // whoever goes on looks at the signal
   }
 
   function showProgress(): () => void {
@@ -378,9 +371,12 @@ export function createConnection(definition: ServerDefinition, parts: Connection
   function settled(signal: AbortSignal): Promise<void> {
     if (status.state !== 'connecting') return Promise.resolve()
     const { promise, resolve } = Promise.withResolvers<void>()
-    waiters.push(resolve)
-    signal.addEventListener('abort', () => resolve(), { once: true })
-    return promise
+    waiters.add(resolve)
+    const unlink = onAbort(signal, resolve)
+    return promise.finally(() => {
+      unlink()
+      waiters.delete(resolve)
+    })
   }
 
   async function close(): Promise<void> {

@@ -137,7 +137,8 @@ export function exchange(message: Outgoing, parts: ExchangeParts): Promise<void>
   /** Newer servers put a JSON-RPC error into the body of a refusal: that is an answer like any other. */
   function refuse(body: Buffer): void {
     const error = toStatusError(status, headers, parts.lost)
-    if (error.code !== 'connect-failed' || !isErrorAnswer(body, message.id)) return reject(error)
+    const mayAnswer = error.code === 'connect-failed' || error.code === 'server-failed'
+    if (!mayAnswer || !isErrorAnswer(body, message.id)) return reject(error)
     parts.onMessage(body)
     resolve()
   }

@@ -6,6 +6,7 @@ const classes: Partial<Record<GatewayError['code'], FailureClass>> = {
   'server-auth': 'auth',
   'call-timeout': 'timeout',
   'connect-failed': 'unreachable',
+  'server-failed': 'server',
   'egress-denied': 'config',
   'variable-missing': 'config',
   'config-invalid': 'config',
@@ -14,7 +15,7 @@ const classes: Partial<Record<GatewayError['code'], FailureClass>> = {
   'server-refused': 'protocol',
   'session-lost': 'protocol',
   'result-too-large': 'protocol',
-  'limit-exceeded': 'unreachable',
+  'limit-exceeded': 'server',
 }
 
 /** What went wrong with a connection, on whose side, and what to do. `output` is what the program wrote last. */
@@ -34,7 +35,7 @@ function classOf(failure: GatewayError): FailureClass {
   // A program that ends before it has said anything could as well not have been started.
   if (failure.code === 'server-broken' && 'exitCode' in failure.details) return 'spawn'
   const { status } = failure.details
-  if (failure.code === 'connect-failed' && typeof status === 'number' && status < 500) return 'protocol'
+  if (failure.code === 'connect-failed' && typeof status === 'number') return 'protocol'
   return classes[failure.code] ?? 'unknown'
 }
 

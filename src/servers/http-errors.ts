@@ -19,7 +19,8 @@ export function toStatusError(status: number, headers: ResponseHeaders, lostSess
     return new GatewayError('limit-exceeded', message, { ...facts, rejected: true, ...(retryAfter && { retryAfter }) })
   }
   if (status < 300) return new GatewayError('server-broken', 'The server answered in a form that is not MCP', facts)
-  return new GatewayError('connect-failed', `The server answered with HTTP status ${status}`, facts)
+  const code = status >= 500 ? 'server-failed' : 'connect-failed'
+  return new GatewayError(code, `The server answered with HTTP status ${status}`, facts)
 }
 
 /** The rest of an address may repeat what was sent, and cut in two it could not be recognised any more. */

@@ -47,19 +47,25 @@ export async function openStdio(parts: StdioParts, connection: string): Promise<
   const group = await started(child, definition)
   const exited = once(child, 'exit')
   const recorded = record(parts, group, connection)
-  readStdout(child, parts)
+  readStdout(child, parts, () => lose(endlessLine(parts.maxMessageBytes)))
   const lastWords = readStderr(child, parts)
   const queue = createWriteQueue(child)
   let ending: Promise<void> | undefined
+  let lost = false
 
   child.on('exit', (code, signal) => {
     const how = signal === null ? `with code ${code}` : `by ${signal}`
     const ended = new GatewayError('server-broken', `The program ended ${how}`, { exitCode: code ?? undefined })
-    void within(lastWords, lastWordsMs, clock).then(() => {
-      parts.onClose(ended)
-      return close()
-    })
+    void within(lastWords, lastWordsMs, clock).then(() => lose(ended))
   })
+
+  /** The first reason is told; what follows is its consequence. */
+  function lose(reason: GatewayError): void {
+    if (lost) return
+    lost = true
+    parts.onClose(reason)
+    void close()
+  }
 
   function close(): Promise<void> {
     ending ??= end()
@@ -139,7 +145,7 @@ async function within(done: Promise<unknown>, milliseconds: number, clock: Clock
   return result
 }
 
-function readStdout(child: ChildProcess, parts: StdioParts): void {
+function readStdout(child: ChildProcess, parts: StdioParts, onEndless: () => void): void {
   const reader = createLineReader({
     maxBytes: parts.maxMessageBytes,
     onLine: (line) => parts.onMessage(line, undefined),
@@ -148,8 +154,19 @@ function readStdout(child: ChildProcess, parts: StdioParts): void {
       const message = `The answer has ${line.bytes} bytes, more than ${parts.maxMessageBytes}`
       if (id !== undefined) parts.onTooLong(id, new GatewayError('result-too-large', message, { sent: true }))
     },
+    onEndless() {
+      child.stdout?.off('data', read)
+      child.stdout?.pause() // until it is closed nobody reads on: the program has to wait
+      onEndless()
+    },
   })
-  child.stdout?.on('data', (chunk: Buffer) => reader.push(chunk))
+  const read = (chunk: Buffer) => reader.push(chunk)
+  child.stdout?.on('data', read)
+}
+
+function endlessLine(most: number): GatewayError {
+  const message = `The program wrote a line without an end: it is far longer than the limit of ${most} bytes`
+  return new GatewayError('server-broken', message, { sent: true })
 }
 
 /** Keeps the last words of a program; resolves when it has closed its standard error. One that floods is read in portions. */

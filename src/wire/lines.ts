@@ -5,6 +5,8 @@ export type LineReader = { push(chunk: Buffer): void }
 
 const keep = 4096
 const newline = 0x0a
+/** A line may be this much longer than the limit and still end: then only the answer in it is lost. */
+const endlessBytes = 16 * 1024 * 1024
 
 /** Cuts a byte stream into lines. A line over the limit is let go piece by piece and reported, never gathered. */
 export function createLineReader(parts: {
@@ -14,6 +16,8 @@ export function createLineReader(parts: {
   onLongLine?(line: LongLine): void
   /** At the moment when a line becomes too long; it may never end. */
   onOverflow?(): void
+  /** Once a line is so much longer than the limit that it has no end. */
+  onEndless?(): void
 }): LineReader {
   let chunks: Buffer[] = []
   let bytes = 0
@@ -23,12 +27,13 @@ export function createLineReader(parts: {
     bytes += piece.length
     if (long) {
       long.tail = Buffer.concat([long.tail, piece.subarray(-keep)]).subarray(-keep)
+      const endless = parts.maxBytes + endlessBytes
+      if (bytes > endless && bytes - piece.length <= endless) parts.onEndless?.()
       return
     }
     chunks.push(piece)
     if (bytes <= parts.maxBytes) return
-    const whole = Buffer.concat(chunks)
-    long = { head: Buffer.from(whole.subarray(0, keep)), tail: Buffer.from(whole.subarray(-keep)) }
+    long = toEnds(chunks)
     chunks = []
     parts.onOverflow?.()
   }
@@ -64,6 +69,23 @@ export function idOfLongLine(line: LongLine): string | undefined {
   const head = start.exec(line.head.toString('latin1'))
   if (head) return head[1]
   return /,\s*"id"\s*:\s*(\d+|"[^"\\]*")\s*\}\s*$/.exec(line.tail.toString('latin1'))?.[1]
+}
+
+/** Copies, so that the pieces can be let go; the whole is never put together. */
+function toEnds(chunks: readonly Buffer[]): { head: Buffer; tail: Buffer } {
+  const head: Buffer[] = []
+  for (let at = 0, bytes = 0; at < chunks.length && bytes < keep; at++) {
+    const piece = chunks[at]?.subarray(0, keep - bytes) ?? Buffer.alloc(0)
+    head.push(piece)
+    bytes += piece.length
+  }
+  const tail: Buffer[] = []
+  for (let at = chunks.length - 1, bytes = 0; at >= 0 && bytes < keep; at--) {
+    const piece = chunks[at]?.subarray(-(keep - bytes)) ?? Buffer.alloc(0)
+    tail.unshift(piece)
+    bytes += piece.length
+  }
+  return { head: Buffer.concat(head), tail: Buffer.concat(tail) }
 }
 
 function joined(chunks: readonly Buffer[]): Buffer {

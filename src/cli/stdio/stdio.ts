@@ -13,7 +13,7 @@ import { createHttp } from './http.ts'
 import { createJoining, type Joining, joinFixed } from './joining.ts'
 import { openPipe } from './pipe.ts'
 
-/** Of one line in either direction: what `limits.message` is by default. */
+/** Of one line in either direction: four times what `limits.message` is by default, for gateways that allow more. */
 const maxBytes = 64 * 1024 * 1024
 /** For what is under way: when nobody asks any more, and when somebody wants us gone. */
 const grace = { ended: 10_000, stopped: 1000 }

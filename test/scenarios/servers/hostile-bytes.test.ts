@@ -26,7 +26,7 @@ describe('noise between the messages', () => {
 
 describe('a result that is too much', () => {
   it('is cut visibly, with the whole size told, when it is long', async () => {
-    await using scene = await startScene('huge-result', { limits: { result: 10_000 } })
+    await using scene = await startScene('huge-result', { limits: { result: 10_000, message: 67_108_864 } })
     const { text, isError } = await call(scene.client, 'bad_trigger')
     expect(isError).toBe(false)
     expect(text.length).toBeLessThan(11_000)
@@ -56,6 +56,23 @@ describe('a line over the limit', () => {
     const waiting = call(scene.client, 'bad_trigger')
     await scene.expectOthersWell()
     expect(await waiting).toMatchObject({ text: 'after the long line', isError: false })
+  })
+
+  it('that has no end ends its connection with the reason, and takes no memory', async () => {
+    await using scene = await startScene('endless-line')
+    const before = process.memoryUsage().rss
+    const lost = new Promise<string | undefined>((resolve) => {
+      scene.gateway.events.on('server-changed', ({ server }) => {
+        if (server.name === 'bad' && server.error) resolve(server.error.message)
+      })
+    })
+    expect(await call(scene.client, 'bad_trigger')).toMatchObject({ isError: true, code: 'server-broken' })
+    expect(await lost).toContain('wrote a line without an end')
+    // All that such a program writes would be gigabytes.
+    expect(process.memoryUsage().rss - before).toBeLessThan(100_000_000)
+    await scene.expectOthersWell()
+    await scene.test.reach('bad', 'connected')
+    expect(await call(scene.client, 'bad_ok', { text: 'again' })).toMatchObject({ text: 'again' })
   })
 
   it('fails the call it answers and nothing else', async () => {

@@ -19,6 +19,14 @@ describe('a server that answers nothing properly', () => {
     expect(await call(scene.client, 'bad_ok')).toMatchObject({ code: 'tool-not-found' })
   })
 
+  it('but status 500 has failed itself: it was reached, and is tried again', async () => {
+    await using scene = await startHttpScene('server-error', ['--on', 'everything'])
+    const { error } = await scene.test.reach('bad', 'failed')
+    expect(error).toMatchObject({ code: 'server-failed', class: 'server' })
+    expect(error?.message).toContain('HTTP status 500')
+    await poll(() => ((scene.gateway.getServer('bad').attempt ?? 0) > 1 ? true : undefined))
+  })
+
   it.each(['hang', 'reset', 'server-error', 'too-many', 'gzip-bomb', 'huge-chunked', 'endless-event'] as const)(
     'but %s to everything fails, is tried again, and hurts nobody else',
     async (mode) => {

@@ -37,7 +37,7 @@ const expectations: Expectation[] = [
   { mode: 'gzip-bomb', ...broken },
   {
     mode: 'server-error',
-    told: { read: 'connect-failed', write: 'call-unknown' },
+    told: { read: 'server-failed', write: 'call-unknown' },
     states: { read: 'failed', write: 'unknown' },
   },
   {
@@ -77,7 +77,7 @@ describe('a call that a server answers over HTTP', () => {
     await using scene = await startHttpScene('server-error')
     const { since } = scene.gateway.getServer('bad')
     for (let round = 0; round < 8; round += 1) {
-      expect(await call(scene.client, 'bad_trigger')).toMatchObject({ code: 'connect-failed' })
+      expect(await call(scene.client, 'bad_trigger')).toMatchObject({ code: 'server-failed' })
     }
     expect(scene.gateway.getServer('bad')).toMatchObject({ state: 'connected', since })
   })
