@@ -1,2 +1,3 @@
 export { type About, type Board, createBoard, type Said } from './board.ts'
 export { createGrantBook, type GrantBook } from './grant-book.ts'
+export { createPinReview, type DecidedPin, type PinReview } from './pin-review.ts'

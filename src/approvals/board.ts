@@ -1,4 +1,4 @@
-import type { ApprovalAnswer, Verdict } from '../contract/approval.ts'
+import type { ApprovalAnswer, ApprovalDrift, ApprovalState, Verdict } from '../contract/approval.ts'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { EventTable } from '../contract/events.ts'
 import type { Grant } from '../contract/grant.ts'
@@ -28,7 +28,10 @@ export type About = Pick<
   | 'owner'
   | 'input'
   | 'meta'
->
+> & {
+  /** How the definition differs from the accepted one; worked out only for a question that is really asked. */
+  readonly drift?: { readonly kind: ApprovalDrift['kind']; difference(): string } | undefined
+}
 
 export type Said = {
   readonly by: string
@@ -140,7 +143,7 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
     return { ...question, live: true }
   }
 
-  function toQuestion(call: ResolvedCall, about: About): NewQuestion {
+  function toQuestion(call: ResolvedCall, { drift, ...about }: About): NewQuestion {
     const shown = call.recorded ?? call
     const askedAt = clock.now()
     return {
@@ -156,6 +159,7 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
       askedAt: toIso(askedAt),
       expiresAt: toIso(askedAt + expiry()),
       answers: [],
+      ...(drift && { drift: { kind: drift.kind, difference: drift.difference() } }),
     }
   }
 
@@ -171,8 +175,7 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
   async function told(question: StoredQuestion): Promise<StoredQuestion> {
     const now = (await questions.find(question.id)) ?? question
     lookout.changed(now)
-    const isEnd = now.state === 'denied' || now.state === 'expired' || now.state === 'withdrawn'
-    const call = isEnd ? await storage.calls.find(now.call) : undefined
+    const call = ended.has(now.state) ? await storage.calls.find(now.call) : undefined
     if (call) emit('call-ended', { call })
     return now
   }
@@ -190,12 +193,21 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
       })
     const last = answers.at(-1)
     const how = state === 'waiting' || state === 'expired' ? 'Its time was up' : `It was ${words[state]}`
-    const by = last && state !== 'expired' ? ` by ${last.by}` : ''
+    const by = last && state !== 'expired' && state !== 'lapsed' ? ` by ${last.by}` : ''
     return new GatewayError('approval-answered', `${how}${by}`, { state: state === 'waiting' ? 'expired' : state })
   }
 }
 
-const words = { approved: 'approved', used: 'approved', denied: 'denied', withdrawn: 'taken back' } as const
+const words = {
+  approved: 'approved',
+  used: 'approved',
+  lapsed: 'approved, and not used in time',
+  denied: 'denied',
+  withdrawn: 'taken back',
+} as const
+
+/** Nothing of it runs any more, and nothing has run. */
+const ended: ReadonlySet<ApprovalState> = new Set(['denied', 'expired', 'lapsed', 'withdrawn'])
 
 function toAnswer({ by, verdict, reason }: Said, now: number): ApprovalAnswer {
   return { by, verdict, at: toIso(now), ...(reason !== undefined && { reason }) }

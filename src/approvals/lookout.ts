@@ -135,6 +135,6 @@ export function createLookout({ questions, changes, clock, log, emit, expire }: 
 
 /** What a grant would be bound to is nobody's business. */
 function toShown(question: Approval & Partial<StoredQuestion>): Approval {
-  const { definition: _definition, argumentsHash: _hash, live: _live, ...shown } = question
+  const { definition: _definition, argumentsHash: _hash, live: _live, drift: _drift, ...shown } = question
   return shown
 }

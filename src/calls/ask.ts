@@ -230,7 +230,7 @@ export function createAsk(parts: AskParts): Ask {
   }
 
   async function refused(call: ResolvedCall, question: StoredQuestion): Promise<CallOutcome> {
-    const state = question.state === 'expired' ? 'expired' : 'denied'
+    const state = question.state === 'expired' || question.state === 'lapsed' ? 'expired' : 'denied'
     const record = (await storage.calls.find(question.call)) ?? records.toRecord(call, { state })
     return { kind: 'refused', call: record, error: toRefusal(question, record.error) }
   }
@@ -269,6 +269,7 @@ export function createAsk(parts: AskParts): Ask {
       argumentsHash: hashOf(call.arguments),
       title: toTitle(shown.original, toObject(shown.arguments)),
       ...(target.description && { description: target.description }),
+      ...(target.drifted && target.difference && { drift: { kind: target.drifted, difference: target.difference } }),
       reason: decision.because,
       approvers: [...decision.approvers],
     }
@@ -290,7 +291,7 @@ type Permitted = ResolvedCall & { readonly permission: Permission }
 
 function toRefusal(question: StoredQuestion, recorded: Call['error']): GatewayError {
   if (question.state === 'denied') return deniedByPerson(question)
-  if (question.state === 'expired') return expired(question)
+  if (question.state === 'expired' || question.state === 'lapsed') return expired(question)
   return recorded ? recall(recorded.code, recorded.message) : withdrawn(question)
 }
 

@@ -101,7 +101,9 @@ const nextSteps: Readonly<Record<StoredQuestion['state'], (question: StoredQuest
       : 'It has run, and its result was given. The same call made again is a new one.',
   denied: () => 'A person said no, and nothing was sent. Mind the reason before trying anything else.',
   expired: () => askAgain,
-  withdrawn: () => `What was approved is not what would run now. ${askAgain}`,
+  lapsed: () => `It was approved, and the same call was not made again in time. ${askAgain}`,
+  withdrawn: ({ withdrawnBecause }) =>
+    `${withdrawnBecause ?? 'What was approved is not what would run now'}. ${askAgain}`,
 }
 
 function readWanted(permit: Permit): z.infer<typeof Wanted> {

@@ -20,8 +20,12 @@ export function deniedByPerson({ tool, answers }: Approval): GatewayError {
   return new GatewayError('approval-denied', `${by ?? 'A person'} denied ${tool}: ${why}`)
 }
 
-export function expired({ tool, id }: Approval): GatewayError {
-  return new GatewayError('approval-expired', `Nobody answered in time whether ${tool} may run`, { approval: id })
+export function expired({ tool, id, state }: Approval): GatewayError {
+  const message =
+    state === 'lapsed'
+      ? `${tool} was approved, and the same call was not made again in time`
+      : `Nobody answered in time whether ${tool} may run`
+  return new GatewayError('approval-expired', message, { approval: id })
 }
 
 export function withdrawn({ tool, id }: Approval): GatewayError {

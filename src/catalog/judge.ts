@@ -38,6 +38,8 @@ export type Drift = {
   readonly kind: 'changed' | 'new'
   /** The tool as the server defines it now: a call of it runs this. */
   readonly live: JudgedTool
+  /** From the accepted definition to the live one, for people. */
+  difference(): string
 }
 
 /** What nobody has accepted, for a decision in words. */

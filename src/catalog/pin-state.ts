@@ -101,7 +101,8 @@ export function toDetail(pin: StoredPin, item: LiveItem | undefined): PinDetail 
   }
 }
 
-function toValue(text: string | undefined): JsonValue | undefined {
+/** A definition as its server wrote it. */
+export function toValue(text: string | undefined): JsonValue | undefined {
   return text === undefined ? undefined : parseJson(text)
 }
 

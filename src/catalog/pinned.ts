@@ -4,11 +4,12 @@ import type { SetAside } from '../contract/tool.ts'
 import { toCanonicalText } from '../lib/canonical.ts'
 import type { Definition } from '../storage/pins.ts'
 import { toVisible } from '../text/visible.ts'
-import { type JudgedItems, type JudgedTool, judgeTool, toDefinitionHash } from './judge.ts'
+import { toDifference } from './difference.ts'
+import { type Drift, type JudgedItems, type JudgedTool, judgeTool, toDefinitionHash } from './judge.ts'
 import type { JudgedOffering } from './merge.ts'
 import type { Offer, OfferKind } from './offers.ts'
 import type { PinVerdict } from './pin-chain.ts'
-import type { LiveItem } from './pin-state.ts'
+import { type LiveItem, toValue } from './pin-state.ts'
 import { type LiveServer, type Pins, toItemKey } from './pins.ts'
 
 /** What one connection offers as it came, found usable. */
@@ -74,8 +75,10 @@ export function applyPins(server: LiveServer, offering: Unpinned, pins: Pick<Pin
     const { accepted, state, hidden } = look('tool', tool.name)
     if (hidden) return []
     if (state === 'accepted') return [tool]
-    if (state === 'new') return [{ ...tool, drift: { kind: 'new', live: tool } }]
-    return asAccepted(accepted, tool)
+    const now = server.items.get(toItemKey('tool', tool.name))
+    const difference = () => toDifference(toValue(accepted?.text), toValue(now?.text()))
+    if (state === 'new') return [{ ...tool, drift: { kind: 'new', live: tool, difference } }]
+    return asAccepted(accepted, { kind: 'changed', live: tool, difference })
   })
   const shown = (kind: OfferKind) => offering[kind].filter((offer: Offer) => !look(kinds[kind], offer.id).hidden)
   const { instructions } = offering
@@ -97,13 +100,13 @@ function toReason(state: PinState, reason: string | undefined): string {
 const acceptedTools = new WeakMap<Definition, JudgedTool | SetAside>()
 
 /** The text and the schema that were accepted, without an output schema that no longer holds. */
-function asAccepted(definition: Definition | undefined, live: JudgedTool): JudgedTool[] {
+function asAccepted(definition: Definition | undefined, drift: Drift): JudgedTool[] {
   if (!definition) return []
   const accepted = acceptedTools.get(definition) ?? judgeTool(Buffer.from(definition.text))
   acceptedTools.set(definition, accepted)
   if ('reason' in accepted) return []
-  const holds = isSame(accepted.outputSchema, live.outputSchema)
-  return [{ ...accepted, ...(!holds && { outputSchema: undefined }), drift: { kind: 'changed', live } }]
+  const holds = isSame(accepted.outputSchema, drift.live.outputSchema)
+  return [{ ...accepted, ...(!holds && { outputSchema: undefined }), drift }]
 }
 
 function isSame(a: JudgedTool['outputSchema'], b: JudgedTool['outputSchema']): boolean {

@@ -26,6 +26,8 @@ export type Target = {
   readonly hash?: string
   /** Set when nobody has accepted that definition. */
   readonly drifted?: Drift['kind'] | undefined
+  /** From the accepted definition to that one, for people. */
+  readonly difference?: Drift['difference']
   /** The arguments that the server as it is now wants repeated, where they are others. */
   readonly liveMirrors?: readonly Mirror[] | undefined
 }
@@ -49,7 +51,7 @@ function findTool(view: View, name: string): Target | undefined {
 function toToolTarget(tool: ToolRef | undefined): Target | undefined {
   if (!tool) return undefined
   const { name: original, mirrors, drift } = tool.definition
-  return { ...tool, original, mirrors, ...(drift && { liveMirrors: drift.live.mirrors }) }
+  return { ...tool, original, mirrors, ...(drift && { liveMirrors: drift.live.mirrors, difference: drift.difference }) }
 }
 
 /** Listed resources first, then what a template describes; a wrapped address names its server itself. */

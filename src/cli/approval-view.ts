@@ -1,4 +1,4 @@
-import type { Approval, ApprovalDetail, ApprovalState } from '../contract/approval.ts'
+import type { Approval, ApprovalDetail, ApprovalDrift, ApprovalState } from '../contract/approval.ts'
 import type { GrantWish } from '../contract/grant.ts'
 import { toVisible } from '../text/visible.ts'
 import { toRelative } from './time.ts'
@@ -12,10 +12,20 @@ export function renderApproval(approval: Approval | ApprovalDetail, now: number)
     toVisible(approval.title),
     renderFacts(toFacts(approval, now)),
     ...(approval.description ? [`what the tool says it does\n${indent(toVisible(approval.description))}`] : []),
+    ...('drift' in approval && approval.drift ? [renderDrift(approval.drift)] : []),
     `arguments\n${indent(toArgumentsText(approval))}`,
     ...('around' in approval ? renderAround(approval, now) : []),
   ]
   return parts.join('\n\n')
+}
+
+const driftWords: Readonly<Record<ApprovalDrift['kind'], string>> = {
+  changed: 'what changed in the definition of the tool since it was accepted',
+  new: 'the definition of the tool, which nobody has accepted yet',
+}
+
+function renderDrift({ kind, difference }: ApprovalDrift): string {
+  return `${driftWords[kind]}\n${indent(toVisible(difference))}`
 }
 
 export function toFacts(approval: Approval, now: number): Fact[] {
@@ -30,6 +40,7 @@ export function toFacts(approval: Approval, now: number): Fact[] {
     ['why', reason],
     ['may answer', toApprovers(approvers)],
     ['state', stateWords[state]],
+    ['withdrawn because', approval.withdrawnBecause],
     ...answers.map((answer): Fact => [answer.verdict === 'deny' ? 'denied by' : 'approved by', toSaid(answer, now)]),
     ['asked', toRelative(approval.askedAt, now)],
     ['expires', state === 'waiting' ? `${toRelative(approval.expiresAt, now)}, ${approval.expiresAt}` : undefined],
@@ -43,6 +54,7 @@ export const stateWords: Readonly<Record<ApprovalState, string>> = {
   waiting: 'waiting for an answer',
   approved: 'approved, not used yet',
   used: 'approved, and it ran',
+  lapsed: 'lapsed: approved, and the same call was not made again in time',
   denied: 'denied',
   expired: 'expired: nobody answered in time',
   withdrawn: 'withdrawn: what was asked for cannot run any more',

@@ -4,9 +4,10 @@ import { Risk } from './risk.ts'
 
 /**
  * A question is `waiting` until a person answers or its time is up. `approved` is an answer that has not been used;
- * `used` has run, once. `withdrawn`: what it was asked for cannot run any more.
+ * `used` has run, once; `lapsed` was approved, and its time was up before the caller came back for it. `withdrawn`: what
+ * it was asked for cannot run any more.
  */
-export const ApprovalState = z.enum(['waiting', 'approved', 'used', 'denied', 'expired', 'withdrawn'])
+export const ApprovalState = z.enum(['waiting', 'approved', 'used', 'lapsed', 'denied', 'expired', 'withdrawn'])
 export type ApprovalState = z.infer<typeof ApprovalState>
 
 export const Verdict = z.enum(['approve', 'deny'])
@@ -53,12 +54,23 @@ export const Approval = z.object({
   expiresAt: z.string(),
   answers: z.array(ApprovalAnswer),
   grant: z.string().optional().describe('The grant that was given with the answer'),
+  withdrawnBecause: z.string().optional().describe('Why it was withdrawn'),
   endedAt: z.string().optional(),
 })
 export type Approval = z.infer<typeof Approval>
 
+/** How a tool differs from what was accepted, at the time of the question. */
+export const ApprovalDrift = z.object({
+  kind: z.enum(['changed', 'new']).describe('new: nobody has accepted this tool yet'),
+  difference: z
+    .string()
+    .describe('From the accepted definition to the one that the approval is bound to, field by field, as plain text'),
+})
+export type ApprovalDrift = z.infer<typeof ApprovalDrift>
+
 /** A question in full, as the page shows it. */
 export const ApprovalDetail = Approval.extend({
+  drift: ApprovalDrift.optional().describe('Set when nobody has accepted the definition that would run'),
   before: z.object({ approved: z.int(), asked: z.int() }).describe('Earlier questions of this agent for this tool'),
   around: z
     .array(Call.pick({ id: true, tool: true, state: true, startedAt: true }))

@@ -196,13 +196,13 @@ export const errorTable = {
     http: 403,
     rpc: -32007,
     exit: 6,
-    hint: 'Nobody answered in time, and nothing was sent. Repeat the call to ask again.',
+    hint: 'The time of the approval is up, and nothing was sent. Repeat the call to ask again.',
   },
   'approval-withdrawn': {
     http: 409,
     rpc: -32007,
     exit: 6,
-    hint: 'What was approved is not what would run now. Nothing was sent; repeat the call to ask again.',
+    hint: 'The approval does not count any more. Nothing was sent; repeat the call.',
   },
   'approval-answered': { http: 409, rpc: -32602, exit: 1, hint: 'Look at it with `sallyport approvals show ID`.' },
   'approval-not-found': {

@@ -143,6 +143,7 @@ export function createApprovalDesk(parts: DeskParts): { approvals: ApprovalDesk;
     ])
     return {
       ...toApproval(question),
+      ...(question.drift && { drift: question.drift }),
       before: earlier,
       // Whoever is asked about one call need not see what the others were about.
       around: calls.items.map(({ id, tool, state, startedAt }) => ({ id, tool, state, startedAt })),
@@ -197,6 +198,7 @@ function toApproval({
   argumentsHash: _hash,
   metaHash: _metaHash,
   live: _live,
+  drift: _drift,
   ...shown
 }: StoredQuestion): Approval {
   return shown

@@ -1,4 +1,4 @@
-import { createBoard, createGrantBook } from '../approvals/approvals.ts'
+import { createBoard, createGrantBook, createPinReview } from '../approvals/approvals.ts'
 import { createAudit, toAuditSettings } from '../audit/audit.ts'
 import { createCalls } from '../calls/calls.ts'
 import { createCatalog, createPins } from '../catalog/catalog.ts'
@@ -180,6 +180,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     log,
     emit: events.emit,
   })
+  const review = createPinReview({ questions: storage.questions, board, catalog, config })
   const calls = createCalls({
     storage,
     catalog,
@@ -298,7 +299,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     ...people,
     eventLog,
     webhooks: notify.webhooks,
-    pins: createPinDesk({ pins, config }),
+    pins: createPinDesk({ pins, config, review }),
     introduce: createIntroduction({ catalog, servers }),
     listTools: desk.listTools,
     call: calls.advance,

@@ -1,3 +1,4 @@
+import type { DecidedPin, PinReview } from '../approvals/approvals.ts'
 import { type PinAuthor, type Pins, toPublicName } from '../catalog/catalog.ts'
 import { type ConfigStore, mayChangeServer, type Place, seesDefinition } from '../config/config.ts'
 import { ScopeText } from '../contract/api/base.ts'
@@ -17,7 +18,14 @@ export type PinDesk = {
   block(principal: Principal, decision: PinDecision): Promise<PinDetail>
 }
 
-export function createPinDesk({ pins, config }: { pins: Pins; config: ConfigStore }): PinDesk {
+type PinDeskParts = {
+  readonly pins: Pins
+  readonly config: ConfigStore
+  /** Questions that a decision makes pointless are withdrawn. */
+  readonly review: PinReview
+}
+
+export function createPinDesk({ pins, config, review }: PinDeskParts): PinDesk {
   return {
     list(principal, query) {
       const toPublic = publicNames()
@@ -30,11 +38,15 @@ export function createPinDesk({ pins, config }: { pins: Pins; config: ConfigStor
     async accept(principal, decisions) {
       const known = new Map(pins.list().map((pin) => [pin.id, pin]))
       for (const { id } of decisions) check(principal, id, known.get(id))
-      return pins.accept(decisions, toAuthor(principal))
+      const accepted = await pins.accept(decisions, toAuthor(principal))
+      await review(toDecided(accepted, 'accepted', principal))
+      return accepted
     },
     async block(principal, decision) {
       check(principal, decision.id, pins.get(decision.id))
-      return pins.block(decision, toAuthor(principal))
+      const blocked = await pins.block(decision, toAuthor(principal))
+      await review(toDecided([blocked], 'blocked', principal))
+      return blocked
     },
   }
 
@@ -76,6 +88,11 @@ export function createPinDesk({ pins, config }: { pins: Pins; config: ConfigStor
     const scope = toScope(ScopeText.parse(pin.scope))
     return { scope, owner: config.ownerOf(scope) }
   }
+}
+
+function toDecided(pins: readonly Pin[], decision: DecidedPin['decision'], { name: by }: Principal): DecidedPin[] {
+  const tools = pins.filter(({ kind }) => kind === 'tool')
+  return tools.map(({ server, scope, name }) => ({ server, scope, name, decision, by }))
 }
 
 function toAuthor(principal: Principal): PinAuthor {

@@ -40,7 +40,7 @@ export function toText(type: string, at: number, data: object): string {
 export function toMessageId(endpoint: string, heard: Heard, ids: Ids): string {
   if (!isQuestion(heard)) return ids.next('msg')
   const { id, answers, state } = heard.event.approval
-  const end = state === 'expired' || state === 'withdrawn' ? state : ''
+  const end = state === 'expired' || state === 'lapsed' || state === 'withdrawn' ? state : ''
   const text = JSON.stringify([endpoint, heard.name, id, heard.name === 'question-asked' ? '' : [answers.length, end]])
   return `msg_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
 }

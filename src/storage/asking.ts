@@ -85,12 +85,12 @@ export function createAsking(parts: AskingParts): Asking {
     },
     expire: (question) =>
       commit([
-        questions.expire(question.id, now()),
-        ...toEnd(question, 'expired', { code: 'approval-expired', message: 'Nobody answered in time' }),
+        questions.expire(question, now()),
+        ...toEnd(question, 'expired', { code: 'approval-expired', message: toExpiryText(question) }),
       ]),
     withdraw: (question, why) =>
       commit([
-        questions.withdraw(question.id, now()),
+        questions.withdraw(question.id, why, now()),
         ...toEnd(question, 'denied', { code: 'approval-withdrawn', message: why }),
       ]),
     async deliver({ id, principal }) {
@@ -98,4 +98,10 @@ export function createAsking(parts: AskingParts): Asking {
       await writer.commit(unit).catch(() => writer.keep(unit))
     },
   }
+}
+
+function toExpiryText({ state }: StoredQuestion): string {
+  return state === 'approved'
+    ? 'It was approved, and the same call was not made again in time'
+    : 'Nobody answered in time'
 }

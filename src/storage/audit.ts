@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import type { Approval, ApprovalAnswer } from '../contract/approval.ts'
+import type { Approval, ApprovalAnswer, ApprovalDrift } from '../contract/approval.ts'
 import { AuditEntry, type AuditKind } from '../contract/audit.ts'
 import type { CallState } from '../contract/call.ts'
 import type { Grant } from '../contract/grant.ts'
@@ -182,9 +182,9 @@ export function toChangeEntry({ principal, subject, body }: Change, at: number):
 }
 
 /** A call that a person is asked about: all that the person sees stands here. */
-export function toQuestionEntry(question: Approval, at: number): NewEntry {
-  const { id: approval, title, arguments: args, input, meta, hash, risk, reason, approvers, expiresAt } = question
-  const body = { approval, title, arguments: args, input, meta, hash, risk, reason, approvers, expiresAt }
+export function toQuestionEntry(question: Approval & { drift?: ApprovalDrift | undefined }, at: number): NewEntry {
+  const { id: approval, title, arguments: args, input, meta, hash, risk, reason, approvers, expiresAt, drift } = question
+  const body = { approval, title, arguments: args, input, meta, hash, risk, reason, approvers, expiresAt, drift }
   return { ...toApprovalEntry('question', question, question.principal), at, body: JSON.stringify(body) }
 }
 

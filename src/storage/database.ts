@@ -217,6 +217,8 @@ export type QuestionsTable = {
   expires_at: number
   ended_at: number | null
   instance: string
+  drift: string | null
+  withdrawn_because: string | null
 }
 
 export type GrantsTable = {

@@ -11,6 +11,7 @@ import { webhooks } from './migrations/0009-webhooks.ts'
 import { processMarks } from './migrations/0010-process-marks.ts'
 import { pinAuthority } from './migrations/0011-pin-authority.ts'
 import { callMeta } from './migrations/0012-call-meta.ts'
+import { questionDrift } from './migrations/0013-question-drift.ts'
 import type { Migration } from './migrations/migration.ts'
 
 export type { Migration } from './migrations/migration.ts'
@@ -29,6 +30,7 @@ export const migrations: readonly Migration[] = [
   processMarks,
   pinAuthority,
   callMeta,
+  questionDrift,
 ]
 
 export const migrationsTable =

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { Approval, ApprovalAnswer, type ApprovalState } from '../contract/approval.ts'
+import { Approval, ApprovalAnswer, ApprovalDrift, type ApprovalState } from '../contract/approval.ts'
 import { toIso } from '../lib/clock.ts'
 import { parseJson } from '../lib/json.ts'
 import { type Database, type QuestionsTable, toStatement } from './database.ts'
@@ -23,6 +23,15 @@ export type NewQuestion = Approval & {
   readonly argumentsHash: string
   /** Hash of `_meta` as it will be sent, without its trace context. */
   readonly metaHash?: string | undefined
+  readonly drift?: ApprovalDrift | undefined
+}
+
+/** A question that still may run, and what its call is for. */
+export type OpenQuestion = {
+  readonly question: StoredQuestion
+  readonly connection: string
+  /** The server's own name of the tool. */
+  readonly original: string
 }
 
 /** A question as it is kept; an equal call joins it while it is live. */
@@ -36,6 +45,8 @@ export type QuestionStore = {
   list(query: QuestionQuery): Promise<Page<Approval>>
   /** Those whose time is up and that nobody has closed yet. */
   overdue(now: number, limit: number): Promise<StoredQuestion[]>
+  /** Those of one server that wait, or are approved and not used. */
+  openOf(server: string): Promise<OpenQuestion[]>
   countWaiting(principal: string): Promise<number>
   /** How often this principal asked for a tool before, and how often a person agreed. */
   countBefore(query: { principal: string; tool: string; before: string }): Promise<{ asked: number; approved: number }>
@@ -43,8 +54,9 @@ export type QuestionStore = {
   insert(question: NewQuestion, instance: string): Statement
   answer(question: StoredQuestion, answers: readonly ApprovalAnswer[], next: Answered): Statement
   use(id: string, now: number): Statement
-  expire(id: string, now: number): Statement
-  withdraw(id: string, now: number): Statement
+  /** From the state in which it was read: what was approved and not used lapses. */
+  expire(question: Pick<StoredQuestion, 'id' | 'state'>, now: number): Statement
+  withdraw(id: string, why: string, now: number): Statement
   /** Whoever asked has the outcome: the same call is a new one from now on. */
   deliver(id: string): Statement
 }
@@ -107,6 +119,17 @@ export function createQuestionStore(database: Database): QuestionStore {
         .execute()
       return rows.map(toQuestion)
     },
+    async openOf(server) {
+      const rows = await database
+        .selectFrom('questions')
+        .innerJoin('calls', 'calls.id', 'questions.call')
+        .selectAll('questions')
+        .select(['calls.connection', 'calls.original'])
+        .where('questions.state', 'in', ['waiting', 'approved'])
+        .where('questions.server', '=', server)
+        .execute()
+      return rows.map(({ connection, original, ...row }) => ({ question: toQuestion(row), connection, original }))
+    },
     async countWaiting(principal) {
       const { count } = await database
         .selectFrom('questions')
@@ -128,7 +151,7 @@ export function createQuestionStore(database: Database): QuestionStore {
         .execute()
       const sum = (states: readonly string[]) =>
         rows.reduce((total, row) => (states.includes(row.state) ? total + Number(row.count) : total), 0)
-      return { asked: sum(rows.map(({ state }) => state)), approved: sum(['approved', 'used']) }
+      return { asked: sum(rows.map(({ state }) => state)), approved: sum(['approved', 'used', 'lapsed']) }
     },
     insert: (question, instance) => toStatement(database.insertInto('questions').values(toRow(question, instance)), 1),
     answer: (question, answers, { state, at, grant }) =>
@@ -156,19 +179,19 @@ export function createQuestionStore(database: Database): QuestionStore {
           .where('expires_at', '>', now),
         1,
       ),
-    expire: (id, now) =>
+    expire: ({ id, state }, now) =>
       toStatement(
         update()
-          .set({ state: 'expired', ended_at: now, live: null })
+          .set({ state: state === 'approved' ? 'lapsed' : 'expired', ended_at: now, live: null })
           .where('id', '=', id)
-          .where('state', 'in', ['waiting', 'approved'])
+          .where('state', '=', state === 'approved' ? 'approved' : 'waiting')
           .where('expires_at', '<=', now),
         1,
       ),
-    withdraw: (id, now) =>
+    withdraw: (id, why, now) =>
       toStatement(
         update()
-          .set({ state: 'withdrawn', ended_at: now, live: null })
+          .set({ state: 'withdrawn', withdrawn_because: why, ended_at: now, live: null })
           .where('id', '=', id)
           .where('state', 'in', ['waiting', 'approved']),
         1,
@@ -214,6 +237,8 @@ function toRow(question: NewQuestion, instance: string): QuestionsTable {
     expires_at: Date.parse(question.expiresAt),
     ended_at: null,
     instance,
+    drift: question.drift === undefined ? null : JSON.stringify(question.drift),
+    withdrawn_because: null,
   }
 }
 
@@ -224,6 +249,7 @@ function toQuestion(row: QuestionsTable): StoredQuestion {
     argumentsHash: row.arguments_hash,
     metaHash: row.meta_hash ?? undefined,
     live: row.live !== null,
+    ...(row.drift !== null && { drift: ApprovalDrift.parse(parseJson(row.drift)) }),
   }
 }
 
@@ -249,6 +275,7 @@ function toApproval(row: QuestionsTable): Approval {
     expiresAt: toIso(row.expires_at),
     answers: Answers.parse(parseJson(row.answers)),
     grant: row.grant_id ?? undefined,
+    withdrawnBecause: row.withdrawn_because ?? undefined,
     endedAt: row.ended_at === null ? undefined : toIso(row.ended_at),
   })
 }

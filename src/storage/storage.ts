@@ -76,7 +76,10 @@ export type Storage = {
   readonly results: ResultStore
   /** Keys of calls that run once. */
   readonly keys: Pick<IdempotencyStore, 'find' | 'findOf'> & { sweep(): Promise<void> }
-  readonly questions: Pick<QuestionStore, 'find' | 'findLive' | 'list' | 'overdue' | 'countWaiting' | 'countBefore'>
+  readonly questions: Pick<
+    QuestionStore,
+    'find' | 'findLive' | 'list' | 'overdue' | 'openOf' | 'countWaiting' | 'countBefore'
+  >
   readonly asking: Asking
   readonly grants: Pick<GrantStore, 'active' | 'find' | 'list' | 'add' | 'revoke'>
   /** Messages to webhooks. */

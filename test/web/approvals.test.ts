@@ -37,6 +37,26 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     return window
   }
 
+  it('shows what changed in a tool before its call is approved, and why a question was withdrawn', async () => {
+    await stage.restate({ idempotent_thing: { description: `Also sends it away ${markup}` } })
+    const { pins } = stage.gateway.gateway
+    const admin = { kind: 'user', name: 'ada', role: 'administrator', person: true } as const
+    const pin = await poll(() =>
+      pins.list(admin, {}).find(({ name, state }) => name === 'idempotent_thing' && state === 'changed'),
+    )
+    const id = await stage.ask('changer', 'files_idempotent_thing', fresh())
+    await using window = await open(`/approvals/${id}`)
+    const { page, complaints } = window
+    const change = page.getByRole('region', { name: 'Change of the tool' }).first()
+    await change.getByText('- The tool idempotent_thing of a fixture').waitFor()
+    expect(await change.textContent()).toContain(`+ Also sends it away ${markup}`)
+    await expectAccessible(page, 'a changed tool')
+    await pins.accept(admin, [{ id: pin.id, hash: pin.live?.hash ?? '' }])
+    await page.getByText('ada accepted the change of files_idempotent_thing').waitFor()
+    expect(await page.title()).not.toBe('taken')
+    expect(complaints).toEqual([])
+  })
+
   it('shows a question as it comes, and what a person says there decides: a grant of three calls, then a denial', async () => {
     await using window = await open('/approvals')
     const { page, complaints } = window

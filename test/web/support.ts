@@ -15,6 +15,8 @@ export type Stage = {
   ask(agent: string, tool: string, given: object): Promise<string>
   answer(person: TestPerson, id: string, body: object): Promise<void>
   stateOf(id: string): Promise<unknown>
+  /** What the server says of its tools from now on. */
+  restate(definitions: object): Promise<void>
   /** The arguments that have reached the server. */
   received(): Promise<unknown[]>
   close(): Promise<void>
@@ -50,6 +52,14 @@ export async function startStage(more: Partial<ConfigInput> = {}, definitions: o
       if (status !== 200) throw new Error(`The answer was not taken: ${text}`)
     },
     stateOf: async (id) => (await ada.request('GET', `/api/approvals/${id}`)).message.state,
+    async restate(stated) {
+      writeFileSync(restated, JSON.stringify({ ...definitions, ...stated }))
+      await gateway.fetch('stage', '/api/tools/files_announce_lists/call', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ arguments: {} }),
+      })
+    },
     received: async () => (await readRecord(record)).map((line) => line.arguments),
     async close() {
       await browser.close()

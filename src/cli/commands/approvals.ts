@@ -51,7 +51,7 @@ export function addApprovals(program: Command, run: Run): void {
     use: 'list',
     summary: 'questions, newest first',
     options: [
-      ['--state <state>', 'only those in this state: waiting, approved, used, denied, expired or withdrawn'],
+      ['--state <state>', 'only those in this state: waiting, approved, used, lapsed, denied, expired or withdrawn'],
       ['--limit <number>', 'questions per page (default 50)'],
       ['--cursor <cursor>', '`next` of the page before'],
     ],

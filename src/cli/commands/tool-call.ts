@@ -130,6 +130,7 @@ function showWaiting({ terminal }: Context, answer: CallWaiting): number {
 const refusals: Partial<Record<Approval['state'], ErrorCode>> = {
   denied: 'approval-denied',
   expired: 'approval-expired',
+  lapsed: 'approval-expired',
   withdrawn: 'approval-withdrawn',
 }
 

@@ -47,6 +47,7 @@ const together: Readonly<Record<string, readonly string[]>> = {
   used: ['running', 'ok', 'unknown', 'failed'],
   denied: ['denied'],
   expired: ['expired'],
+  lapsed: ['expired'],
   withdrawn: ['denied'],
 }
 

@@ -43,7 +43,7 @@ function make(model: Model, which: Which): string {
 }
 
 /** The question of a call has its end, and whoever asked has heard of it. */
-function settle(model: Model, call: ModelCall, state: 'used' | 'denied' | 'expired', told: string): string {
+function settle(model: Model, call: ModelCall, state: 'used' | 'denied' | 'expired' | 'lapsed', told: string): string {
   model.questions.set(call.id, state)
   if (state === 'used') model.ran++
   call.state = 'none'
@@ -176,7 +176,7 @@ const pass = (minutes: number) =>
     await ask(real.gate, { as: poke, tool: 'plain_thing', given: {} })
     for (const each of model.calls) {
       if ((each.state !== 'waiting' && each.state !== 'approved') || each.endsAt > model.now) continue
-      settle(model, each, 'expired', 'approval-expired')
+      settle(model, each, each.state === 'approved' ? 'lapsed' : 'expired', 'approval-expired')
       await release(each, 'approval-expired')
     }
     await untilExpired(model, real)
@@ -186,10 +186,10 @@ const pass = (minutes: number) =>
 async function untilExpired(model: Model, { gate, principal }: Real): Promise<void> {
   await expect
     .poll(async () => {
-      const { items } = await gate.gateway.approvals.list(principal, { limit: 200, state: 'expired' })
-      return items.length
+      const { items } = await gate.gateway.approvals.list(principal, { limit: 200 })
+      return items.filter(({ state }) => state === 'expired' || state === 'lapsed').length
     })
-    .toBe([...model.questions.values()].filter((state) => state === 'expired').length)
+    .toBe([...model.questions.values()].filter((state) => state === 'expired' || state === 'lapsed').length)
 }
 
 const restart = command('restart', always, async (model, real) => {

@@ -94,7 +94,13 @@ describe.each(databases)('on %s', (kind) => {
     expect(await entriesOf(gate, late.call)).toEqual(['question', 'outcome'])
 
     expect((await question(gate, { given: { n: 1 } })).id).not.toBe(inTime.id)
-    expect(await stateOf(gate, inTime)).toBe('expired')
+    expect(await stateOf(gate, inTime)).toBe('lapsed')
+    const ended = await gate.gateway.findCall(inTime.call)
+    expect(ended).toMatchObject({
+      state: 'expired',
+      error: { message: expect.stringContaining('not made again in time') },
+    })
+    await expect(answer(gate, ada, inTime)).rejects.toMatchObject({ message: 'It was approved, and not used in time' })
     expect(await gate.received()).toEqual([])
   })
 
@@ -115,8 +121,10 @@ describe.each(databases)('on %s', (kind) => {
     )
     const approval = await shown.promise
     await answer(gate, ada, approval)
-    expect(await codeOf(outcome)).toBe('approval-expired')
-    expect(await stateOf(gate, approval)).toBe('expired')
+    expect(await outcome).toMatchObject({
+      error: { code: 'approval-expired', message: expect.stringContaining('not made again in time') },
+    })
+    expect(await stateOf(gate, approval)).toBe('lapsed')
     expect(await gate.received()).toEqual([])
   })
 
@@ -178,6 +186,78 @@ describe.each(databases)('on %s', (kind) => {
     await answer(gate, ada, next.approval)
     expect(textOf(await next.outcome)).toBe('{"n":1}')
     expect(await gate.received()).toEqual(['write_thing'])
+  })
+
+  it('shows the difference of a changed or new tool that is approved, to those who look at the question', async () => {
+    const gate = await openOn(kind)
+    expect((await gate.gateway.approvals.get(ada, (await question(gate)).id)).drift).toBeUndefined()
+    await gate.restate(gate, { write_thing: { description: 'Does something else' } })
+    await until(gate, 'write_thing', 'changed')
+    const told: Approval[] = []
+    onTestFinished(gate.gateway.events.on('question-asked', (event) => void told.push(event.approval)))
+    const changed = await question(gate)
+    const difference = 'description (changed)\n  - The tool write_thing of a fixture\n  + Does something else'
+    const shown = await gate.gateway.approvals.get(ada, changed.id)
+    expect(shown.drift).toEqual({ kind: 'changed', difference })
+    expect(told).toMatchObject([{ id: changed.id }])
+    expect(told[0]).not.toHaveProperty('drift')
+    const { items } = await gate.gateway.audit.list({ limit: 5, call: changed.call })
+    expect(items[0]?.body.drift).toEqual({ kind: 'changed', difference })
+
+    // The server changes it again: the question is still about what it was asked for, and runs nothing else.
+    await gate.restate(gate, { write_thing: { description: 'Does a third thing' } })
+    await poll(() => {
+      const pin = gate.gateway.pins.list(ada, {}).find(({ name }) => name === 'write_thing')
+      return (pin && gate.gateway.pins.get(ada, pin.id).difference.includes('third')) || undefined
+    })
+    expect((await gate.gateway.approvals.get(ada, changed.id)).drift?.difference).toBe(difference)
+    await answer(gate, ada, changed)
+    const next = await question(gate)
+    expect(next.id).not.toBe(changed.id)
+    expect((await gate.gateway.approvals.get(ada, next.id)).drift?.difference).toContain('+ Does a third thing')
+    expect(await gate.received()).toEqual([])
+  })
+
+  it('withdraws what is open for a tool when its change is accepted or it is blocked, and leaves the rest open', async () => {
+    const gate = await openOn(kind, { rules: [{ tools: 'files_*_thing', action: 'allow' }] })
+    const { pins, findCall } = gate.gateway
+    const other = { description: 'Does something else' }
+    await gate.restate(gate, { write_thing: other, plain_thing: other, read_thing: other })
+    for (const name of ['write_thing', 'plain_thing', 'read_thing']) await until(gate, name, 'changed')
+    const decisionOf = (wanted: string) => {
+      const pin = pins.list(ada, {}).find(({ name }) => name === wanted)
+      return { id: pin?.id ?? '', hash: pin?.live?.hash ?? '' }
+    }
+    const told: string[] = []
+    const note = ({ approval }: { approval: Approval }) => void told.push(`${approval.id} ${approval.state}`)
+    const waiting = await held(gate)
+    const approved = await question(gate, { given: { n: 2 } })
+    await answer(gate, ada, approved)
+    const blocked = await held(gate, { tool: 'plain_thing' })
+    const untouched = await question(gate, { tool: 'read_thing' })
+    onTestFinished(gate.gateway.events.on('question-answered', note))
+
+    await pins.accept(ada, [decisionOf('write_thing')])
+    expect(await waiting.outcome).toMatchObject({
+      kind: 'refused',
+      error: { code: 'approval-withdrawn', message: 'ada accepted the change of files_write_thing: repeat the call' },
+    })
+    await pins.block(bob, decisionOf('plain_thing'))
+    expect(await blocked.outcome).toMatchObject({
+      error: { code: 'approval-withdrawn', message: 'bob blocked files_plain_thing' },
+    })
+    const withdrawn = [waiting.approval, approved, blocked.approval]
+    expect(told.toSorted()).toEqual(withdrawn.map(({ id }) => `${id} withdrawn`).toSorted())
+    for (const { id, call } of withdrawn) {
+      const { state, withdrawnBecause } = await gate.gateway.approvals.get(ada, id)
+      expect([state, withdrawnBecause]).toEqual(['withdrawn', expect.stringMatching(/accepted|blocked/)])
+      expect(await findCall(call)).toMatchObject({ state: 'denied', error: { code: 'approval-withdrawn' } })
+      expect((await entriesOf(gate, call)).at(-1)).toBe('outcome')
+    }
+    expect(await stateOf(gate, untouched)).toBe('waiting')
+    expect(await gate.received()).toEqual([])
+    expect(textOf(await ask(gate))).toBe('{"n":1}')
+    expect(await codeOf(ask(gate, { tool: 'plain_thing' }))).toBe('tool-not-found')
   })
 
   it('withdraws an approval when a rule denies the call by now, or wants other people to agree', async () => {

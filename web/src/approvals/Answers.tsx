@@ -31,17 +31,15 @@ export function Answers({ approval }: { approval: Approval }) {
 /** How a question ended that waits no longer, and what became of its call. */
 export function Ended({ approval }: { approval: Approval }) {
   const { state } = approval
-  const { data: call } = useQuery(callQuery(approval.call, state === 'used' || state === 'withdrawn'))
+  const { data: call } = useQuery(callQuery(approval.call, state === 'used'))
   const words = {
     waiting: '',
     approved: 'Nothing has run yet: it runs when the agent comes back for it.',
     used: call ? toOutcome(call) : 'It ran.',
     denied: 'Nothing was sent.',
-    expired:
-      approval.answers.length > 0
-        ? 'The agent did not come back for it in time. Nothing was sent.'
-        : 'Nobody answered in time. Nothing was sent.',
-    withdrawn: `What was asked for cannot run any more. Nothing was sent. ${call?.error?.message ?? ''}`,
+    lapsed: 'It was approved, and the agent did not come back for it in time. Nothing was sent.',
+    expired: 'Nobody answered in time. Nothing was sent.',
+    withdrawn: `What was asked for cannot run any more. Nothing was sent. ${approval.withdrawnBecause ?? ''}`,
   }[state]
   return (
     <p className="text-soft">

@@ -12,6 +12,7 @@ import { useNow } from '../parts/useNow.ts'
 import { Visible } from '../parts/Visible.tsx'
 import { Answers, Ended } from './Answers.tsx'
 import { Along, Arguments, isLong } from './Arguments.tsx'
+import { DefinitionChange } from './DefinitionChange.tsx'
 import { DenyForm } from './DenyForm.tsx'
 import type { Decision, Decisions, Pending } from './decisions.ts'
 import { GrantForm } from './GrantForm.tsx'
@@ -72,6 +73,7 @@ function Question({ approval, decisions }: { approval: ApprovalDetail; decisions
           This tool is marked as danger: it may change or destroy something that cannot be brought back.
         </p>
       )}
+      <DefinitionChange drift={approval.drift} />
       <Arguments value={approval.arguments} hash={hash} whole={whole} onWhole={() => setOpened(true)} />
       {approval.input !== undefined && <Along title="Going along with the arguments" value={approval.input} />}
       {approval.meta !== undefined && <Along title="_meta, sent with the arguments" value={approval.meta} />}

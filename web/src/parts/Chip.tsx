@@ -24,6 +24,7 @@ const states = {
   waiting: { icon: Clock, tone: 'bg-write-ground text-write', word: 'waiting' },
   approved: { icon: CircleCheck, tone: 'bg-good-ground text-good', word: 'approved, not run yet' },
   used: { icon: CircleCheck, tone: 'bg-good-ground text-good', word: 'approved' },
+  lapsed: { icon: CircleHelp, tone: 'bg-unknown-ground text-unknown', word: 'approved, never used' },
   denied: { icon: CircleAlert, tone: 'bg-danger-ground text-danger', word: 'denied' },
   expired: { icon: CircleHelp, tone: 'bg-unknown-ground text-unknown', word: 'expired' },
   withdrawn: { icon: Undo2, tone: 'bg-unknown-ground text-unknown', word: 'withdrawn' },

@@ -1,0 +1,32 @@
+import type { ApprovalDetail } from '../../../src/contract/approval.ts'
+import { ScrollBox } from '../parts/ScrollBox.tsx'
+import { Visible } from '../parts/Visible.tsx'
+
+const headings = {
+  changed: 'The server changed this tool, and nobody has accepted the change',
+  new: 'This tool is new, and nobody has accepted it',
+}
+
+/** How the definition that would run differs from the accepted one, line by line. */
+export function DefinitionChange({ drift }: Pick<ApprovalDetail, 'drift'>) {
+  if (!drift) return null
+  return (
+    <section aria-label="Change of the tool" className="mb-4 rounded-lg border border-write bg-panel">
+      <h2 className="px-4 py-2 font-medium text-13 text-write">{headings[drift.kind]}</h2>
+      <ScrollBox label="Change of the tool" className="max-h-96 px-4 pb-4">
+        {drift.difference.split('\n').map((line, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the lines of one text never change their places
+          <span key={index} className={`block ${toTone(line)}`}>
+            <Visible text={line} />
+          </span>
+        ))}
+      </ScrollBox>
+    </section>
+  )
+}
+
+/** The sign at the beginning of a line says the same as its colour. */
+function toTone(line: string): string {
+  if (line.startsWith('  + ')) return 'bg-good-ground text-good'
+  return line.startsWith('  - ') ? 'bg-danger-ground text-danger' : 'text-soft'
+}
