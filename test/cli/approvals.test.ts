@@ -1,6 +1,8 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createProgram } from '../../src/cli/program.ts'
@@ -18,23 +20,24 @@ import {
 
 const password = 'correct horse battery'
 let gateway: Serving
-let record: string
+const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
+const record = join(folder, 'record.jsonl')
 const children: ChildProcess[] = []
 
 beforeAll(async () => {
   gateway = await serveWith(
     { SALLYPORT_ADMIN_PASSWORD: password },
     {
-      servers: { rec: recording('--record', 'RECORD') },
+      servers: { rec: recording('--record', record) },
       limits: { pending: 100 },
       rules: [{ tools: 'rec_plain_thing', action: 'ask', approvers: 'two', name: 'two pairs of eyes' }],
     },
   )
-  record = join(gateway.folder, 'RECORD')
   await gateway.run('servers', 'reconnect', 'rec')
   return async () => {
     for (const child of children) child.kill('SIGKILL') // those that a failed test has left
     await gateway[Symbol.asyncDispose]()
+    rmSync(folder, { recursive: true })
   }
 })
 

@@ -13,7 +13,7 @@ export function DefinitionChange({ drift }: Pick<ApprovalDetail, 'drift'>) {
   return (
     <section aria-label="Change of the tool" className="mb-4 rounded-lg border border-write bg-panel">
       <h2 className="px-4 py-2 font-medium text-13 text-write">{headings[drift.kind]}</h2>
-      <ScrollBox label="Change of the tool" className="max-h-96 px-4 pb-4">
+      <ScrollBox label="The change, line by line" className="max-h-96 px-4 pb-4">
         {drift.difference.split('\n').map((line, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: the lines of one text never change their places
           <span key={index} className={`block ${toTone(line)}`}>
