@@ -183,7 +183,19 @@ export function toChangeEntry({ principal, subject, body }: Change, at: number):
 
 /** A call that a person is asked about: all that the person sees stands here. */
 export function toQuestionEntry(question: Approval & { drift?: ApprovalDrift | undefined }, at: number): NewEntry {
-  const { id: approval, title, arguments: args, input, meta, hash, risk, reason, approvers, expiresAt, drift } = question
+  const {
+    id: approval,
+    title,
+    arguments: args,
+    input,
+    meta,
+    hash,
+    risk,
+    reason,
+    approvers,
+    expiresAt,
+    drift,
+  } = question
   const body = { approval, title, arguments: args, input, meta, hash, risk, reason, approvers, expiresAt, drift }
   return { ...toApprovalEntry('question', question, question.principal), at, body: JSON.stringify(body) }
 }
