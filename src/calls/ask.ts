@@ -130,7 +130,7 @@ export function createAsk(parts: AskParts): Ask {
     const most = limits.mostPending(request.principal)
     const asked = await board.ask(judged.call, toAbout(request.principal, judged), most)
     if (asked instanceof GatewayError) return parts.refuse(judged.call, asked)
-    const call = { ...judged.call, id: asked.call, startedAt: Date.parse(asked.askedAt) }
+    const call = { ...judged.call, id: asked.call, startedAt: Date.parse(asked.askedAt), begun: undefined }
     if (asked.call === judged.call.id) parts.emit('call-waiting', { call: toWaiting(call), approval: asked.id })
     let question = asked
     for (let round = 0; round < mostRounds; round++) {
@@ -200,7 +200,15 @@ export function createAsk(parts: AskParts): Ask {
     const once = call.once ?? { key: toApprovalKey(question.id), hash: question.hash }
     const permission = { question: question.id }
     const { id, startedAt } = call
-    return attempt(request, options, { ...now.call, id, startedAt, once, permission, decision: `approved by ${by}` })
+    return attempt(request, options, {
+      ...now.call,
+      id,
+      startedAt,
+      begun: undefined,
+      once,
+      permission,
+      decision: `approved by ${by}`,
+    })
   }
 
   async function takeBack(question: StoredQuestion, { message }: GatewayError): Promise<undefined> {

@@ -5,7 +5,11 @@ import { type Principal, type PrincipalKey, toPrincipalKey } from '../contract/p
 import type { ServerDefinition, SharedLimits } from '../contract/server.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Account } from '../lib/delivery.ts'
-import { type Bounds, count, createMeter, isIdle, type Meter, waitForRate } from './meter.ts'
+import { count, createMeter, isIdle, type Meter, waitForRate } from '../lib/meter.ts'
+import { createQuietMap, type QuietMap } from '../lib/quiet-map.ts'
+
+/** At most so many; a bound that is left out bounds nothing. */
+type Bounds = { readonly callsPerMinute?: number | undefined; readonly concurrent?: number | undefined }
 
 /** What a call takes up until its answer has been delivered. */
 export type Place = {
@@ -43,9 +47,9 @@ type Parts = { readonly config: Pick<ConfigStore, 'current' | 'effective'>; read
 type Known = { readonly meter: Meter; config: Config; bounds: Bounds }
 
 export function createLimits({ config, clock }: Parts): CallLimits {
-  const principals = createBoundedMap<Known>(({ meter }, now) => isIdle(meter, now))
-  const servers = createBoundedMap<Meter>(isIdle)
-  const tools = createBoundedMap<Meter>(isIdle)
+  const principals = createQuietMap<Known>(({ meter }, now) => isIdle(meter, now))
+  const servers = createQuietMap<Meter>(isIdle)
+  const tools = createQuietMap<Meter>(isIdle)
   let checked: Config | undefined
   let sharing = false
 
@@ -147,33 +151,8 @@ function checkOwn({ meter, bounds, config }: Known, now: number, who: string): G
   return check(meter, bounds, now, who)
 }
 
-function meterOf(meters: BoundedMap<Meter>, key: string, now: number): Meter {
+function meterOf(meters: QuietMap<Meter>, key: string, now: number): Meter {
   return meters.find(key) ?? meters.add(key, createMeter(), now)
-}
-
-type BoundedMap<Entry> = {
-  find(key: string): Entry | undefined
-  add(key: string, entry: Entry, now: number): Entry
-}
-
-/** Below this many nobody looks whether some are idle. */
-const fewEntries = 1000
-
-/** Principals and connections come and go; those that were quiet for a minute leave no trace. */
-function createBoundedMap<Entry>(idle: (entry: Entry, now: number) => boolean): BoundedMap<Entry> {
-  const entries = new Map<string, Entry>()
-  let sweepAt = fewEntries
-  return {
-    find: (key) => entries.get(key),
-    add(key, added, now) {
-      if (entries.size >= sweepAt) {
-        for (const [other, entry] of entries) if (idle(entry, now)) entries.delete(other)
-        sweepAt = Math.max(fewEntries, entries.size * 2)
-      }
-      entries.set(key, added)
-      return added
-    },
-  }
 }
 
 /** Whether any scope of the file bounds a server or a tool. */

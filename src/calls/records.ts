@@ -91,6 +91,7 @@ export function createRecords({ instance, masking, clock, ids }: RecordsParts): 
       ...(principal.owner !== undefined && { owner: principal.owner }),
       surface,
       startedAt: clock.now(),
+      begun: clock.monotonic(),
     }
   }
 
@@ -114,7 +115,8 @@ export function createRecords({ instance, masking, clock, ids }: RecordsParts): 
     return {
       state: how.state,
       endedAt,
-      durationMs: Math.max(0, endedAt - call.startedAt),
+      durationMs:
+        call.begun === undefined ? Math.max(0, endedAt - call.startedAt) : Math.round(clock.monotonic() - call.begun),
       ...(how.error && { error: { code: how.error.code, message: how.error.message } }),
       ...(how.resultBytes !== undefined && { resultBytes: how.resultBytes }),
       ...(how.givenBytes !== undefined && { givenBytes: how.givenBytes }),

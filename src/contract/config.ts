@@ -113,6 +113,13 @@ export const Limits = z.strictObject({
     .min(1000)
     .default(60_000)
     .describe('Milliseconds in which a client may read nothing of an answer before its connection is closed'),
+  changesPerMinute: z
+    .int()
+    .min(1)
+    .default(120)
+    .describe(
+      'Changes that one user may make over REST, the CLI or the dashboard in a minute; administrators ten times as many',
+    ),
 })
 export type Limits = z.infer<typeof Limits>
 

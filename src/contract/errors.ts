@@ -296,6 +296,12 @@ export const errorTable = {
     exit: 1,
     hint: 'Nothing was sent, because it could not be recorded. Check disk space and the data folder.',
   },
+  'clock-wrong': {
+    http: 503,
+    rpc: -32014,
+    exit: 1,
+    hint: "Set the clock of the gateway's machine, for example with NTP; the gateway continues when it is right.",
+  },
   'storage-newer': { http: 500, rpc: -32603, exit: 1, hint: 'Start the version of Sallyport that wrote this data.' },
   'audit-key-wrong': {
     http: 500,

@@ -51,6 +51,8 @@ export type ResolvedCall = {
   /** What decided, in words. */
   readonly decision: string
   readonly startedAt: number
+  /** By the monotonic clock, for the duration; absent when the call began in another process or waited for a person. */
+  readonly begun?: number | undefined
   /** `_meta` for the server without its trace context: judged, bound, shown and recorded like the arguments. */
   readonly meta?: JsonObject
   /** W3C trace context: sent and recorded, but not bound by an approval. */

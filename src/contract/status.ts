@@ -8,7 +8,14 @@ export const Status = z.object({
   url: z.string(),
   startedAt: z.string(),
   uptimeMs: z.number(),
-  storage: z.object({ kind: z.enum(['sqlite', 'postgresql']), healthy: z.boolean() }),
+  storage: z.object({
+    kind: z.enum(['sqlite', 'postgresql']),
+    healthy: z.boolean(),
+    problem: z
+      .object({ code: z.string(), message: z.string() })
+      .optional()
+      .describe('Why nothing can be recorded, and therefore no call is made'),
+  }),
   config: z.object({ file: z.string(), problems: z.array(z.string()) }),
   servers: z.array(
     z.object({

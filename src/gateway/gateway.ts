@@ -23,6 +23,7 @@ import {
 import { loadAuditKeys } from '../storage/audit-key.ts'
 import { openStorage } from '../storage/storage.ts'
 import { createApprovalDesk } from './approval-desk.ts'
+import { createChangeLimit } from './change-limit.ts'
 import { clearUp, keepClearingUp } from './clear-up.ts'
 import { createEventLog } from './event-log.ts'
 import { createIntroduction } from './introduction.ts'
@@ -67,7 +68,9 @@ const graceMs = 5000
 
 /** Builds the parts by hand, in the order in which they depend on each other. */
 export async function createGateway(options: GatewayOptions): Promise<Gateway> {
-  const { clock = systemClock, ids = createIds(), log = silentLog, masking = createMasking() } = options
+  const { clock: machineClock = systemClock, log = silentLog, masking = createMasking() } = options
+  let now = machineClock.now
+  const ids = options.ids ?? createIds(() => now())
   const environment = options.environment ?? process.env
   const events = createEmitter<EventTable>((error) =>
     log.error({ error: toGatewayError(error).message }, 'a listener broke'),
@@ -75,7 +78,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   let knownIdentity: Identity | undefined
   const config = await createConfig({
     file: options.configFile,
-    clock,
+    clock: machineClock,
     log,
     environment,
     emit: events.emit,
@@ -85,12 +88,14 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const opened = async () => {
     const auditKeys = await loadAuditKeys({ folder, environment: options.environment ?? process.env })
     const [auditKey] = auditKeys
-    return { auditKeys, storage: await openStorage({ folder, databaseUrl, clock, ids, log, auditKey }) }
+    return { auditKeys, storage: await openStorage({ folder, databaseUrl, clock: machineClock, ids, log, auditKey }) }
   }
   const { auditKeys, storage } = await opened().catch(async (error: unknown) => {
     await config.close()
     throw error
   })
+  const { clock } = storage
+  now = clock.now
   hideOwn(masking, environment, databaseUrl)
   async function giveUp(error: unknown): Promise<never> {
     await Promise.allSettled([storage.close(), config.close()])
@@ -285,6 +290,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   return {
     instance: storage.instance,
     version,
+    clock,
     config,
     identity,
     secrets,
@@ -293,6 +299,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     calls: storage.calls,
     audit: { ...storage.audit, verify: audit.verify, export: audit.export, confirmClock: audit.confirmClock },
     catalog,
+    admitChange: createChangeLimit({ config, clock }),
     status,
     ...desk.surface,
     ...rules.surface,

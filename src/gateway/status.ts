@@ -10,7 +10,7 @@ import { version } from './version.ts'
 
 type StatusParts = {
   readonly config: ConfigStore
-  readonly storage: Pick<Storage, 'healthy' | 'instance' | 'kind'>
+  readonly storage: Pick<Storage, 'findProblem' | 'instance' | 'kind'>
   readonly calls: Calls
   readonly desk: ServerDesk
   readonly audit: Pick<Audit, 'anchors' | 'retention'>
@@ -20,18 +20,24 @@ type StatusParts = {
 /** Health in one look: red when any enabled server is not connected, or when nothing could be recorded. */
 export function createStatus({ config, storage, calls, desk, audit, clock }: StatusParts): Gateway['status'] {
   const startedAt = clock.now()
+  const began = clock.monotonic()
   return (url = ''): Status => {
     const servers = desk.list()
     const retention = audit.retention()
+    const problem = storage.findProblem()
     const serversHealthy = servers.every(({ enabled, state }) => !enabled || state === 'connected')
     return {
-      healthy: serversHealthy && storage.healthy(),
+      healthy: serversHealthy && problem === undefined,
       version,
       instance: storage.instance,
       url,
       startedAt: toIso(startedAt),
-      uptimeMs: clock.now() - startedAt,
-      storage: { kind: storage.kind, healthy: storage.healthy() },
+      uptimeMs: Math.round(clock.monotonic() - began),
+      storage: {
+        kind: storage.kind,
+        healthy: problem === undefined,
+        ...(problem && { problem: { code: problem.code, message: problem.message } }),
+      },
       config: { file: config.file, problems: config.rejected().map(formatProblem) },
       servers: servers.map(({ name, scope, state, tools, error }) => ({
         name,

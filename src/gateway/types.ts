@@ -16,6 +16,7 @@ import type { Server, ServerDefinition, ServerDetail, Validation } from '../cont
 import type { Status } from '../contract/status.ts'
 import type { Tool } from '../contract/tool.ts'
 import type { Identity } from '../identity/identity.ts'
+import type { Clock } from '../lib/clock.ts'
 import type { Account } from '../lib/delivery.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Masking } from '../masking/masking.ts'
@@ -33,6 +34,8 @@ import type { WantedTest } from './rules-desk.ts'
 export type Gateway = {
   readonly instance: string
   readonly version: string
+  /** By which approvals, grants, tokens and sessions expire. */
+  readonly clock: Clock
   readonly config: ConfigStore
   readonly identity: Identity
   readonly secrets: Secrets
@@ -42,6 +45,8 @@ export type Gateway = {
   readonly calls: Storage['calls']
   readonly audit: Pick<Storage['audit'], 'find' | 'list' | 'append'> & Pick<Audit, 'verify' | 'export' | 'confirmClock'>
   readonly catalog: Pick<Catalog, 'view'>
+  /** Counts a change that somebody is about to make; throws `limit-exceeded` after too many in a minute. */
+  admitChange(by: Principal): void
   /** `url` is where the gateway is reached, as the surface that serves it knows. */
   status(url?: string): Status
   /** Without somebody who looks, as the program sees them that the gateway is part of. */

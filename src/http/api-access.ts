@@ -96,6 +96,19 @@ export const access: Readonly<Record<string, readonly CallerClass[]>> = {
   'pins.acceptMany': members,
 }
 
+/** Sent with another method than GET, and changes nothing that others must read again; calls have limits of their own. */
+const noChanges: ReadonlySet<string> = new Set([
+  'people.signOut',
+  'tools.call',
+  'rules.test',
+  'rules.replay',
+  'audit.verify',
+])
+
+export function isChange(method: string | undefined, operation: string): boolean {
+  return method !== 'GET' && method !== 'HEAD' && !noChanges.has(operation)
+}
+
 export function authorise(principal: Principal, operation: string): void {
   const allowed = access[operation] ?? []
   const caller = classOf(principal)

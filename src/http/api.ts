@@ -5,7 +5,7 @@ import { type PrincipalKey, toPrincipalKey } from '../contract/principal.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { type Log, silentLog } from '../lib/log.ts'
-import { authorise } from './api-access.ts'
+import { authorise, isChange } from './api-access.ts'
 import { liftDefinition, readBody } from './api-body.ts'
 import { toFailure, toRetryAfter, toWireBody, toWireError } from './api-errors.ts'
 import { toOpenApi } from './api-openapi.ts'
@@ -59,7 +59,9 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
   const handler = new OpenAPIHandler<ApiContext>(createRouter(gateway), {
     clientInterceptors: [
       ({ path, context, next }) => {
-        authorise(context.principal, path.join('.'))
+        const operation = path.join('.')
+        authorise(context.principal, operation)
+        if (isChange(context.response.req.method, operation)) gateway.admitChange(context.principal)
         return next()
       },
     ],

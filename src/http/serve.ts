@@ -51,7 +51,6 @@ export async function startGateway(options: ServeOptions): Promise<RunningGatewa
   const given = {
     ...options,
     clock,
-    ids,
     log,
     environment,
     configFile: file,
@@ -73,7 +72,7 @@ export async function startGateway(options: ServeOptions): Promise<RunningGatewa
   try {
     const { listen } = gateway.config.current()
     const started = await listenOn(await portsFor(options, file, listen.port), (port) =>
-      startListener({ gateway, listen: { ...listen, port }, clock, ids, log }),
+      startListener({ gateway, listen: { ...listen, port }, clock: gateway.clock, ids, log }),
     )
     listener = started
     gateway.webhooks.servedAt(started.url)

@@ -6,6 +6,8 @@ export type Clock = {
   monotonic(): number
   /** Runs `task` later; the returned function takes it back. Never keeps the process alive by itself. */
   after(milliseconds: number, task: () => void): () => void
+  /** All gateways on a database are given this very clock, so that none has to be measured. For tests that move time. */
+  readonly common?: true
 }
 
 export const systemClock: Clock = {

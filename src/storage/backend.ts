@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import type { GatewayError } from '../contract/errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { ProcessMark } from '../lib/processes.ts'
@@ -6,6 +7,7 @@ import { type Changes, createLocalChanges } from './changes.ts'
 import type { Database } from './database.ts'
 import { createPostgresDatabase, createSqliteDatabase, type QueryPorts } from './dialect.ts'
 import type { FindLiving } from './instances.ts'
+import { createSharedClock } from './shared-clock.ts'
 import { openSqliteEngine } from './sqlite-engine.ts'
 import type { Engine, Statement } from './unit.ts'
 
@@ -19,8 +21,10 @@ export type Backend = {
   reopen(): Promise<Engine>
   createDatabase(ports: QueryPorts): Database
   readonly changes: Changes
-  /** Only where others may be there: whether this instance may still promise anything. */
-  holds?: () => boolean
+  /** By which things expire: the database's where several machines share it. */
+  readonly clock: Clock
+  /** Only where others may be there: why this instance may promise nothing. */
+  findProblem?: () => GatewayError | undefined
   findLiving?: (query: Engine['query']) => FindLiving
   /** The first step of a unit about a dead instance: refuses the unit if that instance is back. */
   holdDeath?: (instance: string) => Statement
@@ -56,6 +60,7 @@ async function openSqlite({ folder, instance, auditKey, clock, maxPages }: Backe
     engine: await open(),
     reopen: open,
     createDatabase: createSqliteDatabase,
+    clock,
     changes: createLocalChanges(),
     async begin() {},
     async leave() {},
@@ -64,7 +69,8 @@ async function openSqlite({ folder, instance, auditKey, clock, maxPages }: Backe
 
 /** Loaded when somebody has a PostgreSQL: nobody else pays for it. */
 async function openPostgres(parts: BackendParts, url: string): Promise<Backend> {
-  const { instance, auditKey, bootId, mark, clock, log } = parts
+  const { instance, auditKey, bootId, mark, log } = parts
+  const clock = createSharedClock(parts.clock)
   const [{ openPostgresEngine }, { openPresence }, { createFindLiving, holdDeath, readDatabaseTime }] =
     await Promise.all([
       import('./postgres-engine.ts'),
@@ -82,8 +88,9 @@ async function openPostgres(parts: BackendParts, url: string): Promise<Backend> 
     engine,
     reopen: open,
     createDatabase: createPostgresDatabase,
+    clock,
     changes: presence.changes,
-    holds: presence.holds,
+    findProblem: presence.findProblem,
     findLiving: (query) => createFindLiving({ query, bootId, mark, steadyFor: presence.steadyFor }),
     holdDeath,
     databaseTime: readDatabaseTime,

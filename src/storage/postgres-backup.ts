@@ -11,7 +11,7 @@ const mostParameters = 60_000
 
 /** One transaction that sees one moment, however long it takes. */
 export async function openPostgresSource(url: string): Promise<BackupSource> {
-  const client = await connectPostgres({ url, name: 'sallyport backup', timeoutMs: 600_000 }, false)
+  const { client, close } = await connectPostgres({ url, name: 'sallyport backup', timeoutMs: 600_000 }, false)
   try {
     await client.query('begin isolation level repeatable read read only')
     const applied = await client.query<{ id: number }>('select id from migrations order by id')
@@ -23,10 +23,10 @@ export async function openPostgresSource(url: string): Promise<BackupSource> {
         return columns.rows.map(({ name }) => name)
       },
       pages: (table, columns) => readPages(client, table, columns),
-      close: () => client.end(),
+      close,
     }
   } catch (error) {
-    await client.end()
+    await close()
     if (isMissingTable(error))
       throw new GatewayError('backup-failed', `There is no data in ${describeDatabaseUrl(url)}`)
     throw toUnavailable('The database cannot be read', error, url)
@@ -51,11 +51,11 @@ async function* readPages(client: Client, table: string, columns: readonly strin
 
 /** Tables and rows in one transaction: there is nothing until there is everything. */
 export async function openPostgresTarget(url: string, now: number): Promise<BackupTarget> {
-  const client = await connectPostgres({ url, name: 'sallyport restore', timeoutMs: 600_000 }, false)
+  const { client, close } = await connectPostgres({ url, name: 'sallyport restore', timeoutMs: 600_000 }, false)
 
   async function abandon(): Promise<void> {
     await client.query('rollback').catch(() => {})
-    await client.end()
+    await close()
   }
 
   return {
@@ -78,7 +78,7 @@ export async function openPostgresTarget(url: string, now: number): Promise<Back
     },
     async finish() {
       await client.query('commit')
-      await client.end()
+      await close()
     },
     abandon,
   }

@@ -1,10 +1,15 @@
+import { Socket } from 'node:net'
 import type { Client, ClientConfig, Pool } from 'pg'
 import { GatewayError } from '../contract/errors.ts'
+import type { Clock } from '../lib/clock.ts'
 
-/** Nothing may hang for ever on a network that swallows what is sent. */
-const connectMs = 5000
+/** Every statement has a deadline: a network may swallow everything that is sent. */
+const mostConnectMs = 5000
 const statementMs = 30_000
+const readMs = 10_000
 const mostReaders = 4
+/** How long a connection may take to say goodbye. */
+const goodbyeMs = 1000
 
 /** The types of PostgreSQL that are numbers here: bigint holds times and counts, numeric their sums. */
 const bigint = 20
@@ -22,19 +27,85 @@ export type PostgresAddress = {
   readonly name: string
   /** Longest that a statement may take. */
   readonly timeoutMs?: number
+  /** Longest that connecting may take. */
+  readonly connectMs?: number
+}
+
+export type PostgresLink = {
+  readonly client: Client
+  /** Resolves when the connection is gone. */
+  readonly lost: Promise<void>
+  /** Bytes that have arrived: whether the database says anything. */
+  heard(): number
+  /** Ends the connection at once, without a word to the server. Statements under way fail. */
+  cut(): void
+  /** Never hangs: a server that does not answer is left. */
+  close(): Promise<void>
 }
 
 /** A connection of its own for one task. `pipeline` sends statements without waiting for the answers of others. */
-export async function connectPostgres(address: PostgresAddress, pipeline: boolean): Promise<Client> {
+export async function connectPostgres(address: PostgresAddress, pipeline: boolean): Promise<PostgresLink> {
   const driver = await loadDriver()
-  const client = new driver.Client({ ...toSettings(address, driver.types.getTypeParser), pipeline })
-  client.on('error', () => {}) // whoever uses it hears of it by `end`
+  const socket = new Socket()
+  const settings = toSettings(address, driver.types.getTypeParser)
+  const client = new driver.Client({ ...settings, pipeline, stream: () => socket })
+  const lost = Promise.withResolvers<void>()
+  client.on('error', () => {}) // whoever uses it hears of it by `lost`
+  client.once('end', () => lost.resolve())
+
+  async function close(): Promise<void> {
+    const timer = setTimeout(() => socket.destroy(), goodbyeMs)
+    await client.end().catch(() => {})
+    clearTimeout(timer)
+  }
+
   try {
     await client.connect()
-    return client
+    return { client, lost: lost.promise, heard: () => socket.bytesRead, cut: () => void socket.destroy(), close }
   } catch (error) {
-    await client.end().catch(() => {})
+    await close()
     throw toUnavailable('The database cannot be reached', error, address.url)
+  }
+}
+
+/** Cuts the connection when the time is over, so that whatever waits for an answer on it fails. */
+export async function withDeadline<Result>(link: PostgresLink, milliseconds: number, work: Promise<Result>) {
+  const timer = setTimeout(link.cut, milliseconds)
+  try {
+    return await work
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const looks = 4
+
+/**
+ * Cuts the connection when no byte has arrived for so long while `work` waits for answers, and tells whether it had to. A
+ * batch may take longer than that as long as the database answers one statement after the other.
+ */
+export async function unlessSilent(
+  { link, clock, silenceMs }: { link: PostgresLink; clock: Pick<Clock, 'after'>; silenceMs: number },
+  work: Promise<void>,
+): Promise<void> {
+  let [heard, quiet] = [link.heard(), 0]
+  let over = false
+  let cancel = clock.after(silenceMs / looks, look)
+  function look(): void {
+    // What has arrived is read first: this process may have been stopped, and not the database.
+    setImmediate(() => {
+      if (over) return
+      quiet = link.heard() === heard ? quiet + 1 : 0
+      heard = link.heard()
+      if (quiet >= looks) return link.cut()
+      cancel = clock.after(silenceMs / looks, look)
+    })
+  }
+  try {
+    await work
+  } finally {
+    over = true
+    cancel()
   }
 }
 
@@ -49,8 +120,15 @@ export async function endEarlier(client: Client, name: string): Promise<void> {
 /** Connections for reading, made when they are needed. */
 export async function createReaders(address: PostgresAddress): Promise<Pool> {
   const driver = await loadDriver()
-  const settings = toSettings(address, driver.types.getTypeParser)
-  const pool = new driver.Pool({ ...settings, max: mostReaders, idleTimeoutMillis: 60_000, allowExitOnIdle: true })
+  const settings = toSettings({ timeoutMs: readMs, ...address }, driver.types.getTypeParser)
+  const pool = new driver.Pool({
+    ...settings,
+    max: mostReaders,
+    idleTimeoutMillis: 60_000,
+    allowExitOnIdle: true,
+    // The server gives up as well, instead of working on for nobody.
+    onConnect: (client) => client.query(`set statement_timeout = ${readMs}`),
+  })
   pool.on('error', () => {})
   return pool
 }
@@ -58,7 +136,7 @@ export async function createReaders(address: PostgresAddress): Promise<Pool> {
 type GetTypeParser = typeof import('pg').types.getTypeParser
 
 function toSettings(
-  { url, name, timeoutMs = statementMs }: PostgresAddress,
+  { url, name, timeoutMs = statementMs, connectMs = mostConnectMs }: PostgresAddress,
   getTypeParser: GetTypeParser,
 ): ClientConfig {
   const toParser: GetTypeParser = (type: number, format?: 'text' | 'binary') =>
@@ -66,7 +144,7 @@ function toSettings(
   return {
     connectionString: parseDatabaseUrl(url).href,
     application_name: name,
-    connectionTimeoutMillis: Math.min(connectMs, timeoutMs),
+    connectionTimeoutMillis: Math.min(connectMs, mostConnectMs, timeoutMs),
     query_timeout: timeoutMs,
     keepAlive: true,
     types: { getTypeParser: toParser },

@@ -2,7 +2,13 @@ import { GatewayError } from '../contract/errors.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
 import { createEntryNumbers, type EntryNumbers } from './entries.ts'
 import { codeOf, createPostgresBatches, isCollision, type PostgresBatches } from './postgres-batch.ts'
-import { connectPostgres, createReaders, type PostgresAddress, toUnavailable } from './postgres-connection.ts'
+import {
+  connectPostgres,
+  createReaders,
+  type PostgresAddress,
+  toUnavailable,
+  unlessSilent,
+} from './postgres-connection.ts'
 import { migratePostgres } from './postgres-migrate.ts'
 import { openWriterLink, type WriterLink } from './postgres-writer.ts'
 import type { Engine, Unit, UnitOutcome } from './unit.ts'
@@ -21,6 +27,11 @@ type Writing = { readonly link: WriterLink; readonly entries: EntryNumbers; read
 
 /** How long a batch waits for a database that is away for a moment before it counts as lost. */
 const patience = 3000
+/** A connection that says nothing for so long while a batch waits is given up; what is left of `patience` is for the next. */
+const silenceMs = 2000
+/** The last attempt within the patience gets at least this. */
+const leastAttempt = 500
+const openMs = 10_000
 const retryEvery = 100
 const mostCollisions = 5
 
@@ -35,14 +46,14 @@ export async function openPostgresEngine({ url, instance, auditKey, clock }: Pos
 
   await prepare(address, clock.now())
   const readers = await createReaders({ url, name: `sallyport ${instance} reader` })
-  let writing = await open().catch(async (error: unknown) => {
+  let writing = await open(openMs).catch(async (error: unknown) => {
     await readers.end()
     throw toUnavailable('The database cannot be written', error, url)
   })
   let batch = writing.link.batch
 
-  async function open(): Promise<Writing> {
-    const link = await openWriterLink(address, instance)
+  async function open(deadlineMs: number): Promise<Writing> {
+    const link = await openWriterLink(address, instance, deadlineMs)
     const entries = createEntryNumbers({ instance, key: auditKey, last: link.last })
     const opened = { link, entries, batches: createPostgresBatches({ client: link.client, instance, entries }) }
     link.lost.then(() => {
@@ -52,20 +63,20 @@ export async function openPostgresEngine({ url, instance, auditKey, clock }: Pos
   }
 
   /** Another connection in place of the lost one; once nobody can be reached for too long, this engine is over. */
-  async function restore(lost: Writing): Promise<Writing> {
+  async function restore(lost: Writing, patiently = patience): Promise<Writing> {
     if (writing !== lost) return writing
-    restoring ??= reopen().finally(() => {
+    restoring ??= reopen(patiently).finally(() => {
       restoring = undefined
     })
     return restoring
   }
 
-  async function reopen(): Promise<Writing> {
-    const until = clock.monotonic() + patience
+  async function reopen(patiently: number): Promise<Writing> {
+    const until = clock.monotonic() + patiently
     while (true) {
       try {
         if (end) throw end
-        writing = await open()
+        writing = await open(Math.max(leastAttempt, until - clock.monotonic()))
         return writing
       } catch (error) {
         if (closing.signal.aborted || clock.monotonic() >= until) {
@@ -83,13 +94,17 @@ export async function openPostgresEngine({ url, instance, auditKey, clock }: Pos
     while (true) {
       if (end) throw end
       const current = restoring ? await restoring : writing
-      const attempt = await tryBatch(current, units, number)
+      const began = clock.monotonic()
+      const attempt = await tryBatch(current, units, { number, clock })
       if (attempt.kind === 'failed') {
         if (isCollision(attempt.error) && collisions++ < mostCollisions) continue
         throw toUnavailable('The database cannot be written', attempt.error, url)
       }
       // Nobody else writes this number, and the lost connection cannot any more: what the new one finds is the truth.
-      if (attempt.kind === 'lost' && (await restore(current)).link.batch !== number) continue
+      if (attempt.kind === 'lost') {
+        const left = patience - Math.min(clock.monotonic() - began, silenceMs)
+        if ((await restore(current, left)).link.batch !== number) continue
+      }
       batch = number
       return attempt.outcomes
     }
@@ -130,17 +145,24 @@ type Attempt =
   /** The connection is gone; if the commit was under way, what became of it stands in the database. */
   | { readonly kind: 'lost'; readonly outcomes: readonly UnitOutcome[] }
 
-async function tryBatch({ link, entries, batches }: Writing, units: readonly Unit[], number: number): Promise<Attempt> {
+async function tryBatch(
+  { link, entries, batches }: Writing,
+  units: readonly Unit[],
+  { number, clock }: { number: number; clock: Clock },
+): Promise<Attempt> {
   const before = entries.position()
   let outcomes: readonly UnitOutcome[] = []
-  try {
+  async function write(): Promise<void> {
     outcomes = await batches.run(units, number)
     await link.client.query('commit')
+  }
+  try {
+    await unlessSilent({ link, clock, silenceMs }, write())
     return { kind: 'committed', outcomes }
   } catch (error) {
     entries.rewind(before)
     if (codeOf(error) === undefined) {
-      link.close().catch(() => {})
+      link.cut()
       return { kind: 'lost', outcomes }
     }
     await link.client.query('rollback').catch(() => {})
@@ -149,13 +171,13 @@ async function tryBatch({ link, entries, batches }: Writing, units: readonly Uni
 }
 
 async function prepare(address: PostgresAddress, now: number): Promise<void> {
-  const client = await connectPostgres(address, false)
+  const { client, close } = await connectPostgres(address, false)
   try {
     await migratePostgres(client, now)
   } catch (error) {
     throw error instanceof GatewayError ? error : toUnavailable('The database cannot be prepared', error, address.url)
   } finally {
-    await client.end().catch(() => {})
+    await close()
   }
 }
 

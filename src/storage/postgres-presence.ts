@@ -1,25 +1,34 @@
 import type { Client } from 'pg'
 import { z } from 'zod'
 import { GatewayError } from '../contract/errors.ts'
-import { type Clock, sleep, systemClock } from '../lib/clock.ts'
+import { sleep, systemClock } from '../lib/clock.ts'
 import { parseJson } from '../lib/json.ts'
 import type { Log } from '../lib/log.ts'
-import { type Changes, type ChangeTopic, changeTopics, createLocalChanges } from './changes.ts'
-import { connectPostgres, endEarlier, instanceLock, toUnavailable } from './postgres-connection.ts'
+import { type Changes, type ChangeTopic, changeTopics, createLocalChanges, perTopic } from './changes.ts'
+import { connectPostgres, endEarlier, instanceLock, type PostgresLink, toUnavailable } from './postgres-connection.ts'
+import type { SharedClock } from './shared-clock.ts'
 
 /** How the other instances on a database know that this one lives, and how it hears of what they change. */
 export type Presence = {
   readonly changes: Changes
-  /** The lease holds: all that others changed before it was last renewed has been read. */
-  holds(): boolean
-  /** For how many milliseconds the lease has held without a gap; 0 while it does not hold. */
+  /** Why nothing may be served: the lease is over, or the machine's clock is too wrong. */
+  findProblem(): GatewayError | undefined
+  /**
+   * For how many milliseconds the lease has been renewed in time; 0 while it is over. With a lease, all that others changed
+   * before it was last renewed has been read.
+   */
   steadyFor(): number
   /** For the first time, when there is a row to renew it in; afterwards it goes on by itself. */
   begin(): Promise<void>
   close(): Promise<void>
 }
 
-type PresenceParts = { readonly url: string; readonly instance: string; readonly clock: Clock; readonly log: Log }
+type PresenceParts = {
+  readonly url: string
+  readonly instance: string
+  readonly clock: SharedClock
+  readonly log: Log
+}
 
 const channel = 'sallyport'
 /** An instance that has not renewed for so long serves nobody, and nobody waits for it. */
@@ -28,6 +37,8 @@ const renewEvery = 500
 const retryEvery = 200
 /** The others have confirmed by then or lost their lease; longer means that we cannot reach the database ourselves. */
 const announceMs = 10_000
+/** A database that has not answered for so long is away: whoever waits for an announcement is told so. */
+const silentMs = leaseMs + renewEvery
 
 const Notice = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('changed'), id: z.string(), from: z.string(), topic: z.enum(changeTopics) }),
@@ -38,7 +49,8 @@ type Notice = z.infer<typeof Notice>
 /** Milliseconds since 1970 by the clock of the database, the one that all instances share. */
 export const databaseNow = '(extract(epoch from clock_timestamp()) * 1000)::bigint'
 
-const renew = `update instances set renewed_at = ${databaseNow}, ended_at = null where id = $1`
+/** The lease counts from the moment up to which everything was read, so that nobody waits longer for this instance. */
+const renew = `update instances set renewed_at = ${databaseNow} - $2, ended_at = null where id = $1 returning ${databaseNow} as now`
 const living = `select id from instances where id <> $1 and ended_at is null and renewed_at > ${databaseNow} - ${leaseMs}`
 
 /** One connection holds the instance's lock, renews its lease and listens; when it breaks, another takes its place. */
@@ -47,30 +59,39 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
   const closing = new AbortController()
   /** Who has confirmed each announcement that is under way here. */
   const confirmed = new Map<string, Set<string>>()
-  /** Announcements of others that have not been read yet; meanwhile the lease is not renewed. */
-  const owed = new Set<string>()
+  /** Announcements of others that have not been read yet, by when they arrived: the lease is not renewed past that. */
+  const owed = new Map<string, number>()
   let heard = Promise.withResolvers<void>()
   // Nothing is served before it begins.
   let lease = { until: Number.POSITIVE_INFINITY, untilTime: Number.POSITIVE_INFINITY }
   let steadySince = clock.monotonic()
+  let answeredAt = clock.monotonic()
   let announcements = 0
-  let client = await connect()
+  let link = await connect()
   let keeping: Promise<void> | undefined
 
-  async function connect(): Promise<Client> {
+  async function connect(): Promise<PostgresLink> {
     const name = `sallyport ${instance} presence`
-    const next = await connectPostgres({ url, name, timeoutMs: leaseMs }, true)
+    const opened = await connectPostgres({ url, name, timeoutMs: leaseMs }, true)
+    const next = opened.client
     next.on('notification', ({ payload = '' }) => receive(payload))
     try {
       await next.query(`set lock_timeout = ${leaseMs}`)
       await endEarlier(next, name)
       await next.query(`select pg_advisory_lock(${instanceLock('$1::text')})`, [instance])
       await next.query(`listen ${channel}`)
-      return next
+      await clock.measure(() => readTime(next, `select ${databaseNow} as now`))
+      return opened
     } catch (error) {
-      next.end().catch(() => {})
+      opened.cut()
       throw toUnavailable('The database cannot be reached', error, url)
     }
+  }
+
+  async function readTime(from: Client, sql: string, parameters: unknown[] = []): Promise<number> {
+    const [row] = (await from.query<{ now: number }>(sql, parameters)).rows
+    if (row) return row.now
+    throw new GatewayError('storage-unavailable', 'This instance has no row in the database')
   }
 
   function receive(payload: string): void {
@@ -84,7 +105,8 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
   }
 
   async function readAgain(id: string, topic: ChangeTopic): Promise<void> {
-    owed.add(id)
+    // Announced again and again until it is confirmed: the first time counts.
+    if (!owed.has(id)) owed.set(id, clock.monotonic())
     try {
       await untilRead(() => local.announce(topic))
       owed.delete(id)
@@ -108,16 +130,23 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
   }
 
   async function tell(notice: Notice): Promise<void> {
-    await client.query('select pg_notify($1, $2)', [channel, JSON.stringify(notice)])
+    await link.client.query('select pg_notify($1, $2)', [channel, JSON.stringify(notice)])
   }
 
   async function renewLease(): Promise<void> {
-    const sentAt = { until: clock.monotonic() + leaseMs, untilTime: systemClock.now() + leaseMs }
-    await client.query(renew, [instance])
-    // Notices arrive before the answer of whatever was sent after them.
-    if (owed.size > 0) return
-    if (!holds()) steadySince = clock.monotonic()
-    lease = sentAt
+    const [sentAt, sentTime] = [clock.monotonic(), systemClock.now()]
+    const unread = Math.ceil(sentAt - readUpTo(sentAt))
+    await clock.measure(() => readTime(link.client, renew, [instance, unread]))
+    // Notices arrive before the answer of whatever was sent after them: those that came in between are in `owed`.
+    const late = sentAt - readUpTo(sentAt)
+    if (late < leaseMs && !holds()) steadySince = clock.monotonic()
+    lease = { until: sentAt - late + leaseMs, untilTime: sentTime - late + leaseMs }
+    answeredAt = clock.monotonic()
+  }
+
+  /** Everything that arrived before this moment has been read. One that cannot be read therefore ends the lease. */
+  function readUpTo(now: number): number {
+    return Math.min(now, ...owed.values())
   }
 
   // The time of day too, and always the machine's own: the other clock stands still while a machine sleeps.
@@ -137,10 +166,10 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
   }
 
   async function replace(): Promise<void> {
-    client.end().catch(() => {})
+    link.cut()
     while (!closing.signal.aborted) {
       try {
-        client = await connect()
+        link = await connect()
         // What was announced meanwhile never arrives: everything could have changed.
         await untilRead(async () => void (await Promise.all(changeTopics.map((topic) => local.announce(topic)))))
         return
@@ -150,15 +179,18 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
     }
   }
 
+  /** Changes that are announced while one of the same topic is under way share the next announcement. */
+  const announcing = perTopic((topic) => () => tellEverybody(topic))
+
   /** Told again and again: a notice that nobody confirmed may have been lost with a connection. */
-  async function announce(topic: ChangeTopic): Promise<void> {
+  async function tellEverybody(topic: ChangeTopic): Promise<void> {
     await local.announce(topic)
     const id = `${instance}-${++announcements}`
     const by = new Set<string>()
     confirmed.set(id, by)
     const until = clock.monotonic() + announceMs
     try {
-      while (clock.monotonic() < until) {
+      while (clock.monotonic() < until && clock.monotonic() - answeredAt < silentMs) {
         if (await isSeen(id, topic, by).catch(() => false)) return
         closing.signal.throwIfAborted()
       }
@@ -178,7 +210,7 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
       await tell({ kind: 'changed', id, from: instance, topic })
       while (!round.aborted) {
         const news = heard.promise
-        const others = await client.query<{ id: string }>(living, [instance])
+        const others = await link.client.query<{ id: string }>(living, [instance])
         if (others.rows.every((other) => by.has(other.id))) return true
         await Promise.race([news, passed])
       }
@@ -189,8 +221,8 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
   }
 
   return {
-    changes: { announce, on: local.on },
-    holds,
+    changes: { announce: (topic) => announcing[topic](), on: local.on },
+    findProblem: () => (holds() ? clock.findProblem() : away()),
     steadyFor: () => (holds() ? clock.monotonic() - steadySince : 0),
     async begin() {
       await renewLease()
@@ -200,9 +232,13 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
     async close() {
       closing.abort(new GatewayError('storage-unavailable', 'The store is closed'))
       await keeping
-      await client.end().catch(() => {})
+      await link.close()
     },
   }
+}
+
+function away(): GatewayError {
+  return new GatewayError('storage-unavailable', `The database has not answered for ${leaseMs / 1000} seconds`)
 }
 
 /** Anybody at the database may write to the channel: what we do not know is not ours. */

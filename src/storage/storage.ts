@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import type { GatewayError } from '../contract/errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
@@ -88,7 +89,11 @@ export type Storage = {
   readonly changes: Changes
   /** Closes what dead instances left: their open calls become `unknown` with an outcome entry. */
   recover(): Promise<{ unknownCalls: number }>
+  /** By which things expire: the database's clock where several gateways share one. */
+  readonly clock: Clock
   healthy(): boolean
+  /** Why it is not healthy. */
+  findProblem(): GatewayError | undefined
   /** Everything queued is committed before it resolves; throws `storage-unavailable` if it cannot be. */
   flush(): Promise<void>
   close(): Promise<void>
@@ -111,16 +116,16 @@ export type StorageParts = {
 
 /** Opens the one store of a data folder; throws `data-locked` while another gateway has it. */
 export async function openStorage(parts: StorageParts): Promise<Storage> {
-  const { folder, databaseUrl, clock, ids, log, maxPages } = parts
+  const { folder, databaseUrl, ids, log, maxPages } = parts
   const instance = ids.next('instance')
   const auditKey = parts.auditKey ?? (await loadAuditKeys({ folder: resolve(folder), environment: {} }))[0]
-  const bootId = readBootId(clock.now())
+  const bootId = readBootId(parts.clock.now())
   const mark = await readOwnMark()
+  const where = { folder, databaseUrl, maxPages, clock: parts.clock }
+  const backend = await openBackend({ ...where, instance, auditKey, bootId, mark, log })
+  const { engine, reopen, findProblem, clock } = backend
   const now = () => clock.now()
-
-  const backend = await openBackend({ folder, databaseUrl, instance, auditKey, bootId, mark, clock, log, maxPages })
-  const { engine, reopen, holds } = backend
-  const writer = createWriter({ engine, reopen, holds, probe: () => toProbe(database, now()), clock, log })
+  const writer = createWriter({ engine, reopen, findProblem, probe: () => toProbe(database, now()), clock, log })
   const database = backend.createDatabase(writer)
   const calls = createCallStore(database, instance)
   const audit = createAuditStore(database)
@@ -218,7 +223,9 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
     },
     deliveries,
     recover: () => recover({ writer, calls, deliveries, instances, holdDeath: backend.holdDeath, now }),
-    healthy: writer.healthy,
+    clock,
+    healthy: () => writer.findProblem() === undefined,
+    findProblem: writer.findProblem,
     async flush() {
       claims.flushReads()
       await writer.flush()

@@ -17,7 +17,8 @@ export type Writer = {
   query: Engine['query']
   /** Throws `storage-unavailable` when nothing new may be promised. */
   assertWritable(): void
-  healthy(): boolean
+  /** Why nothing can be written now. */
+  findProblem(): GatewayError | undefined
   /** Resolves when all that was posted before is answered, whatever the answer. */
   settled(): Promise<void>
   /** Resolves when all that was posted or kept before is durable; throws `storage-unavailable` if that cannot be. */
@@ -32,8 +33,8 @@ type WriterParts = {
   reopen(): Promise<Engine>
   /** A unit that succeeds only if the store has room and can commit. */
   probe(): Unit
-  /** Whether this instance may still promise anything; with one instance nobody can take that away. */
-  holds?: (() => boolean) | undefined
+  /** Why this instance may promise nothing, although the store can write. */
+  findProblem?: (() => GatewayError | undefined) | undefined
   clock: Clock
   log: Log
 }
@@ -45,7 +46,7 @@ const limits = { units: 20_000, bytes: 64 * 1024 * 1024 }
 const probeEvery = 1000
 
 /** The one way into the database: refuses when it is broken, keeps what must not be lost, and heals by itself. */
-export function createWriter({ engine: first, reopen, probe, holds, clock, log }: WriterParts): Writer {
+export function createWriter({ engine: first, reopen, probe, findProblem, clock, log }: WriterParts): Writer {
   let engine = first
   let engineEnded = false
   let broken: GatewayError | undefined
@@ -73,7 +74,8 @@ export function createWriter({ engine: first, reopen, probe, holds, clock, log }
   function assertWritable(): void {
     if (closing) throw unavailable('The store is closed')
     if (broken) throw unavailable(broken.message, broken)
-    if (holds && !holds()) throw unavailable('The database has not answered for 2 seconds')
+    const problem = findProblem?.()
+    if (problem) throw problem
     if (group.full()) throw unavailable('Too much is waiting to be written')
   }
 
@@ -186,7 +188,7 @@ export function createWriter({ engine: first, reopen, probe, holds, clock, log }
     attempt,
     query: (statement) => engine.query(statement),
     assertWritable,
-    healthy: () => broken === undefined && !closing && (holds === undefined || holds()),
+    findProblem: () => (closing ? unavailable('The store is closed') : (broken ?? findProblem?.())),
     settled,
     flush,
     async close(lastUnit) {

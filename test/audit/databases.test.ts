@@ -14,7 +14,7 @@ const never = new AbortController().signal
 
 /** Days later. */
 function clockAfter(days: number): Clock {
-  return { ...systemClock, now: () => Date.now() + days * day }
+  return { ...systemClock, common: true, now: () => Date.now() + days * day }
 }
 
 async function change({ folder, databaseUrl }: Place, ...statements: string[]): Promise<void> {

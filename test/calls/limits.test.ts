@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type CallLimits, createLimits, type Place } from '../../src/calls/limits.ts'
-import { count, createMeter, isIdle, waitForRate } from '../../src/calls/meter.ts'
 import { type EffectiveConfig, effective, scopesOf } from '../../src/config/config.ts'
 import { Config } from '../../src/contract/config.ts'
 import { GatewayError } from '../../src/contract/errors.ts'
 import { type Principal, toPrincipalKey } from '../../src/contract/principal.ts'
+import { count, createMeter, isIdle, waitForRate } from '../../src/lib/meter.ts'
 import { buildRoad, howItWent } from './support.ts'
 
 const minute = 60_000

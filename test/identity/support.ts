@@ -29,7 +29,7 @@ export async function openIdentity(
   const { place = { folder: temporaryFolder() }, first = true, ...rest } = more
   const { folder } = place
   const time = { now: start }
-  const clock = { ...systemClock, now: () => time.now }
+  const clock = { ...systemClock, common: true as const, now: () => time.now }
   const storage = await open(place, { clock })
   const identity = await createIdentity({ storage, folder, clock, ids, passwordCost: cheap, ...rest })
   onTestFinished(() => identity.close())

@@ -1,4 +1,5 @@
 import { expect, it, vi } from 'vitest'
+import { createRounds } from '../../src/lib/rounds.ts'
 import { migrations } from '../../src/storage/migrations.ts'
 import { holdDeath } from '../../src/storage/postgres-living.ts'
 import type { Storage } from '../../src/storage/storage.ts'
@@ -202,6 +203,66 @@ it('waits no longer for an instance than its lease lasts, and that one refuses c
     await other.reached(other.claimed.length + 5)
   }
   expect(other.refused.length).toBeGreaterThan(0)
+})
+
+it('keeps its lease while others change something without a pause', async () => {
+  const { here, there } = await startPair()
+  let going = true
+  const lanes = Array.from({ length: 8 }, async (_, lane) => {
+    await new Promise((resolve) => setTimeout(resolve, lane * 60)) // there is always one that has not been read yet
+    while (going) await here.changes.announce('tokens')
+  })
+  const refused: unknown[] = []
+  for (let count = 0; count < 200; count++) {
+    await there.claim(callOf('write')).catch((error: unknown) => refused.push(error))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  going = false
+  await Promise.all(lanes)
+  expect(refused).toEqual([])
+})
+
+it('serves no longer than its lease lasts while it cannot read what another one changed', async () => {
+  const { here, there } = await startPair()
+  there.changes.on('tokens', () => new Promise(() => {}))
+  await here.changes.announce('tokens')
+  await expect(there.claim(callOf('write'))).rejects.toMatchObject({ code: 'storage-unavailable' })
+})
+
+it('shares one reading between the changes that come during another, and none begins before its change', async () => {
+  let [changed, seen, readings] = [0, 0, 0]
+  const announce = createRounds(async () => {
+    readings++
+    const read = changed
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    seen = read
+  })
+  const change = async () => {
+    const mine = ++changed
+    await announce()
+    return seen >= mine
+  }
+  const first = change()
+  const others = await Promise.all([first, ...Array.from({ length: 50 }, change)])
+  expect(others).toEqual(others.map(() => true))
+  expect(readings).toBe(2)
+})
+
+it('would miss a change if it shared the reading under way', async () => {
+  let [changed, seen] = [0, 0]
+  let current: Promise<void> | undefined
+  const read = async () => {
+    const now = changed
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    seen = now
+  }
+  const change = async () => {
+    const mine = ++changed
+    current ??= read()
+    await current
+    return seen >= mine
+  }
+  expect(await Promise.all([change(), change()])).toEqual([true, false])
 })
 
 it('survives nonsense on the channel of notices', async () => {

@@ -80,9 +80,9 @@ describe.each(databases)('on %s', (database) => {
     const call = callOf('write')
     fault.next = kind
     await expect(claims.claim(call)).rejects.toMatchObject({ code: 'storage-unavailable' })
-    expect(writer.healthy()).toBe(false)
+    expect(writer.findProblem()).toMatchObject({ code: 'storage-unavailable' })
     await writer.flush()
-    expect(writer.healthy()).toBe(true)
+    expect(writer.findProblem()).toBeUndefined()
     expect(await observer.state(call.id)).toBe(kind === 'before-commit' ? undefined : 'failed')
     const entries = await sequencesIn(observer, 'instance-1')
     expect(entries).toEqual(numbersUpTo(kind === 'before-commit' ? 0 : 2))
@@ -97,7 +97,7 @@ describe.each(databases)('on %s', (database) => {
     claims.finish(reading, endOf('ok'))
     claims.flushReads()
     await writer.settled()
-    expect(writer.healthy()).toBe(false)
+    expect(writer.findProblem()).toMatchObject({ code: 'storage-unavailable' })
     await writer.flush()
     for (const { id } of [writing, reading]) {
       expect([await observer.state(id), await kindsOf(id)]).toEqual(['ok', ['intent', 'outcome']])

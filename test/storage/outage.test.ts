@@ -45,6 +45,43 @@ it.each(['before', 'after'] as const)(
   },
 )
 
+it.each(['silence', 'silence-after'] as const)(
+  'writes a batch once when its connection falls silent at the commit (%s)',
+  { timeout: 20_000 },
+  async (how) => {
+    const { place, proxy, storage } = await openThroughProxy()
+    const observer = observe(place)
+    const silent = proxy.cutAt('commit', how)
+    const calls = Array.from({ length: 20 }, () => callOf('write'))
+    await Promise.all([...calls.map((call) => storage.claim(call)), silent])
+    const rows = await observer.all("select id from calls where state = 'running' order by id")
+    expect(rows.map(({ id }) => id)).toEqual(calls.map(({ id }) => id).toSorted())
+    expect(await sequencesIn(observer, storage.instance)).toEqual(numbersUpTo(20))
+  },
+)
+
+it('refuses writes, changes and readings while the database is still silent', { timeout: 30_000 }, async () => {
+  const { place, proxy, storage } = await openThroughProxy()
+  const call = callOf('write')
+  proxy.pause()
+  const change = { principal: 'user:a', subject: 'test', body: {} }
+  const settled = await Promise.allSettled([storage.claim(call), storage.audit.append(change), storage.tokens.all()])
+  const refused = { status: 'rejected', reason: { code: 'storage-unavailable' } }
+  expect(settled).toMatchObject([refused, refused, refused])
+  proxy.resume()
+  await vi.waitFor(() => storage.flush(), patiently)
+  const observer = observe(place)
+  expect([undefined, 'failed']).toContain(await observer.state(call.id))
+  const entries = await sequencesIn(observer, storage.instance)
+  expect(entries).toEqual(numbersUpTo(entries.length))
+})
+
+it('closes while the database is silent', { timeout: 40_000 }, async () => {
+  const { proxy, storage } = await openThroughProxy()
+  proxy.pause()
+  await storage.close()
+})
+
 it('does the same for what is neither a call nor an entry', async () => {
   const { place, proxy, storage } = await openThroughProxy()
   for (const [index, how] of (['before', 'after'] as const).entries()) {
@@ -71,10 +108,10 @@ it('ends the connection that it lost before it looks, so that nothing of it beco
   const place = await placeOn('PostgreSQL')
   await (await open(place)).close()
   const address = { url: place.databaseUrl ?? '', name: 'sallyport instance-1 writer' }
-  const lost = await openWriterLink(address, 'instance-1')
+  const lost = await openWriterLink(address, 'instance-1', 10_000)
   await lost.client.query('begin')
   await lost.client.query("insert into batches values ('instance-1', 7)")
-  const next = await openWriterLink(address, 'instance-1')
+  const next = await openWriterLink(address, 'instance-1', 10_000)
   onTestFinished(() => next.close())
   expect(next.batch).toBe(0)
   await expect(lost.client.query('commit')).rejects.toThrow()

@@ -115,6 +115,7 @@ export function jumpingClock(): Clock & { skip(storage: Storage, milliseconds: n
   let skipped = 0
   return {
     ...systemClock,
+    common: true,
     now: () => systemClock.now() + skipped,
     async skip(storage, milliseconds) {
       skipped += milliseconds

@@ -1,8 +1,11 @@
 import { createServer, connect as dial, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** What happens to the connection that says the word: `before` it reached the server, `after`, or it hangs for ever. */
-export type Cut = 'before' | 'after' | 'silence'
+/**
+ * What happens to the connection that says the word: it is cut `before` the word reached the server or `after` that, or it
+ * hangs for ever, with the word swallowed (`silence`) or delivered (`silence-after`).
+ */
+export type Cut = 'before' | 'after' | 'silence' | 'silence-after'
 
 export type CuttingProxy = {
   readonly port: number
@@ -34,9 +37,9 @@ export async function startCuttingProxy(target: number): Promise<CuttingProxy> {
       const cut = plan && bytes.includes(plan.word) ? plan : undefined
       if (!cut) return void onward.write(bytes)
       plan = undefined
-      if (cut.how === 'silence') silent = true
-      if (cut.how === 'after') onward.write(bytes)
-      if (cut.how !== 'silence') client.destroy()
+      silent = cut.how === 'silence' || cut.how === 'silence-after'
+      if (cut.how === 'after' || cut.how === 'silence-after') onward.write(bytes)
+      if (!silent) client.destroy()
       if (cut.how === 'before') onward.destroy()
       cut.done()
     })

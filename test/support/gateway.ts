@@ -48,7 +48,10 @@ export type TestGateway = AsyncDisposable & {
 
 /** Tests are in more of a hurry than agents: only those about limits have the usual ones. */
 export function roomy(config: ConfigInput): ConfigInput {
-  return { ...config, limits: { callsPerMinute: 1_000_000, concurrent: 10_000, ...config.limits } }
+  return {
+    ...config,
+    limits: { callsPerMinute: 1_000_000, concurrent: 10_000, changesPerMinute: 1_000_000, ...config.limits },
+  }
 }
 
 type TestOptions = Partial<Omit<ServeOptions, 'configFile' | 'dataFolder'>> & {

@@ -1,4 +1,4 @@
-import { type GatewayError, toGatewayError } from '../../contract/errors.ts'
+import { errorTable, type GatewayError, toGatewayError } from '../../contract/errors.ts'
 import type { Status } from '../../contract/status.ts'
 import { toOutputLines } from '../words.ts'
 import { type Finding, note, ok, problem, warning } from './finding.ts'
@@ -28,7 +28,7 @@ export function checkGateway(running: Running): Finding {
   if (running.kind === 'none') return note('gateway', 'No gateway is running', 'sallyport serve')
   if (running.kind === 'silent') return problem('gateway', running.error.message, running.error.entry.hint)
   const { url, version, config, storage } = running.status
-  if (!storage.healthy) return problem('gateway', 'The record cannot be written', toStorageHint(storage.kind))
+  if (!storage.healthy) return problem('gateway', toStorageProblem(storage), toStorageHint(storage))
   const [rejected] = config.problems
   if (rejected === undefined) return ok('gateway', `Sallyport ${version} answers at ${url} (${storage.kind})`)
   return problem(
@@ -38,7 +38,12 @@ export function checkGateway(running: Running): Finding {
   )
 }
 
-function toStorageHint(kind: Status['storage']['kind']): string {
+function toStorageProblem({ problem }: Status['storage']): string {
+  return `The record cannot be written${problem ? `: ${problem.message}` : ''}`
+}
+
+function toStorageHint({ kind, problem }: Status['storage']): string {
+  if (problem?.code === 'clock-wrong') return errorTable['clock-wrong'].hint
   if (kind === 'sqlite') return 'Check disk space and the data folder'
   return 'Check that the PostgreSQL of SALLYPORT_DATABASE_URL runs and has room'
 }

@@ -524,7 +524,12 @@ it('holds so many callers of one principal and no more, however often the same c
 it('keeps the outcome of a call that takes longer than anybody waits for it', async () => {
   const stage = await createStage('SQLite', { config: slowRules })
   // Half a minute passes in a third of a second.
-  const clock = { ...systemClock, now: () => stage.time.now, monotonic: () => performance.now() * 100 }
+  const clock = {
+    ...systemClock,
+    common: true as const,
+    now: () => stage.time.now,
+    monotonic: () => performance.now() * 100,
+  }
   const gate = await stage.open('first', { clock })
   const longer = { ...slowly, given: { ...slowly.given, delayMs: 1500 } }
   const leaving = new AbortController()

@@ -88,7 +88,7 @@ export async function createStage(kind: DatabaseKind, options: StageOptions = {}
   await writeFile(definitions, '{}')
   const server = await toServer(ownServer)
   const lines = await recordFromNowOn()
-  const clock = { ...systemClock, now: () => time.now }
+  const clock = { ...systemClock, common: true as const, now: () => time.now }
   let introduced = false
 
   return {

@@ -1,9 +1,15 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { recording, type Serving, serveWith, until } from '../../cli/support.ts'
 import { freshDatabase, runOn } from '../../support/postgres.ts'
 
 const key = Buffer.alloc(32, 9).toString('base64')
-const config = { servers: { rec: recording() }, rules: [{ tools: '*', action: 'allow' }] }
+const config = {
+  servers: { rec: recording() },
+  rules: [{ tools: '*', action: 'allow' }],
+  limits: { changesPerMinute: 100_000, callsPerMinute: 100_000 },
+}
 
 /** Two gateways as processes on one database, and a token that both know. */
 async function startPair() {
@@ -50,4 +56,28 @@ it('runs no call of a revoked token on a gateway that was asleep meanwhile', asy
   const call = pair.call(pair.there)
   pair.there.child.kill('SIGCONT')
   expect([401, 503]).toContain(await call)
+})
+
+it('answers every call on the other gateways while somebody makes and revokes tokens without a pause', async () => {
+  await using pair = await startPair()
+  const administrator = (await readFile(join(pair.here.data, 'admin-token'), 'utf8')).trim()
+  const ask = (method: string, path: string, body?: object) =>
+    pair.here.fetch(path, { method, token: administrator, ...(body && { body }) })
+  let [going, changes] = [true, 0]
+  const lanes = Array.from({ length: 6 }, async () => {
+    while (going) {
+      const { id } = Object(await (await ask('POST', '/api/tokens', { agent: 'busy' })).json())
+      changes += (await ask('DELETE', `/api/tokens/${id}`)).ok ? 1 : 0
+    }
+  })
+  const answers = new Map<number, number>()
+  for (let count = 0; count < 150; count++) {
+    const status = await pair.call(pair.there)
+    answers.set(status, (answers.get(status) ?? 0) + 1)
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
+  going = false
+  await Promise.all(lanes)
+  expect(changes).toBeGreaterThan(0)
+  expect([...answers]).toEqual([[200, 150]])
 })

@@ -1,6 +1,3 @@
-/** At most so many; a bound that is left out bounds nothing. */
-export type Bounds = { readonly callsPerMinute?: number | undefined; readonly concurrent?: number | undefined }
-
 /** The calls of one principal, server or tool: those under way, and those of the last minute by the second. */
 export type Meter = {
   running: number
@@ -38,12 +35,18 @@ export function waitForRate(meter: Meter, most: number | undefined, now: number)
   return slots * 1000
 }
 
+/** One more that is under way. */
 export function count(meter: Meter, now: number): void {
+  countRate(meter, now)
+  meter.running++
+}
+
+/** One more within the last minute. */
+export function countRate(meter: Meter, now: number): void {
   advance(meter, now)
   const slot = slotOf(meter.second)
   meter.seconds[slot] = (meter.seconds[slot] ?? 0) + 1
   meter.recent++
-  meter.running++
 }
 
 /** Nothing is lost with it: no call is under way, no bytes are buffered, and no past call counts any more. */

@@ -1,0 +1,39 @@
+import type { ConfigStore } from '../config/config.ts'
+import { GatewayError } from '../contract/errors.ts'
+import { type Principal, toPrincipalKey } from '../contract/principal.ts'
+import type { Clock } from '../lib/clock.ts'
+import { countRate, createMeter, isIdle, type Meter, waitForRate } from '../lib/meter.ts'
+import { createQuietMap } from '../lib/quiet-map.ts'
+
+type Parts = { readonly config: Pick<ConfigStore, 'current'>; readonly clock: Pick<Clock, 'monotonic'> }
+
+/** The admin token and administrators set up whole gateways with scripts. */
+const forAdministrators = 10
+
+/**
+ * Each change is written, recorded and read again by every gateway on the database. One principal must not keep all of them
+ * busy with it. Throws `limit-exceeded`.
+ */
+export function createChangeLimit({ config, clock }: Parts): (principal: Principal) => void {
+  const meters = createQuietMap<Meter>(isIdle)
+  return (principal) => {
+    const { changesPerMinute } = config.current().limits
+    const most = principal.role === 'administrator' ? changesPerMinute * forAdministrators : changesPerMinute
+    const [key, now] = [toPrincipalKey(principal), clock.monotonic()]
+    const meter = meters.find(key) ?? meters.add(key, createMeter(), now)
+    const wait = Math.ceil(waitForRate(meter, most, now))
+    if (wait > 0) throw exceeded(key, most, wait)
+    countRate(meter, now)
+  }
+}
+
+function exceeded(who: string, most: number, wait: number): GatewayError {
+  const retryAfter = Math.ceil(wait / 1000)
+  const message = `${who} made ${most} changes within a minute, the most that is allowed; try again in ${retryAfter} s`
+  return new GatewayError('limit-exceeded', message, {
+    limit: 'changesPerMinute',
+    most,
+    retryAfter,
+    retryAfterMs: wait,
+  })
+}
