@@ -63,7 +63,7 @@ export async function connectPostgres(address: PostgresAddress, pipeline: boolea
     await client.connect()
     return { client, lost: lost.promise, heard: () => socket.bytesRead, cut: () => void socket.destroy(), close }
   } catch (error) {
-    await close()
+    socket.destroy()
     throw toUnavailable('The database cannot be reached', error, address.url)
   }
 }
