@@ -1,6 +1,6 @@
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
-import { isObject, parseJson } from '../lib/json.ts'
+import { isObject, JsonError, parseExactJson } from '../lib/json.ts'
 import { nearest } from '../lib/text.ts'
 import { toVisible } from '../text/visible.ts'
 import { type Schema, toFields, toSchema, toTypes, typeOf } from './schema.ts'
@@ -30,7 +30,7 @@ export function toArgumentsObject(text: string, flag = '--args'): JsonObject {
 function toValue(text: string, root: Schema, schema: Schema): JsonValue {
   const types = toTypes(root, schema)
   if (types.length === 1 && types[0] === 'string') return text
-  const parsed = tryJson(text)
+  const parsed = tryJson(text, types.includes('string'))
   if (parsed === undefined || typeof parsed === 'string') return text
   return types.length === 0 || fits(parsed, types) ? parsed : text
 }
@@ -57,17 +57,24 @@ function refuseUnknown(key: string, root: Schema, known: readonly string[]): voi
 
 export function toJson(text: string, where: string): JsonValue {
   try {
-    return parseJson(text)
+    return parseExactJson(text)
   } catch (error) {
+    if (isInexact(error)) throw new GatewayError('json-inexact', `${where}: ${error.message}`)
     const reason = error instanceof Error ? error.message : String(error)
     throw new GatewayError('arguments-invalid', `${where} is not JSON: ${toVisible(reason)}`)
   }
 }
 
-function tryJson(text: string): JsonValue | undefined {
+/** A number that would be sent as another one is an error, unless the tool takes text as well. */
+function tryJson(text: string, takesText: boolean): JsonValue | undefined {
   try {
-    return parseJson(text)
-  } catch {
+    return parseExactJson(text)
+  } catch (error) {
+    if (isInexact(error) && !takesText) throw new GatewayError('json-inexact', error.message)
     return undefined
   }
+}
+
+function isInexact(error: unknown): error is JsonError {
+  return error instanceof JsonError && error.fault === 'inexact'
 }

@@ -10,13 +10,11 @@ import { type Address, toCredentials } from './address.ts'
 
 export type Client = ContractRouterClient<typeof api>
 
-const surface = { 'x-sallyport-surface': 'cli' }
-
 /** The typed contract over HTTP. Every request ends by `deadline` milliseconds. */
 export function createClient(address: Address, deadline: number): Client {
   const link = new OpenAPILink(api, {
     url: new URL('/api', address.url),
-    headers: { ...toCredentials(address), ...surface },
+    headers: toCredentials(address),
     fetch: (request) => send(request, deadline),
     customErrorResponseBodyDecoder: toError,
   })
@@ -32,7 +30,6 @@ export async function signIn(
   let cookie: string | undefined
   const link = new OpenAPILink(door, {
     url: new URL('/api', url),
-    headers: surface,
     async fetch(request) {
       const response = await send(request, deadline)
       cookie = response.headers.getSetCookie()[0]?.split(';', 1)[0]

@@ -143,6 +143,8 @@ function broken(file: string, message: string): Reading {
 function findForbidden(root: unknown): Finding[] {
   const seen = new Set<unknown>()
   const visit = (value: unknown, path: Path): Finding[] => {
+    if (typeof value === 'number' && !(Math.abs(value) <= Number.MAX_SAFE_INTEGER))
+      return [{ path, message: 'is a number that cannot be kept exactly; write it as text' }]
     if (typeof value === 'string' && !value.isWellFormed()) return [{ path, message: 'holds half a character' }]
     if (typeof value !== 'object' || value === null || seen.has(value)) return []
     seen.add(value)

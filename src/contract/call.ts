@@ -24,7 +24,7 @@ export const Call = z.object({
   server: z.string(),
   principal: z.string(),
   owner: z.string().optional().describe('The user on whose behalf an agent or a session called'),
-  surface: z.string().describe('Where it came in: mcp, http, cli, library'),
+  surface: z.string().describe('Where it came in: mcp, http (REST, which the CLI uses too) or library'),
   risk: Risk,
   state: CallState,
   arguments: z.unknown(),
@@ -44,6 +44,10 @@ export const Call = z.object({
     .optional()
     .describe('The result was more than the caller could be given at once'),
   masked: z.int().optional().describe('So many secrets stood in the answer and were hidden'),
+  counted: z
+    .boolean()
+    .optional()
+    .describe('Refused like many calls before it: it is part of a count in the record and has no entry of its own'),
   startedAt: z.string(),
   endedAt: z.string().optional(),
   durationMs: z.number().optional(),

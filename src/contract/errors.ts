@@ -18,6 +18,12 @@ export const errorTable = {
     hint: "Look at the tool's arguments with `sallyport tools guide`.",
   },
   'request-invalid': { http: 400, rpc: -32600, exit: 2, hint: 'Correct the request; the message names what is wrong.' },
+  'json-inexact': {
+    http: 400,
+    rpc: -32602,
+    exit: 2,
+    hint: 'Send each key once, text as valid Unicode, and numbers that a 64-bit float holds exactly. Send other numbers as text.',
+  },
   'request-too-large': { http: 413, rpc: -32600, exit: 2, hint: 'Send less at once, or raise `limits.request`.' },
   'method-not-found': {
     http: 404,

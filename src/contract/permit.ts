@@ -4,7 +4,7 @@ import type { PrincipalKey } from './principal.ts'
 import type { Risk } from './risk.ts'
 import type { ScopeKey } from './scope.ts'
 
-export type Surface = 'mcp' | 'http' | 'cli' | 'library'
+export type Surface = 'mcp' | 'http' | 'library'
 
 /** What may be asked of a server on behalf of a caller. */
 export type CallMethod =

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
-import { isObject, JsonError, parseJson } from '../lib/json.ts'
+import { isObject, JsonError, parseExactJson } from '../lib/json.ts'
 
 const mostBytes = 1_048_576
 
@@ -18,9 +18,10 @@ export async function readBody(request: IncomingMessage): Promise<JsonValue> {
     throw new GatewayError('request-invalid', 'The body must be JSON: send `Content-Type: application/json`')
   }
   try {
-    return parseJson(bytes)
+    return parseExactJson(bytes)
   } catch (error) {
     if (!(error instanceof JsonError)) throw error
+    if (error.fault === 'inexact') throw new GatewayError('json-inexact', error.message)
     throw new GatewayError('request-invalid', `The body is not JSON: ${error.message}`)
   }
 }

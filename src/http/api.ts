@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { OpenAPIHandler } from '@orpc/openapi/node'
+import type { StandardHandleResult } from '@orpc/server/standard'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import { type PrincipalKey, toPrincipalKey } from '../contract/principal.ts'
 import type { Gateway } from '../gateway/gateway.ts'
@@ -8,6 +8,7 @@ import { type Log, silentLog } from '../lib/log.ts'
 import { authorise, isChange } from './api-access.ts'
 import { liftDefinition, readBody } from './api-body.ts'
 import { toFailure, toRetryAfter, toWireBody, toWireError } from './api-errors.ts'
+import { createApiHandler, sendResult } from './api-handler.ts'
 import { toOpenApi } from './api-openapi.ts'
 import { type ApiContext, createRouter } from './api-router.ts'
 import type { SignInCookie } from './cookie.ts'
@@ -56,7 +57,7 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
   /** Requests by principal, until their answers have been read. */
   const underWay = new Map<PrincipalKey, number>()
   let description: Promise<object> | undefined
-  const handler = new OpenAPIHandler<ApiContext>(createRouter(gateway), {
+  const handler = createApiHandler<ApiContext>(createRouter(gateway), {
     clientInterceptors: [
       ({ path, context, next }) => {
         const operation = path.join('.')
@@ -68,7 +69,7 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
     interceptors: [({ context, next }) => delivering(context, next)],
     customErrorResponseBodyEncoder: toBody,
   })
-  const doorHandler = new OpenAPIHandler<DoorContext>(createDoorRoutes(gateway), {
+  const doorHandler = createApiHandler<DoorContext>(createDoorRoutes(gateway), {
     interceptors: [({ context, next }) => translating(context.response, next)],
     customErrorResponseBodyEncoder: toBody,
   })
@@ -84,8 +85,16 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
   }
 
   /** The framework writes the answer right after this, and would tell us only when the client has read it. */
-  function delivering<Result>({ response, delivery }: ApiContext, next: () => Promise<Result>): Promise<Result> {
-    return translating(response, next).finally(() => setImmediate(delivery.settle))
+  async function delivering(
+    { response, delivery, sent }: ApiContext,
+    next: () => Promise<StandardHandleResult>,
+  ): Promise<StandardHandleResult> {
+    try {
+      const handled = await translating(response, next)
+      return sent.result === undefined ? handled : sendResult(response, handled, sent.result)
+    } finally {
+      setImmediate(delivery.settle)
+    }
   }
 
   async function translating<Result>(response: ServerResponse, next: () => Promise<Result>): Promise<Result> {
@@ -115,16 +124,16 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
     }
     delivery.takeRequest(Number(request.headers['content-length'] ?? 0))
     const body = liftDefinition(pathOf(request), await readBody(request))
-    const surface = request.headers['x-sallyport-surface'] === 'cli' ? 'cli' : 'http'
     const context: ApiContext = {
       ...who,
-      surface,
       response,
+      sent: {},
       cookie,
       url: gateway.config.current().listen.publicUrl ?? url(),
     }
     const { matched } = await handler.handle(Object.assign(request, { body }), response, { prefix, context })
-    if (!matched) throw new GatewayError('not-found', `There is nothing at ${request.method} ${pathOf(request)}`)
+    if (!matched && !response.headersSent)
+      throw new GatewayError('not-found', `There is nothing at ${request.method} ${pathOf(request)}`)
   }
 
   return {

@@ -1,6 +1,9 @@
+import { isUtf8 } from 'node:buffer'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
+import { isExactNumber } from './numbers.ts'
 
-export type JsonFault = 'invalid' | 'too-deep'
+/** `inexact`: the value would be another one when it is written again. */
+export type JsonFault = 'invalid' | 'too-deep' | 'inexact'
 
 export class JsonError extends Error {
   readonly fault: JsonFault
@@ -25,8 +28,11 @@ export type Member = {
 /** Deeper values parse, but break `JSON.stringify`, `structuredClone` and canonical forms later on. */
 export const maxDepth = 512
 
-/** Told by a scan: how deep the value is nested. */
-export type Depth = { deepest: number }
+/** Told by a scan: how deep the value is nested and, if `seen` is given, what `parseExactJson` has to know. */
+export type Scan = { deepest: number; readonly seen?: Seen | undefined }
+
+/** The number of keys of nested objects, and the first number that a double cannot hold. */
+export type Seen = { keys: number; number: string | undefined }
 
 /** A scan itself walks without a stack: it may look further than anybody may build. */
 const scanDepth = 100_000
@@ -44,12 +50,12 @@ const colon = 0x3a
  * Checks one JSON object from end to end and tells where its members stand, without building it. Of the member named
  * `inside`, if that is an object too, it tells the members as well: a second walk over a large one would cost as much.
  */
-export function scanObject(bytes: Buffer, depth: Depth = { deepest: 0 }, inside?: string): Member[] {
-  const { members, end } = readObject(bytes, skipSpace(bytes, 0, bytes.length), { depth, level: 0, inside })
+export function scanObject(bytes: Buffer, scan: Scan = { deepest: 0 }, inside?: string): Member[] {
+  const { members, end } = readObject(bytes, skipSpace(bytes, 0, bytes.length), { scan, level: 0, inside })
   return expectEnd(bytes, end, bytes.length, members)
 }
 
-type Walk = { readonly depth: Depth; readonly level: number; readonly inside: string | undefined }
+type Walk = { readonly scan: Scan; readonly level: number; readonly inside: string | undefined }
 
 function readObject(bytes: Buffer, from: number, walk: Walk): { members: Member[]; end: number } {
   const to = bytes.length
@@ -57,7 +63,7 @@ function readObject(bytes: Buffer, from: number, walk: Walk): { members: Member[
   if (bytes[from] !== openObject) throw invalid(from)
   let at = skipSpace(bytes, from + 1, to)
   if (bytes[at] === closeObject) return { members, end: at + 1 }
-  walk.depth.deepest = Math.max(walk.depth.deepest, walk.level)
+  walk.scan.deepest = Math.max(walk.scan.deepest, walk.level)
   while (true) {
     if (bytes[at] !== quote) throw invalid(at)
     const keyStart = at
@@ -75,23 +81,53 @@ function readObject(bytes: Buffer, from: number, walk: Walk): { members: Member[
   }
 }
 
-function readMember(bytes: Buffer, found: Omit<Member, 'end'>, { depth, level, inside }: Walk): Member {
+function readMember(bytes: Buffer, found: Omit<Member, 'end'>, { scan, level, inside }: Walk): Member {
   if (found.key !== inside || bytes[found.start] !== openObject) {
-    return { ...found, end: skipValue(bytes, found.start, bytes.length, depth, level) }
+    return { ...found, end: skipValue(bytes, found.start, bytes.length, scan, level) }
   }
-  const { members, end } = readObject(bytes, found.start, { depth, level: level + 1, inside: undefined })
+  const { members, end } = readObject(bytes, found.start, { scan, level: level + 1, inside: undefined })
   return { ...found, end, members }
 }
 
 /** Parses text from outside: bounded in depth, and `__proto__` stays an ordinary key. */
 export function parseJson(text: string | Buffer): JsonValue {
+  return parse(text, undefined)
+}
+
+/**
+ * Parses what will be judged, shown and sent on, and refuses what would not stay the same on that way: a number that a
+ * double cannot hold, a key that comes twice, `__proto__`, and text that is not valid Unicode.
+ */
+export function parseExactJson(text: string | Buffer): JsonValue {
+  if (typeof text !== 'string' && !isUtf8(text)) throw new JsonError('inexact', 'Text that is not valid UTF-8')
+  const seen: Seen = { keys: 0, number: undefined }
+  const value = parse(text, seen)
+  if (seen.number !== undefined) throw inexactNumber(seen.number)
+  if (countKeys(value) !== seen.keys) throw new JsonError('inexact', 'An object has the same key twice')
+  return value
+}
+
+/**
+ * The same for a part of bytes that were scanned as a whole, without a second walk over them in all but odd cases: other
+ * parts may be nested too deep, or have keys and numbers of their own.
+ */
+export function parseExactPart(bytes: Buffer, { start, end }: { start: number; end: number }, scan: Scan): JsonValue {
+  const { deepest, seen } = scan
+  if (seen && seen.number === undefined && deepest <= maxDepth && isUtf8(bytes)) {
+    const value: JsonValue = JSON.parse(bytes.toString('utf8', start, end))
+    if (countKeys(value) === seen.keys) return value
+  }
+  return parseExactJson(bytes.subarray(start, end))
+}
+
+function parse(text: string | Buffer, seen: Seen | undefined): JsonValue {
   const bytes = typeof text === 'string' ? Buffer.from(text) : text
   const start = skipSpace(bytes, 0, bytes.length)
   if (start === bytes.length) throw new JsonError('invalid', 'Empty instead of JSON')
-  const depth: Depth = { deepest: 0 }
-  const end = skipValue(bytes, start, bytes.length, depth)
+  const scan: Scan = { deepest: 0, seen }
+  const end = skipValue(bytes, start, bytes.length, scan)
   expectEnd(bytes, end, bytes.length, undefined)
-  if (depth.deepest > maxDepth) throw tooDeep()
+  if (scan.deepest > maxDepth) throw tooDeep()
   try {
     return JSON.parse(typeof text === 'string' ? text : bytes.toString('utf8'))
   } catch (error) {
@@ -117,6 +153,28 @@ export function scanArray(bytes: Buffer): Buffer[] {
   }
 }
 
+/** The keys of all objects in a value. `JSON.parse` keeps the last of equal keys, so then there are fewer than were read. */
+function countKeys(value: JsonValue): number {
+  if (typeof value === 'string') return demandUnicode(value)
+  if (typeof value !== 'object' || value === null) return 0
+  let count = 0
+  if (Array.isArray(value)) {
+    for (const each of value) count += countKeys(each)
+    return count
+  }
+  for (const key of Object.keys(value)) {
+    if (key === '__proto__') throw new JsonError('inexact', 'The key __proto__ is not allowed')
+    demandUnicode(key)
+    count += 1 + countKeys(value[key] ?? null)
+  }
+  return count
+}
+
+function demandUnicode(text: string): 0 {
+  if (text.isWellFormed()) return 0
+  throw new JsonError('inexact', 'Text with half of a surrogate pair, which is not valid Unicode')
+}
+
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
@@ -138,7 +196,8 @@ function toKey(bytes: Buffer, start: number, end: number): string {
 }
 
 /** Iterative: a value nested without end must not take the stack with it. */
-function skipValue(bytes: Buffer, from: number, to: number, depth?: Depth, level = 0): number {
+function skipValue(bytes: Buffer, from: number, to: number, scan?: Scan, level = 0): number {
+  const seen = scan?.seen
   const closers: number[] = []
   let at = from
   while (true) {
@@ -151,13 +210,16 @@ function skipValue(bytes: Buffer, from: number, to: number, depth?: Depth, level
       at = skipSpace(bytes, at + 1, to)
       if (bytes[at] !== closer) {
         closers.push(closer)
-        if (depth && closers.length + level > depth.deepest) depth.deepest = closers.length + level
-        if (closer === closeObject) at = skipKey(bytes, at, to)
+        if (scan && closers.length + level > scan.deepest) scan.deepest = closers.length + level
+        if (closer === closeObject) {
+          at = skipKey(bytes, at, to)
+          if (seen) seen.keys++
+        }
         continue
       }
       at++
     } else {
-      at = first === quote ? skipString(bytes, at, to) : skipScalar(bytes, at, to)
+      at = first === quote ? skipString(bytes, at, to) : skipScalar(bytes, at, to, seen)
     }
     // A value has ended: close what ends with it, then go on behind the next comma.
     while (true) {
@@ -171,7 +233,10 @@ function skipValue(bytes: Buffer, from: number, to: number, depth?: Depth, level
       }
       if (bytes[at] !== comma) throw invalid(at)
       at = skipSpace(bytes, at + 1, to)
-      if (closer === closeObject) at = skipKey(bytes, at, to)
+      if (closer === closeObject) {
+        at = skipKey(bytes, at, to)
+        if (seen) seen.keys++
+      }
       break
     }
   }
@@ -258,11 +323,13 @@ const escapes = new Uint8Array(256)
 for (const byte of Buffer.from('"\\/bfnrt')) escapes[byte] = 1
 const hexadecimal = /^[0-9a-fA-F]{4}$/
 
-function skipScalar(bytes: Buffer, from: number, to: number): number {
+function skipScalar(bytes: Buffer, from: number, to: number, seen?: Seen): number {
   let at = from
   while (at < to && isScalarByte(bytes[at] ?? 0)) at++
   const word = bytes.toString('latin1', from, at)
-  if (word !== 'true' && word !== 'false' && word !== 'null' && !number.test(word)) throw invalid(from)
+  if (word === 'true' || word === 'false' || word === 'null') return at
+  if (!number.test(word)) throw invalid(from)
+  if (seen && seen.number === undefined && !isExactNumber(word)) seen.number = word
   return at
 }
 
@@ -277,6 +344,11 @@ function isScalarByte(byte: number): boolean {
     byte === 0x2e ||
     byte === 0x45
   )
+}
+
+function inexactNumber(word: string): JsonError {
+  const shown = word.length <= 40 ? word : `${word.slice(0, 40)}…`
+  return new JsonError('inexact', `The number ${shown} cannot be kept exactly: it would become ${Number(word)}`)
 }
 
 function tooDeep(): JsonError {

@@ -114,7 +114,7 @@ function toAnswer(outcome: Exclude<CallOutcome, { kind: 'waiting' }>, method: Ca
   if (outcome.kind === 'answered') return outcome.answer
   const { error, call } = outcome
   if (method !== 'tools/call' || isNoResult(error)) throw error
-  return toFailedResult(error, call.id)
+  return toFailedResult(error, call.counted ? undefined : call.id)
 }
 
 export function toFailedResult(error: GatewayError, call?: string): Answer {

@@ -4,7 +4,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
-import { isObject, JsonError, parseJson } from '../lib/json.ts'
+import { isObject, JsonError, parseExactPart, parseJson, type Scan } from '../lib/json.ts'
 import type { Log } from '../lib/log.ts'
 import { type Envelope, readEnvelope } from '../wire/envelope.ts'
 import { legacyRevisions, sessionHeader, versionHeader } from '../wire/legacy.ts'
@@ -60,8 +60,9 @@ export function createMcp(parts: McpParts): Mcp {
     const reply = createReply({ request: http, response, delivery: who.delivery, clock })
     let envelope: Envelope | undefined
     try {
-      envelope = readMessage(body)
-      const params = paramsOf(body, envelope)
+      const scan: Scan = { deepest: 0, seen: { keys: 0, number: undefined } }
+      envelope = readMessage(body, scan)
+      const params = paramsOf(body, envelope, scan)
       const request: McpRequest = { ...who, http, response, reply, body, envelope, params }
       if (isModernRequest(http.headers, params)) return await modern.handle(request)
       checkVersion(http)
@@ -124,9 +125,9 @@ export function createMcp(parts: McpParts): Mcp {
   }
 }
 
-function readMessage(body: Buffer): Envelope {
+function readMessage(body: Buffer, scan: Scan): Envelope {
   try {
-    return readEnvelope(body)
+    return readEnvelope(body, scan)
   } catch (error) {
     if (!(error instanceof JsonError)) throw error
     const batch = body.toString('latin1', 0, 64).trimStart().startsWith('[')
@@ -146,13 +147,14 @@ function isJson(body: Buffer): boolean {
   }
 }
 
-function paramsOf(body: Buffer, envelope: Envelope): JsonObject {
+function paramsOf(body: Buffer, envelope: Envelope, scan: Scan): JsonObject {
   if (envelope.kind === 'result' || envelope.kind === 'error' || !envelope.params) return {}
   try {
-    const params = parseJson(body.subarray(envelope.params.start, envelope.params.end))
+    const params = parseExactPart(body, envelope.params, scan)
     if (isObject(params)) return params
   } catch (error) {
     if (!(error instanceof JsonError)) throw error
+    if (error.fault === 'inexact') throw new GatewayError('json-inexact', error.message)
     throw new GatewayError('request-invalid', `The params are not usable: ${error.message}`)
   }
   throw new GatewayError('request-invalid', 'The params must be an object')

@@ -9,7 +9,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import { isObject } from '../lib/json.ts'
 import { type Answer, isToolError, memberText, toResultAnswer } from '../wire/answer.ts'
-import { type Caller, isAtLeast } from '../wire/caller.ts'
+import { type Caller, isAtLeast, muteCaller } from '../wire/caller.ts'
 import { tasksExtension } from '../wire/codec.ts'
 import { checkMirrors } from '../wire/mirrors.ts'
 import {
@@ -49,9 +49,9 @@ export function createModernEndpoint(parts: ModernParts) {
   const listening = createListening({ gateway, changes, clock })
 
   async function handle(request: McpRequest): Promise<void> {
-    const { envelope, reply, http, params } = request
+    const { envelope, reply } = request
     if (envelope.kind !== 'request') return reply.nothing()
-    const caller = readModernRequest({ headers: http.headers, method: envelope.method, params })
+    const caller = await readCaller(request, envelope.method)
     if (envelope.method === 'subscriptions/listen') return listening.open(request, envelope.id)
     try {
       const answer = await work(request, envelope.method, caller)
@@ -60,6 +60,20 @@ export function createModernEndpoint(parts: ModernParts) {
       if (!(error instanceof GatewayError)) throw error
       if (error.code === 'call-cancelled') return reply.nothing()
       reply.answer(toErrorMessage(envelope.id, error), statusOf(error.entry.rpc))
+    }
+  }
+
+  /** A call whose headers differ from its body is refused, and recorded like any refused call. */
+  async function readCaller(request: McpRequest, method: string): Promise<ModernCaller> {
+    const { http, params, principal, selector } = request
+    try {
+      return readModernRequest({ headers: http.headers, method, params })
+    } catch (error) {
+      if (!(error instanceof GatewayError) || error.code !== 'header-mismatch') throw error
+      const who = { principal, selector, check: () => error }
+      const call = findCall(method, params)
+      if (call) await runCall(gateway, who, call, { signal: never, caller: muteCaller }).catch(ignoreRefusal)
+      throw error
     }
   }
 
@@ -131,6 +145,23 @@ export function createModernEndpoint(parts: ModernParts) {
     },
   }
 }
+
+/** The call that a request asks for, if it asks for one. */
+function findCall(method: string, params: JsonObject): McpCall | undefined {
+  try {
+    return readCall(toCallMethod(method, ownMethods), params)
+  } catch (error) {
+    if (error instanceof GatewayError) return undefined
+    throw error
+  }
+}
+
+/** Such as a tool that is not found: the caller is told of its headers all the same. */
+function ignoreRefusal(error: unknown): void {
+  if (!(error instanceof GatewayError)) throw error
+}
+
+const never = new AbortController().signal
 
 const ownMethods: readonly CallMethod[] = ['tasks/get', 'tasks/update', 'tasks/cancel']
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../contract/json.ts'
 import type { Clock } from '../lib/clock.ts'
-import { isObject, JsonError, parseJson } from '../lib/json.ts'
+import { isObject, JsonError, parseExactJson } from '../lib/json.ts'
 import { type Question, type Refusal, refusal } from '../wire/caller.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import type { Reply } from './reply.ts'
@@ -66,10 +66,10 @@ function toRefusal(value: unknown): Refusal {
   }
 }
 
-/** Undefined also for what is nested too deep to be passed on. */
+/** Undefined also for what is nested too deep, or would be another value when it is passed on. */
 function parsed(json: Buffer): unknown {
   try {
-    return parseJson(json)
+    return parseExactJson(json)
   } catch (error) {
     if (error instanceof JsonError) return undefined
     throw error

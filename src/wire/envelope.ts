@@ -1,4 +1,4 @@
-import { type Depth, JsonError, type Member, scanObject } from '../lib/json.ts'
+import { JsonError, type Member, type Scan, scanObject } from '../lib/json.ts'
 
 /** Positions of a value in the bytes of its message. */
 export type Span = { readonly start: number; readonly end: number }
@@ -11,8 +11,8 @@ export type Envelope =
   | { readonly kind: 'error'; readonly id: string; readonly span: Member }
 
 /** Throws a `JsonError` on anything that is not exactly one JSON-RPC message. */
-export function readEnvelope(bytes: Buffer, depth?: Depth): Envelope {
-  const found = byKey(scanObject(bytes, depth, 'result'))
+export function readEnvelope(bytes: Buffer, scan?: Scan): Envelope {
+  const found = byKey(scanObject(bytes, scan, 'result'))
   if (!found.jsonrpc || !isVersion(bytes, found.jsonrpc)) throw new JsonError('invalid', 'Not JSON-RPC 2.0')
   const id = found.id && bytes.toString('utf8', found.id.start, found.id.end)
   if (found.method) return toCall(bytes, found.method, id, found.params)

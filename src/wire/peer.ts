@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Clock } from '../lib/clock.ts'
-import { type Depth, isObject, JsonError, maxDepth, parseJson } from '../lib/json.ts'
+import { isObject, JsonError, maxDepth, parseJson, type Scan } from '../lib/json.ts'
 import { type Answer, createAnswer, toOwnMembers } from './answer.ts'
 import type { Caller } from './caller.ts'
 import { relatedTaskKey, type ServerCodec, subscriptionKey } from './codec.ts'
@@ -208,7 +208,7 @@ export function createPeer(parts: PeerParts): Peer {
   function receive(bytes: Buffer, origin?: number): void {
     // A character cut in half is an accident of the server; the next reader must not stumble over it.
     const message = isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8'))
-    const depth: Depth = { deepest: 0 }
+    const depth: Scan = { deepest: 0 }
     let envelope: Envelope
     try {
       envelope = readEnvelope(message, depth)

@@ -225,7 +225,7 @@ describe('tools', () => {
     const ended = await runCli(words, { input: '{"text":"piped"}' })
     expect(ended.code).toBe(0)
     expect(ended.json()).toMatchObject({
-      call: { tool: 'rec_echo', state: 'ok', surface: 'cli', principal: 'user:admin-token' },
+      call: { tool: 'rec_echo', state: 'ok', surface: 'http', principal: 'user:admin-token' },
       result: { content: [{ type: 'text', text: 'piped' }] },
     })
   })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Depth, JsonError, maxDepth, parseJson, scanArray, scanObject } from '../../src/lib/json.ts'
+import { JsonError, maxDepth, parseExactJson, parseJson, type Scan, scanArray, scanObject } from '../../src/lib/json.ts'
 
 const spaces = fc.constantFrom('', ' ', '\n', '\t \r\n')
 /** The same value with blanks where JSON permits them, which `JSON.stringify` never writes by itself. */
@@ -96,7 +96,7 @@ describe('scanObject', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.jsonValue(), (result, other) => {
         const bytes = Buffer.from(JSON.stringify({ other, result, last: 1 }))
-        const depth: Depth = { deepest: 0 }
+        const depth: Scan = { deepest: 0 }
         const inside = scanObject(bytes, depth, 'result').find(({ key }) => key === 'result')
         const alone = scanObject(Buffer.from(JSON.stringify(result)))
         const start = inside?.start ?? 0
@@ -108,7 +108,7 @@ describe('scanObject', () => {
             end: member.end - start,
           })),
         ).toEqual(alone)
-        const plain: Depth = { deepest: 0 }
+        const plain: Scan = { deepest: 0 }
         scanObject(bytes, plain)
         expect(depth).toEqual(plain)
       }),
@@ -155,7 +155,7 @@ describe('scanObject', () => {
   })
 
   it('tells how deep the value is, without a stack of its own', () => {
-    const depth: Depth = { deepest: 0 }
+    const depth: Scan = { deepest: 0 }
     scanObject(Buffer.from(`{"a":${'['.repeat(5000)}${']'.repeat(5000)},"b":[[]]}`), depth)
     expect(depth.deepest).toBeGreaterThanOrEqual(4999)
   })
@@ -208,3 +208,67 @@ function faultOf(read: () => unknown): string | undefined {
     return error instanceof JsonError ? error.fault : 'another error'
   }
 }
+
+describe('parseExactJson', () => {
+  /** The decimal value of a JSON number as a whole number of 10^-1200, found without floating point. */
+  const scaled = (word: string): bigint => {
+    const [, sign = '', whole = '', fraction = '', exponent = '0'] =
+      /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(word) ?? []
+    const size = BigInt(whole + fraction) * 10n ** BigInt(1200 + Number(exponent) - fraction.length)
+    return sign === '-' ? -size : size
+  }
+  const digits = (most: number) => fc.stringMatching(new RegExp(`^[0-9]{1,${most}}$`))
+  const word = fc
+    .record({
+      sign: fc.constantFrom('', '-'),
+      whole: fc.oneof(fc.constant('0'), fc.stringMatching(/^[1-9][0-9]{0,24}$/)),
+      fraction: fc.oneof(
+        fc.constant(''),
+        digits(25).map((text) => `.${text}`),
+      ),
+      exponent: fc.oneof(
+        fc.constant(''),
+        fc.integer({ min: -400, max: 400 }).map((power) => `e${power}`),
+      ),
+    })
+    .map(({ sign, whole, fraction, exponent }) => sign + whole + fraction + exponent)
+
+  it('takes a number exactly if it is written again as the same number', () => {
+    const numbers = fc.oneof(
+      word,
+      fc.double({ noNaN: true, noDefaultInfinity: true }).map((each) => JSON.stringify(each)),
+      fc.bigInt({ min: -(2n ** 70n), max: 2n ** 70n }).map(String),
+    )
+    fc.assert(
+      fc.property(numbers, (text) => {
+        const again = JSON.stringify(JSON.parse(text))
+        const survives = again !== 'null' && scaled(again) === scaled(text)
+        expect(accepts(parseExactJson, `{"a":[${text}]}`), text).toBe(survives)
+      }),
+      { numRuns: 3000 },
+    )
+  })
+
+  it('takes everything else that JSON.parse takes, and gives the same', () => {
+    const value = fc.jsonValue({ noUnicodeString: false }).filter((each) => !JSON.stringify(each).includes('__proto__'))
+    fc.assert(
+      fc.property(value, (each) => {
+        const text = JSON.stringify(each)
+        expect(parseExactJson(Buffer.from(text))).toEqual(JSON.parse(text))
+      }),
+    )
+  })
+
+  it('refuses a key that comes twice, wherever it stands', () => {
+    const object = fc.dictionary(fc.string({ minLength: 1 }), fc.jsonValue(), { minKeys: 1, maxKeys: 4 })
+    fc.assert(
+      fc.property(object, fc.nat(3), (each, deep) => {
+        const [key = ''] = Object.keys(each)
+        const doubled = `${JSON.stringify(each).slice(0, -1)},${JSON.stringify(key)}:null}`
+        const text = `${'[{"in":'.repeat(deep)}${doubled}${'}]'.repeat(deep)}`
+        expect(accepts(parseJson, text)).toBe(true)
+        expect(accepts(parseExactJson, text), text).toBe(false)
+      }),
+    )
+  })
+})

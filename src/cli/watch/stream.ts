@@ -81,7 +81,6 @@ async function openStream(parts: ListenParts, last: string | undefined, line: Li
   const outgoing = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
     headers: {
       accept: 'text/event-stream',
-      'x-sallyport-surface': 'cli',
       ...toCredentials(address),
       ...(last !== undefined && { 'last-event-id': last }),
     },

@@ -15,15 +15,25 @@ export async function callTool(gateway: Gateway, request: CallRequest, options: 
   if (outcome.kind === 'waiting') return { status: 202, body: { call: outcome.call, approval: outcome.approval } }
   if (outcome.replayed) options.onReplayed()
   const { call, answer } = outcome
-  if (answer.kind === 'result') return { status: 200, body: { call, result: answer.value() } }
+  if (answer.kind === 'result') {
+    options.onResult(answer.bytes)
+    return { status: 200, body: { call, result: null } }
+  }
   const { message } = answer.value()
   const said = typeof message === 'string' ? `: ${toVisible(message.slice(0, 2000))}` : ''
   throw withCall(new GatewayError('server-refused', `The server refused the call${said}`), call)
 }
 
-/** `onReplayed` hears that the answer is that of an earlier call with the same key. */
-type Options = { readonly signal: AbortSignal; readonly delivery: Delivery; onReplayed(): void }
+type Options = {
+  readonly signal: AbortSignal
+  readonly delivery: Delivery
+  /** Hears that the answer is that of an earlier call with the same key. */
+  onReplayed(): void
+  /** Gets the result as the server wrote it. */
+  onResult(bytes: Buffer): void
+}
 
 function withCall(error: GatewayError, call: Call): GatewayError {
-  return new GatewayError(error.code, error.message, { ...error.details, call: call.id }, { cause: error })
+  const known = call.counted ? {} : { call: call.id }
+  return new GatewayError(error.code, error.message, { ...error.details, ...known }, { cause: error })
 }

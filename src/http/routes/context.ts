@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http'
-import type { Surface } from '../../contract/permit.ts'
 import type { Principal } from '../../contract/principal.ts'
 import type { Delivery } from '../../lib/delivery.ts'
 import type { SignInCookie } from '../cookie.ts'
@@ -7,9 +6,10 @@ import type { SignInCookie } from '../cookie.ts'
 /** What is known of a request beside its input. */
 export type ApiContext = {
   readonly principal: Principal
-  readonly surface: Surface
   readonly response: ServerResponse
   readonly delivery: Delivery
+  /** What a server answered to a call, to be sent byte by byte. */
+  readonly sent: { result?: Buffer }
   /** How a sign-in travels. */
   readonly cookie: SignInCookie
   /** By which address the gateway is known. */

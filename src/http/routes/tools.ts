@@ -24,7 +24,7 @@ export function createToolsRoutes(gateway: Gateway) {
         gateway,
         {
           principal: context.principal,
-          surface: context.surface,
+          surface: 'http',
           selector: toSelector(body.toolset),
           name: params.name,
           arguments: body.arguments,
@@ -34,6 +34,9 @@ export function createToolsRoutes(gateway: Gateway) {
           signal: signal ?? never,
           delivery: context.delivery,
           onReplayed: () => context.response.setHeader('idempotency-replayed', 'true'),
+          onResult(bytes) {
+            context.sent.result = bytes
+          },
         },
       ),
     ),

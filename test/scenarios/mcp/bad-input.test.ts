@@ -181,9 +181,8 @@ describe('a body that is too much', () => {
 })
 
 describe('keys with a meaning to JavaScript', () => {
-  it('arrive as they were sent, and change nothing here', async () => {
-    const odd =
-      '{"__proto__":{"polluted":"yes"},"constructor":{"prototype":{"polluted":"yes"}},"toString":1,"hasOwnProperty":null}'
+  it('arrive as they were sent, __proto__ is refused, and nothing changes here', async () => {
+    const odd = '{"constructor":{"prototype":{"polluted":"yes"}},"toString":1,"hasOwnProperty":null}'
     for (const tool of ['rec_read_thing', 'rec_write_thing']) {
       const reply = await post(call(`{"name":"${tool}","arguments":${odd}}`))
       expect(textOf(reply.result)).toBe(odd)
@@ -194,8 +193,7 @@ describe('keys with a meaning to JavaScript', () => {
     const message = '{"jsonrpc":"2.0","id":1,"method":"ping","__proto__":{"method":"tools/call"},"constructor":1}'
     expect((await post(message)).result).toEqual({})
     const meta = `{"name":"rec_echo","arguments":{"text":"m"},"_meta":{"__proto__":{"polluted":1},"mine":1}}`
-    expect(textOf((await post(call(meta))).result)).toBe('m')
-    expect((await readRecord(record)).at(-1)?.meta).toMatchObject({ mine: 1 })
+    expect((await post(call(meta))).error).toMatchObject({ code: -32602, data: { code: 'json-inexact' } })
   })
 
   it('name no tool, no method and no session', async () => {

@@ -27,6 +27,7 @@ beforeAll(async () => {
 })
 
 const call = { name: 'rec_echo', arguments: { text: 'x' } }
+const toRecorded = ({ name, arguments: given }: typeof call) => ({ tool: name, arguments: given })
 
 describe('headers and body that disagree are refused, and nothing is sent', () => {
   it.each<[string, string, object, Record<string, string | undefined>]>([
@@ -48,6 +49,10 @@ describe('headers and body that disagree are refused, and nothing is sent', () =
     expect(reply.status).toBe(400)
     expect(reply.message).toMatchObject({ id: 'abc', error: { code: -32020, data: { code: 'header-mismatch' } } })
     expect(await readRecord(record)).toHaveLength(before)
+    if (method !== 'tools/call') return
+    const { items } = await gateway.gateway.calls.list({ limit: 1 })
+    expect(items[0]).toMatchObject({ ...toRecorded(call), state: 'denied', error: { code: 'header-mismatch' } })
+    expect((await gateway.gateway.audit.list({ limit: 1 })).items[0]?.call).toBe(items[0]?.id)
   })
 
   it('but a name that is safe only in base 64, or merely written so, is understood', async () => {
