@@ -36,6 +36,7 @@ import { createOnce, toKeyEnd } from './once.ts'
 import { createOwnTools, withoutAsking } from './own.ts'
 import { createRecords, type HowItEnded } from './records.ts'
 import { denied, notFound } from './refusals.ts'
+import { createRefusedCalls } from './refused.ts'
 import { fits, toUnread } from './results.ts'
 import { createTasks } from './tasks.ts'
 
@@ -103,7 +104,16 @@ export type Calls = {
 export type CallsParts = {
   readonly storage: Pick<
     Storage,
-    'claim' | 'refuse' | 'finish' | 'finishOnce' | 'markLate' | 'instance' | 'results' | 'keys' | 'calls'
+    | 'claim'
+    | 'refuse'
+    | 'countRefusals'
+    | 'finish'
+    | 'finishOnce'
+    | 'markLate'
+    | 'instance'
+    | 'results'
+    | 'keys'
+    | 'calls'
   >
   readonly catalog: Pick<Catalog, 'resolve'>
   readonly config: Pick<ConfigStore, 'effective' | 'current' | 'usedBy'>
@@ -125,6 +135,7 @@ export function createCalls(parts: CallsParts): Calls {
   const kept = createKeptResults({ storage, limits: () => config.current().limits, clock, ids })
   const own = createOwnTools({ kept, board, clock })
   const once = createOnce({ keys: storage.keys, clock })
+  const refused = createRefusedCalls({ storage, clock })
   const records = createRecords({ instance: storage.instance, masking, clock, ids })
   const ask = createAsk({
     storage,
@@ -324,8 +335,8 @@ export function createCalls(parts: CallsParts): Calls {
   async function refuse(call: ResolvedCall, state: CallEndState, why: GatewayError): Promise<CallOutcome> {
     const error = records.maskError(why)
     const ended = records.toEnd(call, { state, error })
-    await storage.refuse(call, ended)
-    return { kind: 'refused', call: announce(call, ended), error }
+    if (await refused.record(call, ended)) return { kind: 'refused', call: announce(call, ended), error }
+    return { kind: 'refused', call: { ...records.toRecord(call, ended), counted: true }, error }
   }
 
   function announce(call: ResolvedCall, ended: CallEnd): Call {
@@ -373,6 +384,7 @@ export function createCalls(parts: CallsParts): Calls {
     for (const ending of sending) ending.abort()
     await Promise.allSettled(running)
     kept.close()
+    refused.close()
   }
 }
 

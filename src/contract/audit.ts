@@ -6,6 +6,7 @@ export const AuditKind = z.enum([
   'intent',
   'outcome',
   'late-outcome',
+  'refusals',
   'change',
   'anchor',
   'checkpoint',

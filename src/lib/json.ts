@@ -114,7 +114,7 @@ export function parseExactJson(text: string | Buffer): JsonValue {
 export function parseExactPart(bytes: Buffer, { start, end }: { start: number; end: number }, scan: Scan): JsonValue {
   const { deepest, seen } = scan
   if (seen && seen.number === undefined && deepest <= maxDepth && isUtf8(bytes)) {
-    const value: JsonValue = JSON.parse(bytes.toString('utf8', start, end))
+    const value = build(bytes.toString('utf8', start, end))
     if (countKeys(value) === seen.keys) return value
   }
   return parseExactJson(bytes.subarray(start, end))
@@ -128,8 +128,12 @@ function parse(text: string | Buffer, seen: Seen | undefined): JsonValue {
   const end = skipValue(bytes, start, bytes.length, scan)
   expectEnd(bytes, end, bytes.length, undefined)
   if (scan.deepest > maxDepth) throw tooDeep()
+  return build(typeof text === 'string' ? text : bytes.toString('utf8'))
+}
+
+function build(text: string): JsonValue {
   try {
-    return JSON.parse(typeof text === 'string' ? text : bytes.toString('utf8'))
+    return JSON.parse(text)
   } catch (error) {
     throw new JsonError('invalid', error instanceof Error ? error.message : 'Not JSON')
   }

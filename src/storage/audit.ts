@@ -177,6 +177,26 @@ export function toRefusalEntry(call: ResolvedCall, end: CallEnd): NewEntry {
   return { ...toCallEntry('outcome', call, end.endedAt), body }
 }
 
+/** Refused calls of one principal that are counted and not recorded each. */
+export type RefusalCount = {
+  readonly principal: string
+  readonly owner?: string
+  /** The tool, or the server for names of other kinds; `unknown names` for those that lead nowhere. */
+  readonly subject: string
+  readonly method: string
+  readonly server: string
+  readonly code: string
+  readonly count: number
+  readonly firstAt: number
+  readonly lastAt: number
+}
+
+export function toRefusalsEntry(refusals: RefusalCount, at: number): NewEntry {
+  const { principal, subject, owner, method, server, code, count, firstAt, lastAt } = refusals
+  const body = { count, code, method, server, owner, firstAt: toIso(firstAt), lastAt: toIso(lastAt) }
+  return { at, kind: 'refusals', call: null, principal, subject, body: JSON.stringify(body) }
+}
+
 export function toChangeEntry({ principal, subject, body }: Change, at: number): NewEntry {
   return { at, kind: 'change', call: null, principal, subject, body: JSON.stringify(body) }
 }

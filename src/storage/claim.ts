@@ -1,7 +1,14 @@
 import { GatewayError } from '../contract/errors.ts'
 import type { CallEnd, Permit, ResolvedCall } from '../contract/permit.ts'
 import type { Clock } from '../lib/clock.ts'
-import { toIntentEntry, toLateEntry, toOutcomeEntry, toRefusalEntry } from './audit.ts'
+import {
+  type RefusalCount,
+  toIntentEntry,
+  toLateEntry,
+  toOutcomeEntry,
+  toRefusalEntry,
+  toRefusalsEntry,
+} from './audit.ts'
 import type { CallStore } from './calls.ts'
 import type { GrantStore } from './grants.ts'
 import type { IdempotencyStore, KeyEnd } from './idempotency.ts'
@@ -12,6 +19,8 @@ import type { Writer } from './writer.ts'
 export type Claims = {
   claim(call: ResolvedCall): Promise<Permit>
   refuse(call: ResolvedCall, end: CallEnd): Promise<void>
+  /** Refused calls that have no entry of their own. Survives a store that is briefly broken. */
+  countRefusals(refusals: RefusalCount): void
   finish(call: ResolvedCall, end: CallEnd): void
   finishOnce(call: ResolvedCall, end: CallEnd, key: KeyEnd): Promise<void>
   markLate(call: string): void
@@ -123,6 +132,7 @@ export function createClaims({ writer, calls, keys, questions, grants, clock }: 
         throw new GatewayError('internal', `The refusal of ${call.id} was not recorded: ${outcome.reason}`)
       }
     },
+    countRefusals: (refusals) => writer.keep([{ entry: toRefusalsEntry(refusals, clock.now()) }]),
     finish(call, end) {
       const read = buffered.get(call.id)
       if (read) read.end ??= end

@@ -45,6 +45,8 @@ export type Storage = {
   claim: Claims['claim']
   /** A call that was refused: its row in its end state and one outcome entry, in one unit. */
   refuse: Claims['refuse']
+  /** Refused calls that are counted and not recorded each: one entry. */
+  countRefusals: Claims['countRefusals']
   /** Writes the one end of a call; a second one changes nothing. Does not wait, and survives a store that is briefly broken. */
   finish: Claims['finish']
   /** As `finish`, for a call with a key, and resolves when its end and what becomes of the key are durable. */
@@ -170,6 +172,7 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
     kind: backend.kind,
     claim: claims.claim,
     refuse: claims.refuse,
+    countRefusals: claims.countRefusals,
     finish: claims.finish,
     finishOnce: claims.finishOnce,
     markLate: claims.markLate,

@@ -29,7 +29,7 @@ export function addAudit(program: Command, run: Run): void {
       ['--server <name>', 'only entries of calls to this server'],
       [
         '--kind <kind>',
-        'only entries of this kind: question, answer, intent, outcome, late-outcome, change, anchor or checkpoint',
+        'only entries of this kind: question, answer, intent, outcome, late-outcome, refusals, change, anchor or checkpoint',
       ],
       ['--state <state>', 'only entries of calls that ended like this, such as denied or unknown'],
       ['--since <time>', 'only entries from this time on, such as 2026-11-16 or 2026-11-16T08:00:00Z'],
@@ -100,7 +100,8 @@ function toId(entry: AuditEntry): string {
 }
 
 /** The few fields that people look for first; the rest is in `audit show`. */
-function toSummary({ body }: AuditEntry): string {
+function toSummary({ kind, body }: AuditEntry): string {
+  if (kind === 'refusals') return `${body.count} refused: ${body.code}, from ${body.firstAt} to ${body.lastAt}`
   const facts = [body.action, body.change, body.risk, body.decision, body.state, body.durationMs].filter(
     (fact) => typeof fact === 'string' || typeof fact === 'number',
   )

@@ -1,0 +1,96 @@
+import type { CallEnd, ResolvedCall } from '../contract/permit.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { RefusalCount } from '../storage/audit.ts'
+import type { Storage } from '../storage/storage.ts'
+
+/**
+ * Writes refused calls down. Of a caller that is refused again and again for the same reason the first calls are
+ * recorded each, and the rest as a count: otherwise an agent in a loop would fill the disk with its refusals.
+ */
+export type RefusedCalls = {
+  /** False when the call was only counted. */
+  record(call: ResolvedCall, end: CallEnd): Promise<boolean>
+  /** Writes the counts that are not in the record yet. */
+  close(): void
+}
+
+type RefusedParts = { readonly storage: Pick<Storage, 'refuse' | 'countRefusals'>; readonly clock: Clock }
+
+/** Of one principal, tool and code: so many are recorded each before the rest is counted. */
+export const mostRecorded = 50
+/** A count is written this often. After as long without a refusal the next ones are recorded each again. */
+export const countEveryMs = 60_000
+/** Tallies beyond this are written early, so that callers with many tools do not fill the memory. */
+const mostTallies = 10_000
+
+type Tally = { recorded: number; counted: RefusalCount | undefined }
+
+export function createRefusedCalls({ storage, clock }: RefusedParts): RefusedCalls {
+  const tallies = new Map<string, Tally>()
+  let cancel = () => {}
+
+  return {
+    async record(call, end) {
+      const tally = findTally(call, end)
+      if (tally.recorded < mostRecorded) {
+        tally.recorded++
+        await storage.refuse(call, end)
+        return true
+      }
+      const { counted } = tally
+      tally.counted = counted
+        ? { ...counted, count: counted.count + 1, lastAt: end.endedAt }
+        : { ...toFacts(call, end), count: 1, firstAt: end.endedAt, lastAt: end.endedAt }
+      return false
+    },
+    close() {
+      cancel()
+      writeCounts()
+      tallies.clear()
+    },
+  }
+
+  function findTally(call: ResolvedCall, end: CallEnd): Tally {
+    const { principal, subject, method, code } = toFacts(call, end)
+    const key = JSON.stringify([principal, subject, method, code])
+    const known = tallies.get(key)
+    if (known) return known
+    if (tallies.size >= mostTallies) {
+      writeCounts()
+      tallies.clear()
+    }
+    if (tallies.size === 0) startWindow()
+    const tally: Tally = { recorded: 0, counted: undefined }
+    tallies.set(key, tally)
+    return tally
+  }
+
+  function startWindow(): void {
+    cancel()
+    cancel = clock.after(countEveryMs, endWindow)
+  }
+
+  /** Whoever was counted in this window stays counted in the next one: it has not stopped. */
+  function endWindow(): void {
+    const quiet = [...tallies].filter(([, { counted }]) => counted === undefined)
+    for (const [key] of quiet) tallies.delete(key)
+    writeCounts()
+    if (tallies.size > 0) startWindow()
+  }
+
+  function writeCounts(): void {
+    for (const tally of tallies.values()) {
+      if (tally.counted) storage.countRefusals(tally.counted)
+      tally.counted = undefined
+    }
+  }
+}
+
+type Facts = Omit<RefusalCount, 'count' | 'firstAt' | 'lastAt'>
+
+/** Names that a caller can make up at will, of tools that do not exist and of resources, are counted together. */
+function toFacts(call: ResolvedCall, { error }: CallEnd): Facts {
+  const { principal, owner, method, server } = call
+  const subject = method === 'tools/call' && server !== '' ? (call.recorded ?? call).tool : server || 'unknown names'
+  return { principal, ...(owner !== undefined && { owner }), subject, method, server, code: error?.code ?? 'internal' }
+}
