@@ -10,9 +10,22 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const bundle = join(root, 'dist', 'cli.js')
 const ownNode = join(root, 'node_modules', 'node', 'bin', 'node')
 
+await prepareCheckout()
 if (!isNewEnough(process.versions.node)) runWithOwnNode()
 else if (existsSync(bundle)) await run()
-else fail('Sallyport is not built yet: run npm start or npm run build.')
+else fail('Sallyport is not built: run npm run build.')
+
+/** A fresh clone has neither dependencies nor a build. Everything that is said goes to standard error. */
+async function prepareCheckout() {
+  const install = join(root, 'scripts', 'install.mjs')
+  const ready = existsSync(bundle) && (isNewEnough(process.versions.node) || existsSync(ownNode))
+  if (ready || !existsSync(install) || process.env.SALLYPORT_OWN_NODE) return
+  const { ensureInstalled, run: runScript } = await import('../scripts/install.mjs')
+  await ensureInstalled()
+  if (existsSync(bundle)) return
+  process.stderr.write('sallyport: building …\n')
+  runScript([join(root, 'scripts', 'build.mjs')], { stdio: ['ignore', 2, 2] })
+}
 
 async function run() {
   // Started by the lines below: whatever ends them without a word, such as SIGKILL, ends this process the same way.

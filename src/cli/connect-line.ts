@@ -1,14 +1,37 @@
 import { existsSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
+import { quote } from '../lib/file-trust.ts'
 
 /** The complete line that connects an agent; the token is made of URL-safe characters only. */
 export function toConnectLine(mcpUrl: string, token: string): string {
   return `claude mcp add --transport http sallyport ${mcpUrl} --header "Authorization: Bearer ${token}"`
 }
 
-/** The line that makes a token, as it works from here. */
-export function toTokenLine(dataFolder: string, cwd: string = process.cwd()): string {
-  const program = existsSync(join(cwd, 'bin/sallyport.js')) ? 'npx sallyport' : 'sallyport'
+/** A command of this program, as it works from the current folder. */
+export function toCommandLine(words: string, dataFolder: string, cwd: string = process.cwd()): string {
   const isDefault = relative(cwd, dataFolder) === '.sallyport'
-  return `${program} tokens create --agent my-agent${isDefault ? '' : ` --data ${dataFolder}`}`
+  return `${toProgram(cwd)} ${words}${isDefault ? '' : ` --data ${quote(dataFolder)}`}`
+}
+
+/** For programs that know only commands: it works from every folder. */
+export function toStdioLine(dataFolder: string): string {
+  return `${toAbsoluteProgram()} stdio --data ${quote(dataFolder)}`
+}
+
+function toProgram(cwd: string): string {
+  if (existsSync(join(cwd, 'bin/sallyport.js'))) return 'npx sallyport'
+  return isCheckout() ? toAbsoluteProgram() : 'sallyport'
+}
+
+function toAbsoluteProgram(): string {
+  return [process.execPath, toScript()].map(quote).join(' ')
+}
+
+/** A package that was installed has no sources beside it. */
+function isCheckout(): boolean {
+  return existsSync(join(dirname(toScript()), '..', 'src'))
+}
+
+function toScript(): string {
+  return resolve(process.argv[1] ?? '')
 }

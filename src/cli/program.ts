@@ -13,6 +13,7 @@ import { addSecrets } from './commands/secrets.ts'
 import { addServe } from './commands/serve.ts'
 import { addServers } from './commands/servers.ts'
 import { addSessions } from './commands/sessions.ts'
+import { addSetupLink } from './commands/setup-link.ts'
 import { addStatus } from './commands/status.ts'
 import { addStdio } from './commands/stdio.ts'
 import { addTokens } from './commands/tokens.ts'
@@ -41,6 +42,7 @@ export function createProgram(run: Run): Command {
   addServe(program, run)
   addStdio(program, run)
   addStatus(program, run)
+  addSetupLink(program, run)
   addDoctor(program, run)
   addConfig(program, run)
   addServers(program, run)

@@ -8,7 +8,7 @@ import { toVisible } from '../text/visible.ts'
 import { announceConfig } from './announce.ts'
 import type { Context } from './command.ts'
 import type { ServeInput } from './commands/serve.ts'
-import { toConnectLine, toTokenLine } from './connect-line.ts'
+import { toCommandLine, toConnectLine, toStdioLine } from './connect-line.ts'
 import { prepareFolder } from './data-folder.ts'
 import { exit } from './exit.ts'
 import { printFailure } from './failure.ts'
@@ -31,6 +31,8 @@ export async function serve({ terminal, settings }: Context, input: ServeInput):
   const log = createLog(masking, input.logFormat)
   // Whoever waited for the answer or read along may be gone by then; that is no reason to end.
   ignoreReaders()
+  const told = createServeLog({ terminal, log, format: input.logFormat })
+  const talk = (line: string) => told.notice(line, line)
   const started = await start({
     configFile: input.config,
     dataFolder: settings.folderHere,
@@ -41,30 +43,32 @@ export async function serve({ terminal, settings }: Context, input: ServeInput):
     masking,
   }).catch((error: unknown) => ({ failed: toGatewayError(error) }))
   async function start(options: ServeOptions): Promise<RunningGateway> {
-    await prepareFolder(settings, terminal.talk)
+    await prepareFolder(settings, talk)
     await announceConfig({
       explicit: input.config,
       dataFolder: settings.folderHere,
       environment: process.env,
       cwd: process.cwd(),
-      talk: terminal.talk,
+      talk,
     })
     return startGateway(options)
   }
   if ('failed' in started) return explainStart(terminal, started.failed)
 
-  const { url, mcpUrl, dashboardUrl, gateway, firstStart, setupUrl, unused, close } = started
+  const { url, mcpUrl, dashboardUrl, gateway, setupUrl, unused, close } = started
   terminal.answer({ url, mcpUrl, instance: gateway.instance }, () => `sallyport ready ${url}`)
-  const told = createServeLog({ terminal, log, format: input.logFormat })
   told.notice(`MCP address: ${mcpUrl}\nDashboard: ${dashboardUrl}`, 'ready', { url, mcpUrl, dashboardUrl })
-  const greet = firstStart && input.demo
-  const connecting = await toConnecting({ gateway, mcpUrl, dataFolder: settings.folderHere, greet })
+  const connecting = await toConnecting({ gateway, mcpUrl, dataFolder: settings.folderHere, greet: input.demo })
   told.notice(connecting, 'how to connect an agent', { connecting })
   // One that nobody started by hand has nobody at its terminal, and its words end up in a file.
   const link = input.linger === undefined ? setupUrl() : undefined
   if (link) {
     const text = `Make the first administrator with this link, within the hour:\n  ${link}`
     told.notice(text, 'make the first administrator with this link', { setupUrl: link })
+  }
+  if (gateway.listServers().length === 0) {
+    const add = toCommandLine('servers add NAME --url URL', settings.folderHere)
+    told.notice(`There are no servers yet. Add one with\n  ${add}`, 'there are no servers yet')
   }
   tellStates(terminal, gateway, told)
   tellRejections(terminal, gateway, told)
@@ -114,11 +118,26 @@ const Problems = z.array(
 
 type Connecting = { gateway: Gateway; mcpUrl: string; dataFolder: string; greet: boolean }
 
-/** The first demo gets a whole line that works; a token is never made twice by itself. */
+/** A demo prints a whole line that works until the first agent has connected. */
 async function toConnecting({ gateway, mcpUrl, dataFolder, greet }: Connecting): Promise<string> {
-  if (!greet) return `Connect an agent: make a token with\n  ${toTokenLine(dataFolder)}`
-  const { token } = await gateway.identity.createToken({ agent: 'my-agent' })
-  return `Connect an agent, for example Claude Code:\n  ${toConnectLine(mcpUrl, token)}`
+  const token = greet ? await makeFirstToken(gateway) : undefined
+  const http = token
+    ? `Connect an agent, for example Claude Code:\n  ${toConnectLine(mcpUrl, token)}`
+    : `Connect an agent: make a token with\n  ${toCommandLine('tokens create --agent my-agent', dataFolder)}`
+  return `${http}\nOr let a program start this command, from any folder; it makes its own token:\n  ${toStdioLine(dataFolder)}`
+}
+
+const firstAgent = 'my-agent'
+
+/** A token is shown once, so one that nobody has used is replaced. */
+async function makeFirstToken({ identity }: Gateway): Promise<string | undefined> {
+  const tokens = identity.listTokens()
+  if (tokens.some(({ lastUsedAt }) => lastUsedAt !== undefined)) return undefined
+  const known = tokens.filter(({ agent, revokedAt }) => agent === firstAgent && revokedAt === undefined)
+  // Somebody else's token of that name may be in a file already.
+  if (known.length > 1) return undefined
+  for (const { id } of known) await identity.revokeToken(id)
+  return (await identity.createToken({ agent: firstAgent })).token
 }
 
 /** What connected before anybody listened comes first. */
@@ -129,7 +148,17 @@ function tellStates(terminal: Terminal, gateway: Gateway, log: ServeLog): void {
 }
 
 function tellRejections(terminal: Terminal, gateway: Gateway, log: ServeLog): void {
+  let broken = false
+  gateway.events.on('config-changed', ({ changed }) => {
+    if (broken && gateway.config.rejected().length === 0) {
+      broken = false
+      log.event('The configuration is valid again and in use.', 'the configuration is valid again and in use')
+    }
+    if (changed.includes('listen') && gateway.status().config.restart.length > 0)
+      log.event('listen has changed: restart the gateway to use it.', 'listen has changed and needs a restart')
+  })
   gateway.events.on('config-rejected', ({ file, problems }) => {
+    broken = true
     const { red } = terminal.talkColours
     const lines = [
       red('The changed configuration is not used:'),

@@ -49,7 +49,7 @@ import {
 import { watchFile } from './watch.ts'
 
 export { type ConfigEdit, withRisks } from './edit.ts'
-export { type ConfigPlaces, findConfigFile, starterConfig } from './find.ts'
+export { type ConfigPlaces, findConfigFile, schemaFile, starterConfig } from './find.ts'
 export {
   type Judgement,
   mayChangeServer,

@@ -20,9 +20,13 @@ export function findConfigFile({ explicit, environment, cwd, dataFolder }: Confi
   return candidates.map((candidate) => resolve(cwd, candidate)).find((candidate) => existsSync(candidate))
 }
 
+/** Beside the configuration that a first start writes, so that editors know every setting, also offline. */
+export const schemaFile = 'sallyport.schema.json'
+
 /** What a first start writes. `demo` is the path of the demo server's program, where there is one. */
 export function starterConfig({ demo, port = true }: { readonly demo?: string; readonly port?: boolean }): string {
-  return `# The configuration of this Sallyport gateway. A change is applied as soon as the file is saved;
+  return `# yaml-language-server: $schema=${schemaFile}
+# The configuration of this Sallyport gateway. A change is applied as soon as the file is saved;
 # a mistake changes nothing and is reported with its line.
 # Every setting: docs/reference/configuration.md. Check it with: npx sallyport config check
 

@@ -16,7 +16,11 @@ export const Status = z.object({
       .optional()
       .describe('Why nothing can be recorded, and therefore no call is made'),
   }),
-  config: z.object({ file: z.string(), problems: z.array(z.string()) }),
+  config: z.object({
+    file: z.string(),
+    problems: z.array(z.string()),
+    restart: z.array(z.string()).describe('Settings that were changed and count only after a restart'),
+  }),
   servers: z.array(
     z.object({
       name: z.string(),

@@ -307,7 +307,11 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     eventLog,
     webhooks: notify.webhooks,
     pins: createPinDesk({ pins, config, review }),
-    introduce: createIntroduction({ catalog, servers }),
+    introduce: createIntroduction({
+      catalog,
+      servers,
+      hasAdministrator: () => !identity.setup.needed(),
+    }),
     listTools: desk.listTools,
     call: calls.advance,
     accountOf: calls.accountOf,

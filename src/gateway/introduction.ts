@@ -12,6 +12,20 @@ export type Introduction = {
   readonly tasks?: boolean
 }
 
+/** What a gateway lacks that was set up a moment ago: the agent can tell its user. */
+function listMissing(servers: number, hasAdministrator: boolean): string[] {
+  const missing: string[] = []
+  if (servers === 0)
+    missing.push(
+      'This Sallyport gateway has no MCP servers for you yet, so it offers only its own tools. Tell the user to add one with `sallyport servers add NAME -- COMMAND` or `sallyport servers add NAME --url URL`.',
+    )
+  if (!hasAdministrator)
+    missing.push(
+      'This Sallyport gateway has no administrator yet, so nobody can approve a call that needs approval. Tell the user to run `sallyport setup-link` and to open the link that it prints.',
+    )
+  return missing
+}
+
 /** Every agent gets these at its first word: a server must not make that long. */
 const maxInstructions = 8192
 const maxAlone = 64 * 1024
@@ -21,6 +35,8 @@ const maxExtensionBytes = 4096
 export function createIntroduction(parts: {
   catalog: Pick<Catalog, 'view' | 'ofConnection'>
   servers: Pick<Servers, 'facts'>
+  /** Somebody can sign in and answer. */
+  hasAdministrator(): boolean
 }) {
   return (principal: Principal, selector: ViewSelector): Introduction => {
     const { servers } = parts.catalog.view(principal, selector)
@@ -33,6 +49,7 @@ export function createIntroduction(parts: {
       if (selector.kind === 'server') return [instructions.slice(0, maxAlone)]
       return [`## ${name}\n\n${instructions.slice(0, maxInstructions)}`]
     })
+    if (selector.kind === 'all') texts.unshift(...listMissing(servers.length, parts.hasAdministrator()))
     const extensions = known.flatMap(({ facts }) => {
       const offered = facts.capabilities.extensions
       const entries = isObject(offered) ? Object.entries(offered).slice(0, maxExtensions) : []

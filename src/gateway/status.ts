@@ -21,6 +21,7 @@ type StatusParts = {
 export function createStatus({ config, storage, calls, desk, audit, clock }: StatusParts): Gateway['status'] {
   const startedAt = clock.now()
   const began = clock.monotonic()
+  const startedWith = JSON.stringify(config.current().listen)
   return (url = ''): Status => {
     const servers = desk.list()
     const retention = audit.retention()
@@ -38,7 +39,11 @@ export function createStatus({ config, storage, calls, desk, audit, clock }: Sta
         healthy: problem === undefined,
         ...(problem && { problem: { code: problem.code, message: problem.message } }),
       },
-      config: { file: config.file, problems: config.rejected().map(formatProblem) },
+      config: {
+        file: config.file,
+        problems: config.rejected().map(formatProblem),
+        restart: JSON.stringify(config.current().listen) === startedWith ? [] : ['listen'],
+      },
       servers: servers.map(({ name, scope, state, tools, error }) => ({
         name,
         scope,

@@ -23,6 +23,7 @@ export const access: Readonly<Record<string, readonly CallerClass[]>> = {
   status: everyone,
   'people.me': everyone,
   'people.signOut': persons,
+  'people.setupLink': operators,
   'users.list': onlookers,
   'users.add': administrators,
   'users.change': administrators,

@@ -15,6 +15,12 @@ export function createHostCheck(listen: Listen, port: () => number): HostCheck {
   const named = new Set([...publicHost, ...listen.allowedHosts].map((host) => host.toLowerCase()))
   const own = new Set(['127.0.0.1', 'localhost', '[::1]', bracketed(listen.host).toLowerCase()])
 
+  /** For the one who sets it up; neither name nor port is a secret. */
+  function expected(): string {
+    const hosts = [...named, ...[...own].slice(0, 2).map((host) => `${host}:${port()}`)]
+    return hosts.join(', ')
+  }
+
   function isKnown(host: string, usualPort: number): boolean {
     if (!plainHost.test(host)) return false
     const name = host.replace(/:\d+$/, '')
@@ -33,10 +39,16 @@ export function createHostCheck(listen: Listen, port: () => number): HostCheck {
   return (request) => {
     const host = hostOf(request, listen.trustedProxies).toLowerCase()
     if (!isKnown(host, listen.tls ? 443 : 80))
-      throw new GatewayError('host-not-allowed', `This gateway does not answer to the host ${shown(host)}`)
+      throw new GatewayError(
+        'host-not-allowed',
+        `This gateway does not answer to the host ${shown(host)}, only to ${expected()}`,
+      )
     const { origin } = request.headers
     if (origin === undefined || isTrustedOrigin(origin)) return host
-    throw new GatewayError('origin-not-allowed', `Pages of ${shown(origin)} may not call this gateway`)
+    throw new GatewayError(
+      'origin-not-allowed',
+      `Pages of ${shown(origin)} may not call this gateway, only its own at ${expected()}`,
+    )
   }
 }
 

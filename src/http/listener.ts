@@ -17,7 +17,7 @@ import { createSignInCookie, isSecure } from './cookie.ts'
 import { createHostCheck, toClientAddress } from './hosts.ts'
 import { valuesOf } from './raw-headers.ts'
 import { demandOwnPage, demandSameOrigin } from './same-origin.ts'
-import { createSetupPage, setupPath } from './setup-page.ts'
+import { createSetupPage, setupPath, setupStatePath } from './setup-page.ts'
 import { createWeb } from './web.ts'
 
 export type Listener = {
@@ -55,7 +55,7 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
   const secure = isSecure(listen)
   const cookie = createSignInCookie(listen, () => port)
   const api = createApi({ gateway, url: () => url, cookie, clock: parts.clock, log })
-  const setup = createSetupPage(gateway.identity.setup)
+  const setup = createSetupPage(gateway.identity.setup, signInFirst)
   const web = createWeb()
 
   const server = await createServer(listen, (request, response) => {
@@ -88,6 +88,7 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
       )
     }
     if (isDoor(request, path)) return admit(request, response, host)
+    if (path === setupStatePath) return sendJson(response, 200, { needed: gateway.identity.setup.needed() })
     if (path === setupPath) return setup.handle(request, response, () => demandOwnPage(request, host, secure))
     if (await web.handle(request, response, path)) return
     const principal = whileOpen(await fromTokenOrCookie(request, host))
@@ -124,6 +125,13 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
   async function admit(request: IncomingMessage, response: ServerResponse, host: string): Promise<void> {
     demandSameOrigin(request, host, secure)
     return api.admit(request, response, toClientAddress(request, listen.trustedProxies))
+  }
+
+  /** The administrator is made at this moment: a sign-in that fails only costs them a form. */
+  async function signInFirst(person: { name: string; password: string }, request: IncomingMessage) {
+    const address = toClientAddress(request, listen.trustedProxies)
+    const made = await gateway.identity.signIns.signIn({ ...person, address }).catch(() => undefined)
+    return made && cookie.set(made.cookie)
   }
 
   function fromToken(request: IncomingMessage): Principal {

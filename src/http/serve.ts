@@ -1,8 +1,8 @@
-import { mkdir, readdir, rm } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
-import { findConfigFile, readConfig, starterConfig } from '../config/config.ts'
+import { configSchema, findConfigFile, readConfig, schemaFile, starterConfig } from '../config/config.ts'
 import { toGatewayError } from '../contract/errors.ts'
 import { createGateway, type Gateway, type GatewayOptions } from '../gateway/gateway.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
@@ -29,7 +29,6 @@ export type RunningGateway = {
   /** Where people find the dashboard. */
   readonly dashboardUrl: string
   readonly gateway: Gateway
-  readonly firstStart: boolean
   /** A new link that makes the first administrator, once; none when there is one. It voids the link before. */
   setupUrl(): string | undefined
   /**
@@ -47,6 +46,7 @@ export async function startGateway(options: ServeOptions): Promise<RunningGatewa
   await mkdir(dataFolder, { recursive: true, mode: 0o700 })
   demandSafe(dataFolder, await readdir(dataFolder))
   const { file, isNew } = await configFileFor(options, dataFolder, environment)
+  if (dirname(file) === dataFolder) await writeSchema(dataFolder)
   const databaseUrl = options.databaseUrl ?? (environment.SALLYPORT_DATABASE_URL || undefined)
   const given = {
     ...options,
@@ -89,7 +89,6 @@ export async function startGateway(options: ServeOptions): Promise<RunningGatewa
         return code && `${address}${setupPath}?code=${code}`
       },
       gateway,
-      firstStart: isNew,
       unused: (wait) => whenUnused(started, clock, wait),
       close,
     }
@@ -154,6 +153,14 @@ async function configFileFor(
   const file = join(dataFolder, 'sallyport.yaml')
   const text = starterConfig({ demo: options.demo ? demoServer() : undefined, port: !options.lingers })
   return { file, isNew: await createFile(file, text) }
+}
+
+/** A newer version may know more settings. */
+async function writeSchema(folder: string): Promise<void> {
+  const path = join(folder, schemaFile)
+  const text = `${JSON.stringify(configSchema(), null, 2)}\n`
+  const known = await readFile(path, 'utf8').catch(() => undefined)
+  if (known !== text) await replaceFile(path, text)
 }
 
 /** Stands in the package, beside the sources and beside the bundle. */

@@ -4,15 +4,23 @@ import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { Identity } from '../identity/identity.ts'
 
 export const setupPath = '/setup'
+/** Says whether there is an administrator yet, for the sign-in page. */
+export const setupStatePath = '/setup/state'
 
 export type SetupPage = {
   handle(request: IncomingMessage, response: ServerResponse, demandOwnPage: () => void): Promise<void>
 }
 
+/** The cookie of whoever has just been made; none where the sign-in failed. */
+export type SignIn = (
+  person: { name: string; password: string },
+  request: IncomingMessage,
+) => Promise<string | undefined>
+
 const mostBytes = 16_384
 
 /** Where the one-time link leads: a page without a program in it, which makes the first administrator. */
-export function createSetupPage(setup: Identity['setup']): SetupPage {
+export function createSetupPage(setup: Identity['setup'], signIn: SignIn): SetupPage {
   return {
     async handle(request, response, demandOwnPage) {
       if (request.method === 'GET') {
@@ -34,7 +42,9 @@ export function createSetupPage(setup: Identity['setup']): SetupPage {
         if (kind === 'forbidden') return send(response, 403, gone)
         throw error
       }
-      send(response, 200, done(name))
+      const cookie = await signIn({ name, password }, request)
+      if (cookie !== undefined) response.setHeader('set-cookie', cookie)
+      send(response, 200, done(name, cookie !== undefined))
     },
   }
 }
@@ -121,15 +131,15 @@ ${problem === undefined ? '' : `<p class="problem" role="alert">${toHtml(problem
 </form>`
 }
 
-function done(name: string): string {
+function done(name: string, signedIn: boolean): string {
   return `<h1>Done</h1>
 <p>${toHtml(name)} is the administrator of this gateway, and this link is used up.</p>
 <p>At a terminal, <code>sallyport users list --as ${toHtml(name)}</code> signs in for one command.</p>
-<a class="button" href="/">Sign in</a>`
+<a class="button" href="/">${signedIn ? 'Open the dashboard' : 'Sign in'}</a>`
 }
 
 const gone = `<h1>This link does nothing any more</h1>
-<p>It was used, it has expired, or there is an administrator already. A gateway without an administrator prints a new link when it starts.</p>`
+<p>It was used, it has expired, or there is an administrator already. While there is no administrator, <code>sallyport setup-link</code> prints a new one.</p>`
 
 function toHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)

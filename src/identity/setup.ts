@@ -8,6 +8,8 @@ import { parseUserName, type Users } from './users.ts'
 
 /** How the first administrator comes to be: by a code that only who started the gateway has seen. */
 export type Setup = {
+  /** There is no administrator yet. */
+  needed(): boolean
   /** Makes a new code, and with that voids the one before; none once there is an administrator. */
   code(): string | undefined
   /** Whether a code would do, without using it. */
@@ -27,6 +29,7 @@ export function createSetup({ users, clock, ids }: { users: Users; clock: Clock;
   }
 
   return {
+    needed: () => !users.hasAdministrator(),
     code() {
       if (users.hasAdministrator()) return undefined
       const code = ids.secret(32)
@@ -51,5 +54,8 @@ export function createSetup({ users, clock, ids }: { users: Users; clock: Clock;
 }
 
 function closed(): GatewayError {
-  return new GatewayError('forbidden', 'This link was used or has expired; `sallyport serve` prints a new one')
+  return new GatewayError(
+    'forbidden',
+    'This link was used or has expired; `sallyport setup-link` prints a new one while there is no administrator',
+  )
 }

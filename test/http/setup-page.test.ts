@@ -33,10 +33,26 @@ describe('the page of the one-time link', () => {
     expect(made.status).toBe(200)
     expect(names(gateway)).toEqual(['ada'])
     expect(made.text).not.toContain(password)
-    expect(made.text).toContain('<a class="button" href="/">')
+    expect(made.text).toContain('<a class="button" href="/">Open the dashboard</a>')
+    const [cookie = ''] = [made.headers['set-cookie']].flat()
+    expect(cookie).toMatch(/HttpOnly; SameSite=Strict/)
+    const headers = { cookie: cookie.split(';')[0] ?? '', 'sec-fetch-site': 'same-origin' }
+    const me = await send(gateway.url, { method: 'GET', path: '/api/me', headers })
+    expect(JSON.parse(me.text)).toMatchObject({ name: 'ada', role: 'administrator', person: true })
     expect((await post(gateway, { code, name: 'eve', password })).status).toBe(403)
     expect((await get(gateway, `/setup?code=${code}`)).status).toBe(403)
     expect(names(gateway)).toEqual(['ada'])
+  })
+
+  it('is needed until there is an administrator, which the sign-in page can ask', async () => {
+    await using gateway = await startTestGateway({})
+    expect((await get(gateway, '/setup/state')).text).toBe('{"needed":true}')
+    await gateway.gateway.identity.setup.finish({
+      code: gateway.gateway.identity.setup.code() ?? '',
+      name: 'ada',
+      password,
+    })
+    expect((await get(gateway, '/setup/state')).text).toBe('{"needed":false}')
   })
 
   it('says what is wrong with a name or password, keeps the link, and never shows the password again', async () => {

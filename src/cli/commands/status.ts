@@ -45,8 +45,17 @@ export function addStatus(program: Command, run: Run): void {
           ],
           terminal.width,
         )
+        const restart = status.config.restart.map((key) =>
+          terminal.colours.yellow(`${toVisible(key)} has changed: restart the gateway to use it.`),
+        )
         const problems = status.config.problems.map((problem) => red(toVisible(problem)))
-        return [health, facts, ...(status.servers.length > 0 ? [servers] : ['No servers.']), ...problems].join('\n\n')
+        return [
+          health,
+          facts,
+          ...(status.servers.length > 0 ? [servers] : ['No servers.']),
+          ...restart,
+          ...problems,
+        ].join('\n\n')
       })
       if (!status.healthy) terminal.next('sallyport doctor')
       return exit.done

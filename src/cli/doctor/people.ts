@@ -14,7 +14,7 @@ export async function checkPeople(request: Context['request']): Promise<Finding[
       warning(
         'people',
         'Nobody can sign in, so that nobody answers a call that waits',
-        'Open the link that `serve` prints',
+        'sallyport setup-link, then open the link that it prints',
       ),
     )
   const tools = pins?.items.filter(({ kind }) => kind === 'tool').map(({ name }) => name) ?? []

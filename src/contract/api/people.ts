@@ -29,5 +29,13 @@ export const people = {
       summary: 'End the sign-in that the cookie stands for',
     })
     .output(z.object({ signedOut: z.string() })),
+  setupLink: base
+    .route({
+      method: 'POST',
+      path: '/setup-link',
+      tags: ['people'],
+      summary: 'A new link that makes the first administrator; only while there is none. It voids the link before',
+    })
+    .output(z.object({ url: z.string() })),
   me: base.route({ method: 'GET', path: '/me', tags: ['people'], summary: 'Who is asking' }).output(Principal),
 }

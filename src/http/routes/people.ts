@@ -4,12 +4,19 @@ import { GatewayError } from '../../contract/errors.ts'
 import type { Role } from '../../contract/principal.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import { toIso } from '../../lib/clock.ts'
+import { setupPath } from '../setup-page.ts'
 import type { ApiContext, DoorContext } from './context.ts'
 
 export function createPeopleRoutes(gateway: Gateway) {
   const on = implement(api.people).$context<ApiContext>()
   return on.router({
     me: on.me.handler(({ context }) => context.principal),
+    setupLink: on.setupLink.handler(({ context }) => {
+      const code = gateway.identity.setup.code()
+      if (code === undefined)
+        throw new GatewayError('request-invalid', 'There is an administrator already, who adds other people')
+      return { url: `${context.url.replace(/\/$/, '')}${setupPath}?code=${code}` }
+    }),
     signOut: on.signOut.handler(async ({ context }) => {
       await gateway.identity.signIns.signOut(context.principal)
       context.response.setHeader('set-cookie', context.cookie.clear())

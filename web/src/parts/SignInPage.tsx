@@ -1,6 +1,7 @@
-import { useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { type FormEvent, useId, useState } from 'react'
+import { z } from 'zod'
 import { door, type Failure, toFailure } from '../lib/api.ts'
 import { Button } from './Button.tsx'
 
@@ -10,6 +11,7 @@ export function SignInPage() {
   const queries = useQueryClient()
   const [failure, setFailure] = useState<Failure>()
   const [busy, setBusy] = useState(false)
+  const setupNeeded = useSetupNeeded()
 
   async function signIn(event: FormEvent<HTMLFormElement>): Promise<void> {
     event.preventDefault()
@@ -33,6 +35,12 @@ export function SignInPage() {
           <img src="/icon.svg" alt="" width={28} height={28} />
           <h1 className="font-semibold text-20">Sign in to Sallyport</h1>
         </div>
+        {setupNeeded && (
+          <p role="status" className="mb-4 rounded-md border border-line px-3 py-2 text-13">
+            This gateway has no administrator yet. Open the link that it printed when it started, or print a new one
+            with <code>sallyport setup-link</code>.
+          </p>
+        )}
         <Field label="Name" name="name" autoComplete="username" autoFocus />
         <Field label="Password" name="password" type="password" autoComplete="current-password" />
         {failure && (
@@ -47,6 +55,17 @@ export function SignInPage() {
     </main>
   )
 }
+
+/** Nobody can sign in before the first administrator was made. */
+function useSetupNeeded(): boolean {
+  const { data } = useQuery({
+    queryKey: ['setup-state'],
+    queryFn: async () => SetupState.parse(await (await fetch('/setup/state')).json()),
+  })
+  return data?.needed ?? false
+}
+
+const SetupState = z.object({ needed: z.boolean() })
 
 type FieldProps = { label: string; name: string; type?: string; autoComplete: string; autoFocus?: boolean }
 
