@@ -16,6 +16,17 @@ export const Listen = z.strictObject({
     })
     .optional()
     .describe('Serve HTTPS'),
+  keepAlive: z
+    .int()
+    .min(1000)
+    .max(600_000)
+    .default(65_000)
+    .describe('Milliseconds for which an idle connection is kept; more than a proxy in front keeps it'),
+  ready: z
+    .int()
+    .min(0)
+    .default(5000)
+    .describe('Milliseconds after which /readyz answers 200 although servers are still connecting for the first time'),
 })
 export type Listen = z.infer<typeof Listen>
 
@@ -120,6 +131,16 @@ export const Limits = z.strictObject({
     .describe(
       'Changes that one user may make over REST, the CLI or the dashboard in a minute; administrators ten times as many',
     ),
+  firstList: z
+    .int()
+    .min(0)
+    .default(2000)
+    .describe('Milliseconds for which a new server may delay the lists of agents while it connects'),
+  grace: z
+    .int()
+    .min(0)
+    .default(5000)
+    .describe('Milliseconds that calls under way may still take when the gateway stops'),
 })
 export type Limits = z.infer<typeof Limits>
 

@@ -1,10 +1,12 @@
+import { createHmac } from 'node:crypto'
 import { createBoard, createGrantBook, createPinReview } from '../approvals/approvals.ts'
 import { createAudit, toAuditSettings } from '../audit/audit.ts'
 import { createCalls } from '../calls/calls.ts'
-import { createCatalog, createPins } from '../catalog/catalog.ts'
+import { createCatalog, createPins, type ViewSelector } from '../catalog/catalog.ts'
 import { createConfig } from '../config/config.ts'
 import { toGatewayError } from '../contract/errors.ts'
 import { type EventTable, eventNames } from '../contract/events.ts'
+import type { Principal } from '../contract/principal.ts'
 import { createIdentity, type Identity, type PasswordCost } from '../identity/identity.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { createEmitter } from '../lib/emitter.ts'
@@ -60,11 +62,9 @@ export type GatewayOptions = {
   readonly notify?: Partial<NotifySettings>
   /** How slow a password is to compare; what is stored knows its own. */
   readonly passwordCost?: PasswordCost
-  /** Milliseconds that calls under way may still take when the gateway closes. */
+  /** Instead of `limits.grace`. */
   readonly graceMs?: number
 }
-
-const graceMs = 5000
 
 /** Builds the parts by hand, in the order in which they depend on each other. */
 export async function createGateway(options: GatewayOptions): Promise<Gateway> {
@@ -267,6 +267,23 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       })
   }
   servers.reconcile(config.connections())
+  let started = false
+  const first = servers.introduced(
+    config.connections().map(({ id }) => id),
+    config.current().listen.ready,
+  )
+  void Promise.resolve(first).then(() => {
+    started = true
+  })
+
+  function introduced(principal: Principal, selector: ViewSelector): Promise<void> | undefined {
+    const used = [...config.effective(principal).servers.values()]
+    const wanted = selector.kind === 'server' ? used.filter(({ name }) => name === selector.name) : used
+    return servers.introduced(
+      wanted.map(({ connection }) => connection),
+      config.current().limits.firstList,
+    )
+  }
 
   const stopClearingUp = keepClearingUp(storage, clock, log)
   let closing: Promise<void> | undefined
@@ -275,7 +292,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     identity.close()
     await stopClearingUp()
     await config.close()
-    await calls.close(options.graceMs ?? graceMs)
+    await calls.close(options.graceMs ?? config.current().limits.grace)
     board.close()
     book.close()
     eventLog.close()
@@ -289,6 +306,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
 
   return {
     instance: storage.instance,
+    id: createHmac('sha256', auditKeys[0]).update('the id of these data').digest('hex').slice(0, 12),
     version,
     clock,
     config,
@@ -315,6 +333,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     listTools: desk.listTools,
     call: calls.advance,
     accountOf: calls.accountOf,
+    started: () => started,
+    introduced,
     findCall: (id) => storage.calls.find(id),
     close() {
       closing ??= close()

@@ -33,6 +33,8 @@ import type { WantedTest } from './rules-desk.ts'
 /** A running gateway, as the surfaces and embedding programs see it. They translate; the work is here. */
 export type Gateway = {
   readonly instance: string
+  /** Stays the same for as long as the data do, and differs between gateways with other data. */
+  readonly id: string
   readonly version: string
   /** By which approvals, grants, tokens and sessions expire. */
   readonly clock: Clock
@@ -91,6 +93,10 @@ export type Gateway = {
   call(request: CallRequest, options: CallOptions): Promise<CallOutcome>
   /** What is buffered for a principal: its requests, and the answers that its clients have not read. */
   accountOf(principal: Principal): Account
+  /** Whether agents get their tools: every server has had its first attempt, or `listen.ready` is over. */
+  started(): boolean
+  /** What a list for this principal waits for: its servers that are connecting for the first time. Bounded. */
+  introduced(principal: Principal, selector: ViewSelector): Promise<void> | undefined
   findCall(id: string): Promise<Call | undefined>
   close(): Promise<void>
 }

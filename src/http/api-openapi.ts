@@ -32,7 +32,12 @@ export async function toOpenApi(version: string): Promise<object> {
       components: {
         securitySchemes: {
           bearer: { type: 'http', scheme: 'bearer', description: '`sallyport tokens create --agent NAME` makes one' },
-          cookie: { type: 'apiKey', in: 'cookie', name: '__Host-sallyport', description: '`POST /sign-in` sets it' },
+          cookie: {
+            type: 'apiKey',
+            in: 'cookie',
+            name: '__Host-sallyport-ID',
+            description: '`POST /sign-in` sets it; ID is that of the gateway',
+          },
         },
         responses: {
           Error: {

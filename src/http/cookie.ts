@@ -12,15 +12,17 @@ export type SignInCookie = {
   clear(): string
 }
 
-export function createSignInCookie(listen: Listen, port: () => number): SignInCookie {
+/** `id` is that of the gateway's data. */
+export function createSignInCookie(listen: Listen, id: string): SignInCookie {
   const secure = isSecure(listen)
-  // Cookies know no ports: two gateways on one machine must not sign each other's people out.
-  const name = () => (secure ? '__Host-sallyport' : `sallyport-${port()}`)
+  // Browsers share cookies between the ports of a host: two gateways there must not sign each other's people out. The
+  // port itself may change with every start, and a proxy in front has another one.
+  const name = `${secure ? '__Host-' : ''}sallyport-${id}`
   const attributes = `Path=/; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`
 
   return {
     find(request) {
-      const wanted = `${name()}=`
+      const wanted = `${name}=`
       const pairs = valuesOf(request, 'cookie').flatMap((header) => header.split(/; */))
       const [value, ...others] = pairs
         .filter((pair) => pair.startsWith(wanted))
@@ -29,8 +31,8 @@ export function createSignInCookie(listen: Listen, port: () => number): SignInCo
       if (others.length > 0) throw new GatewayError('sign-in-needed', 'The request has several sign-ins')
       return value
     },
-    set: (value) => `${name()}=${value}; Max-Age=${longestSignIn / 1000}; ${attributes}`,
-    clear: () => `${name()}=; Max-Age=0; ${attributes}`,
+    set: (value) => `${name}=${value}; Max-Age=${longestSignIn / 1000}; ${attributes}`,
+    clear: () => `${name}=; Max-Age=0; ${attributes}`,
   }
 }
 

@@ -38,8 +38,16 @@ export type ListenerParts = {
   readonly log: Log
 }
 
-/** How long a client may take to say what it wants; looked at every few seconds. */
-const patience = { headersTimeout: 15_000, requestTimeout: 120_000, connectionsCheckingInterval: 5000 }
+/**
+ * How long a client may take to say what it wants; looked at every few seconds. Headers get longer than an idle
+ * connection: proxies open some before they have a request, and must not find them closed.
+ */
+function toPatience({ keepAlive }: Listen) {
+  const headersTimeout = keepAlive + 5000
+  const requestTimeout = Math.max(120_000, headersTimeout)
+  return { keepAliveTimeout: keepAlive, headersTimeout, requestTimeout, connectionsCheckingInterval: 5000 }
+}
+
 const drainMs = 3000
 
 /** The one listening socket: who may speak at all is decided here, before any surface sees the request. */
@@ -53,7 +61,7 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
   const checkHost = createHostCheck(listen, () => port)
   const mcp = createMcp({ ...parts, url: () => url })
   const secure = isSecure(listen)
-  const cookie = createSignInCookie(listen, () => port)
+  const cookie = createSignInCookie(listen, gateway.id)
   const api = createApi({ gateway, url: () => url, cookie, clock: parts.clock, log })
   const setup = createSetupPage(gateway.identity.setup, signInFirst)
   const web = createWeb()
@@ -155,7 +163,7 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
   }
 
   function ready(response: ServerResponse): void {
-    const isReady = !closing && gateway.status().storage.healthy
+    const isReady = !closing && gateway.started() && gateway.status().storage.healthy
     sendJson(response, isReady ? 200 : 503, { status: isReady ? 'ready' : 'not ready' })
   }
 
@@ -202,11 +210,11 @@ const { createServer: createHttpServer } = process.getBuiltinModule('node:http')
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
 async function createServer(listen: Listen, handler: Handler): Promise<Server> {
-  if (!listen.tls) return createHttpServer(patience, handler)
+  if (!listen.tls) return createHttpServer(toPatience(listen), handler)
   const { createServer: createHttpsServer } = await import('node:https')
   const [cert, key] = await Promise.all([readPem(listen.tls.cert), readPem(listen.tls.key)])
   try {
-    return createHttpsServer({ ...patience, cert, key }, handler)
+    return createHttpsServer({ ...toPatience(listen), cert, key }, handler)
   } catch (error) {
     const message = `listen.tls: ${listen.tls.cert} and ${listen.tls.key} are not a certificate and its key in PEM`
     throw new GatewayError('config-invalid', message, {}, { cause: error })

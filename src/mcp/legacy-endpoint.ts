@@ -90,7 +90,10 @@ export function createLegacyEndpoint(parts: LegacyParts) {
   async function work(request: McpRequest, session: McpSession, id: string, method: string): Promise<Answer> {
     const { principal, selector, params } = request
     if (method === 'ping') return toResultAnswer({})
-    if (isListMethod(method)) return listPage(gateway.catalog.view(principal, selector), method, params)
+    if (isListMethod(method)) {
+      await gateway.introduced(principal, selector)
+      return listPage(gateway.catalog.view(principal, selector), method, params)
+    }
     if (method === 'logging/setLevel') return setLevel(session, params.level)
     if (method === 'resources/unsubscribe') return unfollow(session, params.uri)
     const call = withTask(readCall(toCallMethod(method, ownMethods), params), params.task)

@@ -86,6 +86,7 @@ export function createModernEndpoint(parts: ModernParts) {
       return toResultAnswer(toDiscoverResult({ ...facts, ttlMs: listTtlMs }))
     }
     if (isListMethod(method)) {
+      await gateway.introduced(principal, selector)
       const page = listPage(gateway.catalog.view(principal, selector), method, params)
       return toModernResult(page, { ttlMs: listTtlMs })
     }

@@ -63,6 +63,8 @@ export type Servers = {
   send(permit: Permit, options: SendOptions): Promise<Answer>
   reconnect(id: string): void
   settled(id: string, signal: AbortSignal): Promise<void>
+  /** Resolves when each of these connections has ended its first attempt, or has had its time; undefined if all have. */
+  introduced(ids: Iterable<string>, milliseconds: number): Promise<void> | undefined
   /** Tries a definition beside the others and lets go of it again. */
   trial(wanted: Trial, signal: AbortSignal): Promise<TrialOutcome>
   /** The server was removed by somebody: a new one of that name gets an empty working folder. */
@@ -108,7 +110,7 @@ export function createServers(parts: ServersParts): Servers {
   const folders = createWorkingFolders(parts.folder)
   let closed = false
 
-  return { reconcile, list, find, lists, facts, logs, send, reconnect, settled, trial, forget, close }
+  return { reconcile, list, find, lists, facts, logs, send, reconnect, settled, introduced, trial, forget, close }
 
   function reconcile(specs: readonly ConnectionSpec[]): void {
     if (closed) return
@@ -232,6 +234,26 @@ export function createServers(parts: ServersParts): Servers {
 
   function settled(id: string, signal: AbortSignal): Promise<void> {
     return get(id).connection.settled(signal)
+  }
+
+  function introduced(ids: Iterable<string>, milliseconds: number): Promise<void> | undefined {
+    const now = clock.now()
+    const waits: Promise<void>[] = []
+    for (const id of ids) {
+      const connection = entries.get(id)?.connection
+      if (!connection) continue
+      const { state, attempt, lists: known, since } = connection.status()
+      const left = since + milliseconds - now
+      if (state === 'connecting' && attempt <= 1 && !known && left > 0) waits.push(settledWithin(connection, left))
+    }
+    return waits.length === 0 ? undefined : Promise.all(waits).then(() => {})
+  }
+
+  async function settledWithin(connection: Connection, milliseconds: number): Promise<void> {
+    const late = new AbortController()
+    const cancel = clock.after(milliseconds, () => late.abort())
+    await connection.settled(late.signal)
+    cancel()
   }
 
   function trial(wanted: Trial, signal: AbortSignal): Promise<TrialOutcome> {

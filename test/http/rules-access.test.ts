@@ -38,7 +38,7 @@ it('answers each caller what is theirs to ask and to set', async () => {
     ...gateway.describePrincipal(key),
     ...(key === 'agent:shopper' && { owner: 'kim' }),
   })
-  const cookie = createSignInCookie(Listen.parse({}), () => 0)
+  const cookie = createSignInCookie(Listen.parse({}), 'test')
   const api = createApi({ gateway: { ...gateway, describePrincipal }, url: () => test.url, cookie })
   const server = createServer((request, response) => {
     const caller = callers[String(request.headers['x-caller'])] ?? { kind: 'agent', name: 'nobody' }

@@ -33,7 +33,7 @@ export type Rest = AsyncDisposable & {
 
 /** REST as it is served, for people whose sign-in is not what the test is about. */
 export async function serveRest({ gateway, url }: TestGateway): Promise<Rest> {
-  const api = createApi({ gateway, url: () => url, cookie: createSignInCookie(Listen.parse({}), () => 0) })
+  const api = createApi({ gateway, url: () => url, cookie: createSignInCookie(Listen.parse({}), 'test') })
   const server = createServer((request, response) => {
     const who = request.headers['x-who']
     if (!isName(who)) return response.writeHead(500).end()
