@@ -51,6 +51,8 @@ export type Board = {
   findAnswered(principal: string, hash: string): Promise<StoredQuestion | undefined>
   /** Resolves when it no longer waits, rejects when `signal` says that nobody wants to know. */
   settled(question: StoredQuestion, signal: AbortSignal): Promise<StoredQuestion>
+  /** How many requests of this instance wait for the answer. */
+  waiting(id: string): number
   /** The question as it is then; throws `approval-answered` when somebody was faster, or its time was up. */
   answer(question: StoredQuestion, said: Said): Promise<StoredQuestion>
   /** What it was asked for cannot run any more. */
@@ -104,6 +106,7 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
       return live && live.state !== 'waiting' && !isOver(live) ? live : undefined
     },
     settled: lookout.settled,
+    waiting: lookout.waiting,
     async answer(question, said) {
       const answer = toAnswer(said, clock.now())
       const next = nextState(question, answer)

@@ -10,6 +10,8 @@ import type { Storage } from '../storage/storage.ts'
 /** Who waits for which question, here and in the other instances on this database, and when each is over. */
 export type Lookout = {
   settled(question: StoredQuestion, signal: AbortSignal): Promise<StoredQuestion>
+  /** How many requests of this instance wait for the answer to a question. */
+  waiting(id: string): number
   /** This instance asked it, or changed it. */
   asked(question: NewQuestion): void
   changed(question: StoredQuestion): void
@@ -116,6 +118,7 @@ export function createLookout({ questions, changes, clock, log, emit, expire }: 
         if (here.size === 0) waiters.delete(question.id)
       })
     },
+    waiting: (id) => waiters.get(id)?.size ?? 0,
     asked(question) {
       known.add(question.id)
       emit('question-asked', { approval: toShown(question) })

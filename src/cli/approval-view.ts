@@ -1,20 +1,26 @@
 import type { Approval, ApprovalDetail, ApprovalDrift, ApprovalState } from '../contract/approval.ts'
 import type { GrantWish } from '../contract/grant.ts'
+import { describeSuspect, describeWaiting, sentParts } from '../text/approval.ts'
+import { toReadableJson } from '../text/json.ts'
+import { describeSize, findBlankRuns, sizeOf } from '../text/size.ts'
 import { toVisible } from '../text/visible.ts'
 import { toRelative } from './time.ts'
 import { renderFacts } from './words.ts'
 
 export type Fact = readonly [name: string, value: string | undefined]
 
-/** All that a person has to know, and every byte of the arguments. */
+/** All that a person has to know, and every byte of what is sent. Warnings are last, where a terminal ends. */
 export function renderApproval(approval: Approval | ApprovalDetail, now: number): string {
+  const suspect = toSuspectLine(approval)
   const parts = [
     toVisible(approval.title),
     renderFacts(toFacts(approval, now)),
     ...(approval.description ? [`what the tool says it does\n${indent(toVisible(approval.description))}`] : []),
     ...('drift' in approval && approval.drift ? [renderDrift(approval.drift)] : []),
-    `arguments\n${indent(toArgumentsText(approval))}`,
+    ...toSentTexts(approval).map(({ heading, text }) => `${heading}\n${indent(text)}`),
     ...('around' in approval ? renderAround(approval, now) : []),
+    ...('waiting' in approval && approval.state === 'waiting' ? [describeWaiting(approval.waiting)] : []),
+    ...(suspect === undefined ? [] : [suspect]),
   ]
   return parts.join('\n\n')
 }
@@ -60,11 +66,30 @@ export const stateWords: Readonly<Record<ApprovalState, string>> = {
   withdrawn: 'withdrawn: what was asked for cannot run any more',
 }
 
-/** JSON, so that nothing in a value can look like another one; hidden characters are written out. */
-export function toArgumentsText(approval: Approval): string {
-  const along = approval.input === undefined ? [] : [`going along: ${JSON.stringify(approval.input, null, 2)}`]
-  const meta = approval.meta === undefined ? [] : [`_meta: ${JSON.stringify(approval.meta, null, 2)}`]
-  return toVisible([JSON.stringify(approval.arguments, null, 2) ?? 'none', ...along, ...meta].join('\n'))
+export type SentText = { readonly heading: string; readonly text: string }
+
+/** JSON, so that nothing in a value can look like another one; marked characters and long blanks are written out. */
+export function toSentTexts(approval: Approval): SentText[] {
+  return sentParts(approval).map(({ name, value }) => {
+    const text = value === undefined ? 'none' : toReadableJson(value)
+    return { heading: `${name} (${describeSize(sizeOf(text))})`, text: withoutBlankRuns(toVisible(text)) }
+  })
+}
+
+/** Blanks inside a value would push its end out of sight; JSON has no other place for so many of them. */
+function withoutBlankRuns(text: string): string {
+  let end = 0
+  const pieces: string[] = []
+  for (const { index, text: run, words } of findBlankRuns(text)) {
+    pieces.push(text.slice(end, index), `\\u{20}(${words})`)
+    end = index + run.length
+  }
+  return [...pieces, text.slice(end)].join('')
+}
+
+export function toSuspectLine(approval: Approval): string | undefined {
+  const words = describeSuspect(approval)
+  return words === undefined ? undefined : `Look closely: ${words}.`
 }
 
 /** `3 more calls of files_write within 30 minutes, with exactly these arguments` */

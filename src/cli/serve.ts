@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type ConfigProblem, formatProblem } from '../config/config.ts'
+import type { Approval } from '../contract/approval.ts'
 import { type GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { type RunningGateway, type ServeOptions, startGateway } from '../http/serve.ts'
@@ -17,6 +18,7 @@ import { ignoreReaders } from './pipes.ts'
 import { createServeLog, type ServeLog } from './serve-log.ts'
 import { createStateTeller } from './server-states.ts'
 import { waitForStop } from './stop.ts'
+import { cut } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Longest that closing may take; whoever waits for the process gives it 30 seconds. */
@@ -72,6 +74,8 @@ export async function serve({ terminal, settings }: Context, input: ServeInput):
   }
   tellStates(terminal, gateway, told)
   tellRejections(terminal, gateway, told)
+  // One that nobody started by hand has nobody at its terminal.
+  if (input.linger === undefined) tellQuestions(terminal, { gateway, dashboardUrl, log: told })
 
   await Promise.race([stop, ...toLingering(terminal, unused, input.linger)])
   told.event('Stopping: calls under way may finish first. Again ends at once.', 'stopping')
@@ -145,6 +149,48 @@ function tellStates(terminal: Terminal, gateway: Gateway, log: ServeLog): void {
   const tell = createStateTeller({ colours: terminal.talkColours, log, now: Date.now })
   for (const server of gateway.listServers()) tell(server)
   gateway.events.on('server-changed', ({ server }) => tell(server))
+}
+
+/** So many questions in one minute have a line of their own; the others are counted. */
+const mostQuestionLines = 5
+const questionWindowMs = 60_000
+const longestTitle = 100
+
+type Questioning = { readonly gateway: Gateway; readonly dashboardUrl: string; readonly log: ServeLog }
+
+/** A call that waits is noticed by whoever looks at this terminal: one line with the link, without arguments. */
+function tellQuestions({ talkColours }: Terminal, { gateway, dashboardUrl, log }: Questioning): void {
+  const pages = `${dashboardUrl.replace(/\/+$/, '')}/approvals`
+  let since = Number.NEGATIVE_INFINITY
+  let told = 0
+  let untold = 0
+  gateway.events.on('question-asked', ({ approval, elsewhere }) => {
+    if (elsewhere) return
+    const now = performance.now()
+    if (now - since >= questionWindowMs) {
+      since = now
+      told = 0
+    }
+    if (told < mostQuestionLines) {
+      told += 1
+      const { id, tool, principal } = approval
+      const line = `${talkColours.yellow('waiting')} for approval: ${toAsked(approval)}: ${pages}/${id}`
+      log.event(line, 'a call waits for approval', { approval: id, tool, principal, url: `${pages}/${id}` })
+      return
+    }
+    if (untold === 0) setTimeout(tellRest, since + questionWindowMs - now).unref()
+    untold += 1
+  })
+
+  function tellRest(): void {
+    const line = `${talkColours.yellow('waiting')} for approval: ${untold} more calls: ${pages}`
+    log.event(line, 'more calls wait for approval', { calls: untold, url: pages })
+    untold = 0
+  }
+}
+
+function toAsked({ tool, principal }: Approval): string {
+  return cut(toVisible(`${tool}, asked by ${principal}`.replace(/\s+/g, ' ')), longestTitle)
 }
 
 function tellRejections(terminal: Terminal, gateway: Gateway, log: ServeLog): void {

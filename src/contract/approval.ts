@@ -68,8 +68,16 @@ export const ApprovalDrift = z.object({
 })
 export type ApprovalDrift = z.infer<typeof ApprovalDrift>
 
+/** How many requests are held open for the answer at this moment. */
+export const ApprovalWaiting = z.object({
+  requests: z.int().describe('Requests that this instance holds open for the answer'),
+  complete: z.boolean().describe('False where other instances on the same database may hold further requests'),
+})
+export type ApprovalWaiting = z.infer<typeof ApprovalWaiting>
+
 /** A question in full, as the page shows it. */
 export const ApprovalDetail = Approval.extend({
+  waiting: ApprovalWaiting.describe('Whether somebody waits for the answer. An approved call without one runs later'),
   drift: ApprovalDrift.optional().describe('Set when nobody has accepted the definition that would run'),
   before: z.object({ approved: z.int(), asked: z.int() }).describe('Earlier questions of this agent for this tool'),
   around: z

@@ -39,7 +39,7 @@ export type GrantDesk = {
 }
 
 type DeskParts = {
-  readonly storage: Pick<Storage, 'questions' | 'grants' | 'calls'>
+  readonly storage: Pick<Storage, 'kind' | 'questions' | 'grants' | 'calls'>
   readonly board: Board
   readonly book: GrantBook
   readonly identity: Pick<Identity, 'roster'>
@@ -144,6 +144,8 @@ export function createApprovalDesk(parts: DeskParts): { approvals: ApprovalDesk;
     return {
       ...toApproval(question),
       ...(question.drift && { drift: question.drift }),
+      // A file has one instance; a database may have more of them, and each knows its own requests.
+      waiting: { requests: board.waiting(id), complete: storage.kind === 'sqlite' },
       before: earlier,
       // Whoever is asked about one call need not see what the others were about.
       around: calls.items.map(({ id, tool, state, startedAt }) => ({ id, tool, state, startedAt })),

@@ -32,7 +32,7 @@ const policy = [
 ].join('; ')
 
 const pages = /^\/(sign-in|approvals(\/[A-Za-z0-9_-]{1,64})?)?$/
-const files = /^\/(assets\/[A-Za-z0-9_.-]+|icon\.svg|theme\.js)$/
+const files = /^\/(assets\/[A-Za-z0-9_.-]+|(icon|waiting-([1-9]|many))\.svg|theme\.js)$/
 
 export function createWeb(folder: string = builtFolder()): Web {
   const known = new Map<string, Promise<Buffer>>()

@@ -69,6 +69,21 @@ describe('serve', () => {
     expect((await gateway.run('status')).code).toBe(4)
   })
 
+  it('tells on standard error of a call that waits, with the link, and counts what comes in a flood', async () => {
+    await using gateway = await serve({ servers: { good: recording() }, limits: { pending: 50 } })
+    await until(() => (gateway.stderr().includes('connected good') ? true : undefined))
+    const given = JSON.stringify({ path: 'a', text: 'the arguments stay out of it' })
+    const call = (path: string) =>
+      gateway.run('tools', 'call', 'good_write_thing', '--arg', `path=${path}`, '--no-wait', '--json')
+    const first = await gateway.run('tools', 'call', 'good_write_thing', '--args', given, '--no-wait', '--json')
+    const { approval } = first.json() as { approval: { id: string } }
+    const line = `waiting for approval: good_write_thing, asked by user:admin-token: ${gateway.url}/approvals/${approval.id}`
+    await until(() => (gateway.stderr().includes(`${line}\n`) ? true : undefined))
+    expect(gateway.stderr()).not.toContain('stay out of it')
+    for (let batch = 0; batch < 3; batch++) await Promise.all([1, 2, 3].map((each) => call(`${batch}-${each}`)))
+    expect(gateway.stderr().match(/^waiting for approval/gm)).toHaveLength(5)
+  })
+
   it('goes on when nobody reads along any more', async () => {
     await using gateway = await serve({ servers: { good: recording() } })
     await until(() => (gateway.stderr().includes('connected good') ? true : undefined))

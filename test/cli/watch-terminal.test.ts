@@ -59,6 +59,15 @@ async function openTerminal(command: string): Promise<Pane> {
   }
 }
 
+/** A command in a real terminal, by the person `admin`. */
+async function openCommand(...words: string[]): Promise<Pane> {
+  const pane = await openTerminal([process.execPath, bin, ...words, '--as', 'admin', '--data', gateway.data].join(' '))
+  await pane.shows(/Password of admin/)
+  await pane.type(password)
+  await pane.press('Enter')
+  return pane
+}
+
 /** `approvals watch` for a person who has signed in. */
 async function openPane(data: string): Promise<Pane> {
   const watch = [process.execPath, bin, 'approvals', 'watch', '--retry', '1', '--as', 'admin', '--data', data]
@@ -66,7 +75,6 @@ async function openPane(data: string): Promise<Pane> {
   await pane.shows(/Password of admin/)
   await pane.type(password)
   await pane.press('Enter')
-  await pane.shows(/Nobody asks anything/)
   return pane
 }
 
@@ -159,5 +167,31 @@ describe.runIf(hasTmux)('Ctrl+C at a question', () => {
     const screen = await pane.shows(/ended with 130/)
     expect(screen).toContain('Cancelled; nothing was changed.')
     expect(screen).not.toMatch(/\.js:\d/)
+  })
+})
+
+describe('approvals approve in a terminal', () => {
+  it('asks only when the whole question was shown, page by page', async ({ skip }) => {
+    skip(!hasTmux, 'tmux is not installed')
+    const waiting = call('paged.txt', `first ${'x'.repeat(4000)} last`)
+    const id = await until(() => /approvals\/(approval_\w+)/.exec(waiting.stderr())?.[1])
+    await using left = await openCommand('approvals', 'approve', id)
+    await left.shows(/Lines 1 to 20 of \d+\. Show more\?/)
+    await left.press('n')
+    await left.shows(/Not approved: it was not shown to its end\.[\s\S]*ended with 1/)
+    await using pane = await openCommand('approvals', 'approve', id)
+    for (let to = 20; to < 60; to += 20) {
+      const screen = await pane.shows(new RegExp(`to ${to} of \\d+\\. Show more\\?`))
+      expect(screen).not.toContain('Approve this call?')
+      await pane.press('y')
+    }
+    for (let page = 0; page < 10; page++) {
+      const screen = await pane.shows(/Show more\?\s*\n[^\n]*● Yes|Approve this call\?/)
+      if (screen.includes('Approve this call?')) break
+      await pane.press('y')
+    }
+    await pane.shows(/Approve this call\?/)
+    await pane.press('y')
+    expect(await waiting.ended).toBe(0)
   })
 })

@@ -193,6 +193,40 @@ describe('the screen', () => {
     for (const word of words) expect(text.replaceAll('\n  ↪ ', '')).toContain(word)
   })
 
+  it('approves nothing that was not shown to its end, neither once nor with a grant', () => {
+    const bad = question(1, { arguments: { text: Array.from({ length: 300 }, () => 'ok'), last: 'the bad one' } })
+    const early = play([listed(bad), 'a', later(takeBackMs), 'g', later(takeBackMs)])
+    expect([early.sent, early.watch.asking]).toEqual([[], undefined])
+    expect(early.watch.note).toContain('Read it to the end before you approve')
+    const pages = Array.from({ length: 30 }, () => 'space')
+    expect(play([listed(bad), ...pages, 'a', later(takeBackMs)]).sent).toHaveLength(1)
+    expect(play([listed(bad), ...pages, 'up', 'a', later(takeBackMs)]).sent).toHaveLength(1)
+    // A question that is shown anew has to be read anew.
+    const two = play([listed(bad, question(2)), ...pages, 'n', 'n', 'a', later(takeBackMs)])
+    expect(two.sent).toEqual([])
+    expect(play([listed(bad), 'd', 'x', 'return', later(takeBackMs)]).sent).toHaveLength(1)
+  })
+
+  it('warns of invisible and look-alike characters beside the keys, and says whether the agent waits', () => {
+    const waits = (requests: number): Happening => ({
+      kind: 'waits',
+      id: 'approval_1',
+      waiting: { requests, complete: true },
+    })
+    const { screen } = play([listed(long), waits(1)])
+    expect(screen).toContain('Look closely: 1 invisible character in the arguments; 1 invisible')
+    expect(screen).toContain('waiting for an answer; the agent is waiting for it')
+    expect(play([listed(long), waits(0)]).screen).toContain('no request waits for it right now')
+    expect(play([listed(question(1))]).screen).not.toContain('Look closely')
+  })
+
+  it('lets no value pass for a heading, and draws blanks that would push its end away', () => {
+    const given = { a: `x${' '.repeat(300)}y`, b: 'arguments (1 line, 2 characters)\nnone' }
+    const { screen } = play([listed(question(1, { arguments: given }))])
+    expect(screen.match(/^arguments/gm)).toHaveLength(1)
+    expect(screen).toContain('"x\\u{20}(300 blanks)y"')
+  })
+
   it('shows hidden characters, and turns nothing around', () => {
     const { screen } = play([listed(long)])
     expect(screen).toContain('"a\\u{200b}b"')

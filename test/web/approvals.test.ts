@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { textOf } from '../scenarios/mcp/raw.ts'
 import { poll } from '../support/gateway.ts'
@@ -7,10 +7,6 @@ import { expectAccessible, findChromium, openAs, openWindow, signIn, type TestPa
 import { type Stage, startStage } from './support.ts'
 
 const chromium = findChromium()
-if (chromium === undefined) {
-  console.warn('The page is not tested: no Chromium was found. Install one, or name it in SALLYPORT_CHROMIUM.')
-}
-
 const undoMs = 5000
 const markup = '<img src=x onerror="document.title=1"><script>document.title="taken"</script>'
 
@@ -189,26 +185,108 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     await page.getByText('All arguments, exactly as they will be sent').click()
     await page.getByRole('region', { name: 'All arguments' }).getByText('"alike"').waitFor()
     expect(await page.locator('article img, article script, article a[href]').count()).toBe(0)
-    expect(await page.title()).toBe('Sallyport')
+    expect(await page.title()).toMatch(/^\(\d+\) Sallyport$/)
     expect(complaints).toEqual([])
   })
 
-  it('lets nobody approve arguments that were not opened', async () => {
-    const end = 'THE-END-OF-IT'
-    const id = await stage.ask('reviewer', 'files_write_thing', { ...fresh(), text: `${'word '.repeat(5000)}${end}` })
+  const endOfText = 'THE-END-OF-IT'
+  const manyKeys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`key${at}`, at]))
+
+  it.each<[what: string, given: object]>([
+    ['300 short lines', { text: `${'ok\n'.repeat(300)}${endOfText}` }],
+    ['one long line', { text: `${'word '.repeat(5000)}${endOfText}` }],
+    ['a word without an end', { text: `${'x'.repeat(3000)}${endOfText}` }],
+    ['many small arguments', { ...manyKeys(60), last: endOfText }],
+    ['a long name', { ['n'.repeat(2000) + endOfText]: 1 }],
+    ['deep nesting', { deep: JSON.parse(`${'['.repeat(200)}"${endOfText}"${']'.repeat(200)}`) }],
+    ['a few texts of some lines each', { a: 'x\n'.repeat(9), b: 'x\n'.repeat(9), c: `${'x\n'.repeat(9)}${endOfText}` }],
+    ['a difference', { old_string: 'a', new_string: `${'b\n'.repeat(100)}${endOfText}` }],
+  ])('lets nobody approve arguments that were not opened and read to their end: %s', async (what, given) => {
+    const id = await stage.ask('reviewer', 'files_write_thing', { kind: what, ...fresh(), ...given })
     await using window = await open(`/approvals/${id}`)
     const { page } = window
+    const approve = page.getByRole('button', { name: 'Approve once' })
+    const isSent = () => page.getByText('It is sent in').count()
     await page.getByText('Open all of the arguments before you approve them.').waitFor()
-    expect(await page.getByRole('button', { name: 'Approve once' }).isDisabled()).toBe(true)
-    expect(await page.getByText(end).count()).toBe(0)
+    expect(await approve.isDisabled()).toBe(true)
+    if (what !== 'deep nesting' && !what.startsWith('a few')) expect(await page.getByText(endOfText).count()).toBe(0)
     await pressCalmly(page, 'a')
     await page.keyboard.press('g')
-    expect(await page.getByText('It is sent in').count()).toBe(0)
+    expect(await isSent()).toBe(0)
     await page.keyboard.press('o')
-    await page.getByText(end).waitFor()
+    const end = page.getByRole('region', { name: 'Arguments' }).getByText(endOfText).first()
+    await end.waitFor()
+    expect(await page.evaluate(innerScrollers)).toEqual([])
+    if (!what.startsWith('a few')) {
+      await page.getByText('Scroll to the end of the arguments before you approve them.').waitFor()
+      expect(await approve.isDisabled()).toBe(true)
+      await pressCalmly(page, 'a')
+      expect(await isSent()).toBe(0)
+    }
+    await page.evaluate(scrollToEnd)
     await pressCalmly(page, 'a')
     await page.getByText('Approved. It is sent in').waitFor()
     await page.keyboard.press('u')
+  })
+
+  it('keeps the buttons in view, says how long a text is, and draws blanks that would push text away', async () => {
+    const text = `harmless${'\n'.repeat(400)}${endOfText}\n${' '.repeat(500)}far right`
+    const id = await stage.ask('reviewer', 'files_write_thing', { ...fresh(), text, note: 'x\n'.repeat(300) })
+    for (const width of [1440, 375]) {
+      await using window = await openWindow(stage.browser, { width, height: 700 })
+      const { page } = window
+      await openAs(page, stage.gateway, stage.ada, `/approvals/${id}`)
+      const approve = page.getByRole('button', { name: 'Approve once' })
+      await approve.waitFor()
+      expect(await isInView(page, approve)).toBe(true)
+      await page.getByText('301 lines, 600 characters').waitFor()
+      await page.getByRole('button', { name: 'Show all of it' }).click()
+      await page.getByText('400 line ends').waitFor()
+      await page.getByText('500 blanks').waitFor()
+      expect(await isInView(page, approve)).toBe(true)
+      await page.getByText('far right').scrollIntoViewIfNeeded()
+      expect(await isInView(page, approve)).toBe(true)
+    }
+  })
+
+  it('warns beside the buttons where characters are invisible or look like others', async () => {
+    const plain = await stage.ask('reviewer', 'files_write_thing', { ...fresh(), text: 'Привет, naïve 漢字 ❤️' })
+    const hostile = { ...fresh(), text: `a\u200b\u{1d173}b`, 'p\u0430th': `${'x\n'.repeat(500)}\u202e` }
+    const id = await stage.ask('reviewer', 'files_write_thing', hostile)
+    await using window = await open(`/approvals/${plain}`)
+    const { page } = window
+    await page.getByRole('button', { name: 'Approve once' }).waitFor()
+    expect(await page.getByText('Look closely').count()).toBe(0)
+    await page.goto(`${stage.gateway.url}/approvals/${id}`)
+    const warning = page.getByText(
+      'Look closely: 3 invisible characters and 1 character that looks like another one in the arguments',
+    )
+    await warning.waitFor()
+    expect(await isInView(page, warning)).toBe(true)
+  })
+
+  it('says before anybody approves whether the agent still waits', async () => {
+    const client = await stage.gateway.connectV1('patient')
+    const ending = new AbortController()
+    const given = fresh()
+    const call = client
+      .callTool({ name: 'files_write_thing', arguments: given }, undefined, {
+        signal: ending.signal,
+        onprogress: () => {},
+      })
+      .catch(() => undefined)
+    await using window = await open('/approvals')
+    const { page } = window
+    await page.getByRole('button', { name: given.path }).click()
+    await page.getByText('The agent is waiting for the answer.').waitFor()
+    ending.abort()
+    await call
+    // The page looks again by itself, a few seconds later.
+    await poll(async () => {
+      await page.clock.fastForward(5000)
+      return (await page.getByText('No request is waiting for the answer at the moment.').count()) > 0 || undefined
+    })
+    await client.close()
   })
 
   it('says how it stands when another person has to agree as well, or somebody else was faster', async () => {
@@ -245,6 +323,63 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     await window.page.getByText('You cannot answer this: auditors change nothing.').waitFor()
     await pressCalmly(window.page, 'a')
     expect(await window.page.getByText('It is sent in').count()).toBe(0)
+  })
+
+  it('carries the number that waits in the title and the icon of the tab', async () => {
+    await using other = await otherStage({ pending: 20 })
+    await using window = await openWindow(other.browser)
+    const { page, complaints } = window
+    const icon = () => page.locator('link[rel="icon"]').getAttribute('href')
+    const titled = (title: string) => poll(async () => ((await page.title()) === title ? true : undefined))
+    await openAs(page, other.gateway, other.ada, '/approvals')
+    await titled('Sallyport')
+    expect(await icon()).toBe('/icon.svg')
+    const id = await other.ask('reviewer', 'files_write_thing', fresh())
+    await titled('(1) Sallyport')
+    for (let more = 0; more < 10; more++) await other.ask('reviewer', 'files_write_thing', fresh())
+    await titled('(11) Sallyport')
+    expect(await icon()).toBe('/waiting-many.svg')
+    await other.answer(other.ada, id, { verdict: 'deny' })
+    await titled('(10) Sallyport')
+    for (const name of ['1', '9', 'many']) {
+      const reply = await fetch(`${other.gateway.url}/waiting-${name}.svg`)
+      expect([reply.status, reply.headers.get('content-type')]).toEqual([200, 'image/svg+xml'])
+    }
+    expect(complaints).toEqual([])
+  })
+
+  it('notifies of a waiting call only whoever asked for it by the button, and without arguments', async () => {
+    await using other = await otherStage({})
+    await using window = await openWindow(other.browser)
+    const { page } = window
+    // The browser's own notices, and a tab in the background, as far as the page can tell.
+    await page.addInitScript(`
+      window.notices = []
+      window.Notification = class { static permission = 'default'
+        static async requestPermission() { window.notices.push('asked'); return (this.permission = 'granted') }
+        constructor(title, { body }) { window.notices.push(title + ': ' + body) } close() {} }
+      Object.defineProperty(document, 'hidden', { get: () => window.isAway === true })`)
+    const notices = () => page.evaluate('window.notices')
+    await openAs(page, other.gateway, other.ada, '/approvals')
+    const arrive = async () => {
+      await page.evaluate(`window.isAway = true`)
+      await other.ask('reviewer', 'files_write_thing', { ...fresh(), text: 'a secret plan' })
+      const before = await page.title()
+      await poll(async () => {
+        await page.clock.fastForward(15_000)
+        return (await page.title()) !== before || undefined
+      })
+      await page.evaluate(`window.isAway = false`)
+    }
+    await arrive()
+    expect(await notices()).toEqual([])
+    await page.getByRole('button', { name: 'Notify me in this browser when a call waits' }).click()
+    await page.getByRole('button', { name: 'Turn browser notifications off' }).waitFor()
+    await arrive()
+    expect(await notices()).toEqual(['asked', 'Sallyport: 2 calls wait for approval.'])
+    await page.getByRole('button', { name: 'Turn browser notifications off' }).click()
+    await arrive()
+    expect(await notices()).toHaveLength(2)
   })
 
   it('asks for the sign-in again when it has ended, and comes back to the question', async () => {
@@ -310,6 +445,7 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     await check('list')
     await page.goto(`${stage.gateway.url}/approvals/${id}`)
     await page.getByRole('button', { name: 'Show all of it' }).click()
+    await page.evaluate(scrollToEnd)
     await check('question')
     await page.getByRole('button', { name: 'Approve and allow…' }).click()
     await check('grant')
@@ -336,13 +472,25 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
   })
 })
 
+/** Elements of a question that scroll by themselves, and so hide a part of their text. */
+const innerScrollers = `[...document.querySelectorAll('article *')]
+  .filter((each) => each.scrollHeight > each.clientHeight + 2 && getComputedStyle(each).overflowY !== 'visible')
+  .map((each) => each.outerHTML.slice(0, 200))`
+
+const scrollToEnd = `scrollTo(0, 1e6), document.querySelector('[aria-label="The question"]').scrollTo(0, 1e6)`
+
+async function isInView(page: Page, locator: Locator): Promise<boolean> {
+  const [box, size] = [await locator.boundingBox(), page.viewportSize()]
+  return box !== null && size !== null && box.y >= 0 && box.y + box.height <= size.height
+}
+
 /** As somebody who has looked for a moment. */
 async function pressCalmly(page: Page, key: string): Promise<void> {
   await page.clock.fastForward(1000)
   await page.keyboard.press(key)
 }
 
-async function otherStage(): Promise<Stage & AsyncDisposable> {
-  const stage = await startStage({ limits: { approvalExpiry: 3000 } })
+async function otherStage(limits: object = { approvalExpiry: 3000 }): Promise<Stage & AsyncDisposable> {
+  const stage = await startStage({ limits })
   return { ...stage, [Symbol.asyncDispose]: () => stage.close() }
 }

@@ -5,20 +5,12 @@ import { expect } from 'vitest'
 import type { TestGateway } from '../support/gateway.ts'
 import { password, type TestPerson } from '../support/people.ts'
 
-const usual = [
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome-stable',
-  '/usr/bin/google-chrome',
-  '/snap/bin/chromium',
-  '/Applications/Chromium.app/Contents/MacOS/Chromium',
-  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
-]
+const usual: readonly string[] = JSON.parse(readFileSync(new URL('./browsers.json', import.meta.url), 'utf8'))
 
-/** The browser to use: the one that is named, else one from a usual place. */
+/** The browser to use: the one that is named, else one from a usual place. `npm test` says at its end if there is none. */
 export function findChromium(): string | undefined {
   const named = process.env.SALLYPORT_CHROMIUM
-  if (named !== undefined && named !== '') return named
+  if (named !== undefined && named !== '') return existsSync(named) ? named : undefined
   return usual.find((path) => existsSync(path))
 }
 

@@ -5,7 +5,7 @@ import { GrantWish } from '../../contract/grant.ts'
 import { toVisible } from '../../text/visible.ts'
 import { describeAnswered, describeWish, renderApproval } from '../approval-view.ts'
 import { addCommand, addExamples, addGlobalOptions, type Context, type OptionSpec, type Run } from '../command.ts'
-import { confirm } from '../confirm.ts'
+import { confirm, talkWhole } from '../confirm.ts'
 import { exit } from '../exit.ts'
 import { wholeNumber } from '../number.ts'
 import { demandPerson } from '../person.ts'
@@ -102,13 +102,19 @@ export function addApprovals(program: Command, run: Run): void {
   addCommand(approvals, run, {
     use: 'watch',
     summary: 'questions as they come, each answered with one key',
-    options: [['--retry <seconds>', 'how long to look for a gateway that went away (default 60)']],
+    options: [
+      ['--retry <seconds>', 'how long to look for a gateway that went away (default 60)'],
+      ['--no-bell', 'do not ring the terminal bell when a question comes'],
+    ],
     notes: [
       'Where nobody sits at a terminal it prints a line for each question and answer, with --json a document on each',
       'line, and answers nothing.',
     ],
     examples: ['sallyport approvals watch --as kim', 'sallyport approvals watch --json'],
-    input: z.object({ retry: wholeNumber({ min: 0, max: 86_400, unit: 'seconds' }).default(60) }),
+    input: z.object({
+      retry: wholeNumber({ min: 0, max: 86_400, unit: 'seconds' }).default(60),
+      bell: z.boolean().default(true),
+    }),
     // Loaded when it is needed: most commands draw nothing.
     run: async (context, input) => (await import('../watch/watch.ts')).runWatch(context, input),
   })
@@ -172,7 +178,12 @@ async function answer({ terminal, request }: Context, { id, yes, ...said }: Answ
     await demandPerson(client)
     return client.approvals.get({ params: { id } })
   })
-  terminal.talk(renderApproval(seen, Date.now()))
+  const shown = renderApproval(seen, Date.now())
+  if (yes || said.verdict === 'deny') terminal.talk(shown)
+  else if (!(await talkWhole(terminal, shown))) {
+    terminal.talk('Not approved: it was not shown to its end.')
+    return exit.failed
+  }
   if (said.grant) terminal.talk(`\nAllows ${toVisible(describeWish(seen.tool, said.grant))}.`)
   if (!yes && !(await confirm(terminal, said.verdict === 'approve' ? 'Approve this call?' : 'Deny this call?')))
     return exit.failed

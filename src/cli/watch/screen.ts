@@ -2,7 +2,7 @@ import type { createColors } from 'picocolors'
 import type { Approval } from '../../contract/approval.ts'
 import type { Risk } from '../../contract/risk.ts'
 import { toVisible } from '../../text/visible.ts'
-import { toArgumentsText, toFacts } from '../approval-view.ts'
+import { type Fact, toFacts, toSentTexts, toSuspectLine } from '../approval-view.ts'
 import { cut, displayWidth } from '../table.ts'
 import { type Asking, describePending, usual, type View, type Watch } from './state.ts'
 
@@ -32,13 +32,21 @@ export function draw(watch: Watch, look: Look): string[] {
 /** Without header, the blank line below it, the line that says how far the question goes, and the footer. */
 export function toView(watch: Watch, look: Look): View {
   const rows = Math.max(1, look.size.rows - 3 - toFooter(watch, look).length)
-  return { lines: toBody(watch, look).length, rows }
+  const lines = toBody(watch, look).length
+  const after = watch.shown ? toTexts(watch.shown, look.size.columns).after : 0
+  return { lines, rows, needed: lines - after }
 }
 
 /** What happened, what is about to happen or to be said, and the keys. */
 function toFooter(watch: Watch, { size: { columns }, now, colours }: Look): string[] {
-  const { yellow, dim } = colours
+  const { yellow, red, dim } = colours
+  const { shown } = watch
+  const isOpen = shown?.state === 'waiting'
   return [
+    ...wrapWords(toLine((isOpen && toTexts(shown, columns).suspect) || ''), columns)
+      .slice(0, 3)
+      .filter((line) => line !== '')
+      .map(red),
     ...wrapWords(toLine(watch.note), columns).slice(0, 2),
     ...wrapWords(toLine(toPrompt(watch, now)), columns)
       .slice(0, 4)
@@ -60,7 +68,9 @@ function toBody(watch: Watch, { size, now, colours }: Look): string[] {
   const { columns } = size
   const { bold, dim } = colours
   const paint = riskPaint(colours, shown.risk)
-  const facts = toFacts(shown, now).filter(([, value]) => value !== undefined && value !== '')
+  const facts = toFacts(shown, now)
+    .filter(([, value]) => value !== undefined && value !== '')
+    .map(([name, value]): Fact => [name, name === 'state' ? `${value}${toWaits(watch)}` : value])
   const width = Math.max(...facts.map(([name]) => name.length)) + 2
   return [
     ...wrapWords(toLine(shown.title), columns).map(bold),
@@ -70,25 +80,37 @@ function toBody(watch: Watch, { size, now, colours }: Look): string[] {
       const shownFirst = name === 'risk' ? paint(first) : first
       return [`${dim(name.padEnd(width))}${shownFirst}`, ...rest.map((line) => ' '.repeat(width) + line)]
     }),
-    ...toTexts(shown, columns).map((line) => (headings.has(line) ? dim(line) : line)),
+    ...toTexts(shown, columns).lines.map((line) => (line.startsWith(' ') ? line : dim(line))),
   ]
 }
 
-const headings = new Set(['arguments', 'what the tool says it does'])
+/** Few words: this is in the first lines of a small screen. */
+function toWaits({ shown, waits }: Watch): string {
+  if (shown?.state !== 'waiting' || waits?.id !== shown.id) return ''
+  if (waits.requests > 0) return '; the agent is waiting for it'
+  return waits.complete ? '; no request waits for it right now' : '; no request waits for it at this instance'
+}
 
 /** What does not change with the time; arguments may be long, and a screen is drawn every second. */
-const texts = new WeakMap<Approval, { columns: number; lines: string[] }>()
+type Texts = {
+  readonly columns: number
+  readonly lines: string[]
+  /** Lines at the end that are not a part of what is approved. */
+  readonly after: number
+  readonly suspect: string | undefined
+}
+const texts = new WeakMap<Approval, Texts>()
 
-function toTexts(approval: Approval, columns: number): string[] {
+/** Only headings begin at the edge: the text of a value is always indented. */
+function toTexts(approval: Approval, columns: number): Texts {
   const known = texts.get(approval)
-  if (known?.columns === columns) return known.lines
+  if (known?.columns === columns) return known
   const { description } = approval
-  const lines = [
-    ...['', 'arguments', ...toBlock(toArgumentsText(approval), columns)],
-    ...(description ? ['', 'what the tool says it does', ...toBlock(toVisible(description), columns)] : []),
-  ]
-  texts.set(approval, { columns, lines })
-  return lines
+  const sent = toSentTexts(approval).flatMap(({ heading, text }) => ['', heading, ...toBlock(text, columns)])
+  const about = description ? ['', 'what the tool says it does', ...toBlock(toVisible(description), columns)] : []
+  const made = { columns, lines: [...sent, ...about], after: about.length, suspect: toSuspectLine(approval) }
+  texts.set(approval, made)
+  return made
 }
 
 /** Long lines go on behind an arrow: nothing that a value says can pass for the line of another one. */

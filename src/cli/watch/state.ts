@@ -1,4 +1,4 @@
-import type { Approval, Verdict } from '../../contract/approval.ts'
+import type { Approval, ApprovalWaiting, Verdict } from '../../contract/approval.ts'
 import type { Call } from '../../contract/call.ts'
 import { GrantWish } from '../../contract/grant.ts'
 import { describeAnswered, describeWish, stateWords } from '../approval-view.ts'
@@ -29,6 +29,10 @@ export type Watch = {
   readonly shown: Approval | undefined
   /** Lines of it above the screen. */
   readonly top: number
+  /** The last line of it that has been on the screen: nothing is approved that was not shown. */
+  readonly reached: number
+  /** Whether somebody waits for the answer to a question, when it was last looked at. */
+  readonly waits: (ApprovalWaiting & { readonly id: string }) | undefined
   readonly asking: Asking | undefined
   readonly pending: Pending | undefined
   /** What happened last. */
@@ -39,8 +43,8 @@ export type Watch = {
   readonly settled: ReadonlySet<string>
 }
 
-/** How much of the question there is, and how much fits on the screen. */
-export type View = { readonly lines: number; readonly rows: number }
+/** How much of the question there is, how much fits on the screen, and how far it has to be read before it is approved. */
+export type View = { readonly lines: number; readonly rows: number; readonly needed: number }
 
 /** As events tell it: without the arguments. */
 export type EndedCall = Omit<Call, 'arguments'>
@@ -50,6 +54,7 @@ export type Happening =
   | { readonly kind: 'question'; readonly name: 'question-asked' | 'question-answered'; readonly approval: Approval }
   | { readonly kind: 'call-ended'; readonly call: EndedCall }
   | { readonly kind: 'linked'; readonly linked: boolean }
+  | { readonly kind: 'waits'; readonly id: string; readonly waiting: ApprovalWaiting }
   | { readonly kind: 'sent'; readonly approval: Approval }
   | { readonly kind: 'refused'; readonly message: string }
   | { readonly kind: 'key'; readonly key: Key; readonly view: View; readonly now: number }
@@ -73,6 +78,8 @@ export function createWatch(person: string): Watch {
     open: [],
     shown: undefined,
     top: 0,
+    reached: 0,
+    waits: undefined,
     asking: undefined,
     pending: undefined,
     note: '',
@@ -92,6 +99,8 @@ export function advance(watch: Watch, happening: Happening): Step {
       return { watch: toEnded(watch, happening.call) }
     case 'linked':
       return { watch: { ...watch, linked: happening.linked } }
+    case 'waits':
+      return { watch: { ...watch, waits: { id: happening.id, ...happening.waiting } } }
     case 'sent': {
       const line = describeAnswered(happening.approval)
       const next = toChanged(watch, happening.approval)
@@ -102,7 +111,9 @@ export function advance(watch: Watch, happening: Happening): Step {
     case 'time':
       return watch.pending && happening.now >= watch.pending.until ? sendNow(watch) : { watch }
     case 'key':
-      return watch.asking ? onTyping(watch, watch.asking, happening) : onKey(watch, happening)
+      return watch.asking
+        ? onTyping(watch, watch.asking, happening)
+        : onKey(toReached(watch, happening.view), happening)
   }
 }
 
@@ -144,7 +155,7 @@ function toEnded(watch: Watch, call: EndedCall): Watch {
 }
 
 function showSomething(watch: Watch): Watch {
-  return watch.shown ? watch : { ...watch, shown: watch.open[0], top: 0 }
+  return watch.shown ? watch : { ...watch, shown: watch.open[0], top: 0, reached: 0 }
 }
 
 function inOrder(approvals: readonly Approval[]): Approval[] {
@@ -152,6 +163,11 @@ function inOrder(approvals: readonly Approval[]): Approval[] {
 }
 
 type Pressed = Extract<Happening, { kind: 'key' }>
+
+/** What is on the screen when a key is pressed has been shown, if there is no gap before it. */
+function toReached(watch: Watch, { rows }: View): Watch {
+  return watch.top <= watch.reached ? { ...watch, reached: Math.max(watch.reached, watch.top + rows) } : watch
+}
 
 function onKey(watch: Watch, { key, view, now }: Pressed): Step {
   const bottom = Math.max(0, view.lines - view.rows)
@@ -162,9 +178,9 @@ function onKey(watch: Watch, { key, view, now }: Pressed): Step {
     case 'q':
       return { ...(watch.pending ? sendNow(watch) : { watch }), end: true }
     case 'a':
-      return ifOpen(watch, (approval) => later(watch, approval, { verdict: 'approve' }, now))
+      return ifSeen(watch, view, (approval) => later(watch, approval, { verdict: 'approve' }, now))
     case 'g':
-      return ifOpen(watch, () => ({ watch: { ...watch, asking: { step: 'covers' }, note: '' } }))
+      return ifSeen(watch, view, () => ({ watch: { ...watch, asking: { step: 'covers' }, note: '' } }))
     case 'd':
       return ifOpen(watch, () => ({ watch: { ...watch, asking: { step: 'reason', text: '' }, note: '' } }))
     case 'u':
@@ -197,6 +213,15 @@ function ifOpen(watch: Watch, act: (approval: Approval) => Step): Step {
   return { watch: { ...watch, note: 'This one no longer waits; n goes to the next.' } }
 }
 
+/** Nobody approves the beginning of something longer. */
+function ifSeen(watch: Watch, { needed, rows }: View, act: (approval: Approval) => Step): Step {
+  return ifOpen(watch, (approval) => {
+    if (watch.reached >= needed) return act(approval)
+    const note = `Read it to the end before you approve: lines 1 to ${watch.reached || rows} of ${needed} were shown, space turns the page.`
+    return { watch: { ...watch, note } }
+  })
+}
+
 /** An answer that stands before is sent: whoever goes on has not taken it back. */
 function later(watch: Watch, approval: Approval, said: Said, now: number): Step {
   const pending = { approval, said, until: now + takeBackMs }
@@ -209,13 +234,14 @@ function sendNow(watch: Watch): Step {
 
 function toNeighbour(watch: Watch, by: 1 | -1): Watch {
   const { open, shown } = watch
-  if (open.length === 0) return shown?.state === 'waiting' ? watch : { ...watch, shown: undefined, top: 0, note: '' }
+  if (open.length === 0)
+    return shown?.state === 'waiting' ? watch : { ...watch, shown: undefined, top: 0, reached: 0, note: '' }
   const at = open.findIndex(({ id }) => id === shown?.id)
   // One that no longer waits stood before those that were asked after it.
   const after = open.findIndex(({ askedAt }) => askedAt > (shown?.askedAt ?? ''))
   const from = at === -1 ? (after === -1 ? open.length : after) - (by === 1 ? 1 : 0) : at
   const next = open[(from + by + open.length) % open.length]
-  return { ...watch, shown: next, top: 0, note: '' }
+  return { ...watch, shown: next, top: 0, reached: 0, note: '' }
 }
 
 function onTyping(watch: Watch, asking: Asking, { key, now }: Pressed): Step {

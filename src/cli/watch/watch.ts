@@ -13,9 +13,12 @@ import { draw, type Look, toView } from './screen.ts'
 import { advance, createWatch, describePending, type Happening, type Pending } from './state.ts'
 
 const patience = 30_000
+/** No event tells that an agent has hung up. */
+const lookEveryMs = 5000
+const ringEveryMs = 2000
 
 /** Shows questions as they come. At a terminal a person answers them; elsewhere they are only printed. */
-export async function runWatch(context: Context, { retry }: { retry: number }): Promise<number> {
+export async function runWatch(context: Context, { retry, bell }: { retry: number; bell: boolean }): Promise<number> {
   const { terminal } = context
   const atTerminal = terminal.interactive && Boolean(process.stdout.isTTY) && process.env.TERM !== 'dumb'
   if (atTerminal && !context.settings.person)
@@ -27,15 +30,21 @@ export async function runWatch(context: Context, { retry }: { retry: number }): 
     if (url !== address.url) throw new GatewayError('unreachable', `The gateway has moved to ${url}`)
   }
   const following = { address, client, recheck, patience: retry * 1000 }
-  return atTerminal ? answerLive(context, following) : printLines(terminal, following)
+  return atTerminal ? answerLive(context, following, bell) : printLines(terminal, following)
 }
 
-async function answerLive({ terminal }: Context, following: Omit<Following, 'signal' | 'on'>): Promise<number> {
+async function answerLive(
+  { terminal }: Context,
+  following: Omit<Following, 'signal' | 'on'>,
+  bell: boolean,
+): Promise<number> {
   const { address, client } = following
   const person = await nameOf(client, address)
   const leaving = new AbortController()
   const sending = new Set<Promise<void>>()
   let watch = createWatch(person)
+  let rungAt = 0
+  let looked: { readonly id: string; readonly at: number } | undefined
   const screen = openFullScreen({
     input: process.stdin,
     output: process.stdout,
@@ -53,9 +62,10 @@ async function answerLive({ terminal }: Context, following: Omit<Following, 'sig
     const step = advance(watch, happening)
     if (step.watch === watch && happening.kind === 'call-ended') return // there may be very many of them
     watch = step.watch
-    if (watch.open.some(({ id }) => !known.has(id)) && happening.kind === 'question') screen.ring()
+    if (watch.open.some(({ id }) => !known.has(id)) && happening.kind === 'question') ring()
     if (step.send) send(step.send)
     if (step.end) leaving.abort()
+    lookForWaiting()
     screen.show(draw(watch, look()))
   }
 
@@ -71,6 +81,24 @@ async function answerLive({ terminal }: Context, following: Omit<Following, 'sig
       )
       .finally(() => sending.delete(sent))
     sending.add(sent)
+  }
+
+  /** Once for many questions that come together. */
+  function ring(): void {
+    if (!bell || Date.now() - rungAt < ringEveryMs) return
+    rungAt = Date.now()
+    screen.ring()
+  }
+
+  function lookForWaiting(): void {
+    const { shown } = watch
+    if (shown?.state !== 'waiting') return
+    if (looked?.id === shown.id && Date.now() - looked.at < lookEveryMs) return
+    looked = { id: shown.id, at: Date.now() }
+    client.approvals.get({ params: { id: shown.id } }).then(
+      ({ id, waiting }) => leaving.signal.aborted || happened({ kind: 'waits', id, waiting }),
+      () => {}, // the stream tells when the gateway is away
+    )
   }
 
   const beat = setInterval(() => happened({ kind: 'time', now: Date.now() }), 250)

@@ -1,23 +1,25 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { ArrowLeft } from 'lucide-react'
-import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import type { ApprovalDetail } from '../../../src/contract/approval.ts'
+import { describeSuspect, describeWaiting } from '../../../src/text/approval.ts'
 import { toFailure } from '../lib/api.ts'
 import { toCountdown, toSpan } from '../lib/time.ts'
 import { Button } from '../parts/Button.tsx'
 import { RiskChip, StateChip } from '../parts/Chip.tsx'
+import { Folded } from '../parts/Folded.tsx'
 import { Foot, IntoView } from '../parts/Foot.tsx'
 import { useNow } from '../parts/useNow.ts'
 import { Visible } from '../parts/Visible.tsx'
 import { Answers, Ended } from './Answers.tsx'
-import { Along, Arguments, isLong } from './Arguments.tsx'
 import { DefinitionChange } from './DefinitionChange.tsx'
 import { DenyForm } from './DenyForm.tsx'
 import type { Decision, Decisions, Pending } from './decisions.ts'
 import { GrantForm } from './GrantForm.tsx'
 import { useKeys } from './keys.tsx'
 import { approvalQuery } from './queries.ts'
+import { isLong, Sent } from './Sent.tsx'
 import { nameOf, toApprovers, toWho } from './words.ts'
 
 type ApprovalViewProps = { id: string; decisions: Decisions }
@@ -51,7 +53,12 @@ function Question({ approval, decisions }: { approval: ApprovalDetail; decisions
   const { id, hash, state, barred } = approval
   const [panel, setPanel] = useState<Panel>()
   const [opened, setOpened] = useState(false)
-  const whole = opened || !isLong(approval.arguments)
+  const [seen, setSeen] = useState(false)
+  const long = useMemo(() => isLong(approval), [approval])
+  const whole = opened || !long
+  const missing = toMissing(whole, seen)
+  const ready = missing === undefined
+  const onSeen = useCallback(() => setSeen(true), [])
   const pending = decisions.pending(id)
   const failure = decisions.failure(id)
   const answerable = state === 'waiting' && barred === undefined && !pending
@@ -61,8 +68,8 @@ function Question({ approval, decisions }: { approval: ApprovalDetail; decisions
   }
   useKeys({
     o: () => setOpened(true),
-    ...(answerable && whole && { a: (deliberate) => deliberate && decide({ verdict: 'approve' }) }),
-    ...(answerable && whole && mayGrant(approval) && { g: () => setPanel('grant') }),
+    ...(answerable && ready && { a: (deliberate) => deliberate && decide({ verdict: 'approve' }) }),
+    ...(answerable && ready && mayGrant(approval) && { g: () => setPanel('grant') }),
     ...(answerable && { d: () => setPanel('deny') }),
   })
   return (
@@ -74,9 +81,7 @@ function Question({ approval, decisions }: { approval: ApprovalDetail; decisions
         </p>
       )}
       <DefinitionChange drift={approval.drift} />
-      <Arguments value={approval.arguments} hash={hash} whole={whole} onWhole={() => setOpened(true)} />
-      {approval.input !== undefined && <Along title="Going along with the arguments" value={approval.input} />}
-      {approval.meta !== undefined && <Along title="_meta, sent with the arguments" value={approval.meta} />}
+      <Sent approval={approval} hash={hash} whole={whole} onWhole={() => setOpened(true)} onSeen={onSeen} />
       <Facts approval={approval} />
       {failure && (
         <p role="alert" className="mb-4 rounded-md bg-danger-ground px-3 py-2 text-danger">
@@ -86,10 +91,18 @@ function Question({ approval, decisions }: { approval: ApprovalDetail; decisions
       <Answers approval={approval} />
       {state === 'waiting' && pending && <Undo pending={pending} onUndo={() => decisions.undo(id)} />}
       {state === 'waiting' && barred !== undefined && <Barred why={barred} />}
-      {answerable && <Actions panel={panel} onPanel={setPanel} approval={approval} whole={whole} onDecide={decide} />}
+      {answerable && (
+        <Actions panel={panel} onPanel={setPanel} approval={approval} missing={missing} onDecide={decide} />
+      )}
       {state !== 'waiting' && <Ended approval={approval} />}
     </article>
   )
+}
+
+/** What a person has to do before they can approve: nothing is approved that was not shown. */
+function toMissing(whole: boolean, seen: boolean): string | undefined {
+  if (!whole) return 'Open all of the arguments before you approve them.'
+  return seen ? undefined : 'Scroll to the end of the arguments before you approve them.'
 }
 
 function Head({ approval }: { approval: ApprovalDetail }) {
@@ -133,9 +146,7 @@ function Facts({ approval }: { approval: ApprovalDetail }) {
     <dl className="my-4 grid grid-cols-[minmax(5rem,auto)_1fr] gap-x-4 gap-y-1.5 text-13">
       {description !== undefined && (
         <Fact name="The tool says">
-          <p className="max-h-40 overflow-y-auto">
-            <Visible text={description} />
-          </p>
+          <Folded text={description} />
         </Fact>
       )}
       <Fact name="Why asked">
@@ -177,13 +188,13 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
 type ActionsProps = {
   approval: ApprovalDetail
   panel: Panel
-  /** All of the arguments are open: what was not shown is not approved. */
-  whole: boolean
+  /** What has to be done before it can be approved. */
+  missing: string | undefined
   onPanel(panel: Panel): void
   onDecide(decision: Omit<Decision, 'hash'>): void
 }
 
-function Actions({ approval, panel, whole, onPanel, onDecide }: ActionsProps) {
+function Actions({ approval, panel, missing, onPanel, onDecide }: ActionsProps) {
   if (panel === 'grant') {
     return (
       <IntoView>
@@ -204,9 +215,11 @@ function Actions({ approval, panel, whole, onPanel, onDecide }: ActionsProps) {
   }
   return (
     <Foot>
-      {!whole && (
-        <p id="open-first" className="mb-2 text-13 text-write">
-          Open all of the arguments before you approve them.
+      <Suspect approval={approval} />
+      <p className="mb-2 text-13 text-soft">{describeWaiting(approval.waiting)}</p>
+      {missing !== undefined && (
+        <p id="open-first" className="mb-2 font-medium text-13 text-write">
+          {missing}
         </p>
       )}
       <div className="flex flex-wrap gap-2 max-md:grid max-md:grid-cols-2">
@@ -214,8 +227,8 @@ function Actions({ approval, panel, whole, onPanel, onDecide }: ActionsProps) {
           tone="main"
           hint="A"
           className="max-md:col-span-2"
-          disabled={!whole}
-          aria-describedby={whole ? undefined : 'open-first'}
+          disabled={missing !== undefined}
+          aria-describedby={missing === undefined ? undefined : 'open-first'}
           onClick={() => onDecide({ verdict: 'approve' })}
         >
           Approve once
@@ -223,8 +236,8 @@ function Actions({ approval, panel, whole, onPanel, onDecide }: ActionsProps) {
         {mayGrant(approval) && (
           <Button
             hint="G"
-            disabled={!whole}
-            aria-describedby={whole ? undefined : 'open-first'}
+            disabled={missing !== undefined}
+            aria-describedby={missing === undefined ? undefined : 'open-first'}
             onClick={() => onPanel('grant')}
           >
             Approve and allow…
@@ -240,6 +253,17 @@ function Actions({ approval, panel, whole, onPanel, onDecide }: ActionsProps) {
         </Button>
       </div>
     </Foot>
+  )
+}
+
+/** Beside the buttons, because the marks themselves may be anywhere in a long text. */
+function Suspect({ approval }: { approval: ApprovalDetail }) {
+  const words = useMemo(() => describeSuspect(approval), [approval])
+  if (words === undefined) return null
+  return (
+    <p role="alert" className="mb-2 rounded-md border border-danger bg-danger-ground px-3 py-2 text-13 text-danger">
+      Look closely: {words}. They are marked with their code points.
+    </p>
   )
 }
 

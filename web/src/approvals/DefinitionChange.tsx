@@ -1,5 +1,5 @@
 import type { ApprovalDetail } from '../../../src/contract/approval.ts'
-import { ScrollBox } from '../parts/ScrollBox.tsx'
+import { TextBlock } from '../parts/TextBlock.tsx'
 import { Visible } from '../parts/Visible.tsx'
 
 const headings = {
@@ -11,16 +11,16 @@ const headings = {
 export function DefinitionChange({ drift }: Pick<ApprovalDetail, 'drift'>) {
   if (!drift) return null
   return (
-    <section aria-label="Change of the tool" className="mb-4 rounded-lg border border-write bg-panel">
-      <h2 className="px-4 py-2 font-medium text-13 text-write">{headings[drift.kind]}</h2>
-      <ScrollBox label="The change, line by line" className="max-h-96 px-4 pb-4">
+    <section aria-label="Change of the tool" className="mb-4 rounded-lg border border-write bg-panel px-4 pb-4">
+      <h2 className="py-2 font-medium text-13 text-write">{headings[drift.kind]}</h2>
+      <TextBlock label="The change, line by line">
         {drift.difference.split('\n').map((line, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: the lines of one text never change their places
           <span key={index} className={`block ${toTone(line)}`}>
             <Visible text={line} />
           </span>
         ))}
-      </ScrollBox>
+      </TextBlock>
     </section>
   )
 }

@@ -2,6 +2,8 @@ import { type QueryClient, queryOptions } from '@tanstack/react-query'
 import type { Approval } from '../../../src/contract/approval.ts'
 import { api } from '../lib/api.ts'
 
+const lookEveryMs = 5000
+
 /** Everything below it is read again when something happened. */
 export const approvalsKey = ['approvals']
 
@@ -21,6 +23,8 @@ export function approvalQuery(id: string) {
   return queryOptions({
     queryKey: [...approvalsKey, 'one', id],
     queryFn: () => api.approvals.get({ params: { id } }),
+    // No event tells that an agent has hung up.
+    refetchInterval: ({ state: { data } }) => (data?.state === 'waiting' ? lookEveryMs : false),
   })
 }
 

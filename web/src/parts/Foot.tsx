@@ -1,9 +1,12 @@
 import { type ReactNode, useEffect, useRef } from 'react'
 
-/** What one can do here: at the end of the page, and on a phone in reach of the thumb. */
+/** What one can do here: always in view at the end of the page, and on a phone in reach of the thumb. */
 export function Foot({ children }: { children: ReactNode }) {
   return (
-    <div className="max-md:sticky max-md:bottom-14 max-md:-mx-4 max-md:border-line max-md:border-t max-md:bg-ground max-md:px-4 max-md:py-2">
+    <div
+      data-foot
+      className="-mx-4 sticky bottom-14 max-h-[60dvh] overflow-y-auto border-line border-t bg-ground px-4 py-2 md:-mx-6 md:bottom-0 md:px-6 md:py-3"
+    >
       {children}
     </div>
   )

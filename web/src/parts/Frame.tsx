@@ -1,10 +1,11 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, Outlet } from '@tanstack/react-router'
-import { Inbox, LogOut, Moon, Sun, WifiOff } from 'lucide-react'
+import { Bell, BellOff, Inbox, LogOut, Moon, Sun, WifiOff } from 'lucide-react'
 import { useCallback, useEffect, useRef, useState } from 'react'
 import { approvalsKey, isAbout, waitingQuery } from '../approvals/queries.ts'
 import { toFailure } from '../lib/api.ts'
 import { type LiveState, useLive } from '../lib/live.ts'
+import { useNotices, useTab } from '../lib/notice.ts'
 import { meKey, useMe, useSignOut } from '../lib/who.ts'
 import { Button } from './Button.tsx'
 
@@ -65,9 +66,21 @@ function useFreshness(): LiveState {
   return useLive(heard, { onEvent, onGap, onLost })
 }
 
+/** A hidden tab has no stream of events, and its title is all that somebody sees of it. */
+const hiddenEveryMs = 15_000
+
+function useWaiting() {
+  return useQuery({
+    ...waitingQuery,
+    refetchInterval: () => (document.hidden ? hiddenEveryMs : false),
+    refetchIntervalInBackground: true,
+  })
+}
+
 function Rail() {
-  const waiting = useQuery(waitingQuery)
+  const waiting = useWaiting()
   const count = waiting.data?.items.length ?? 0
+  useTab(count)
   return (
     <nav
       aria-label="Pages"
@@ -108,6 +121,7 @@ function TopBar({ name, role, live }: { name: string; role: string; live: LiveSt
         <span aria-hidden="true" className={`size-2 rounded-full ${live === 'live' ? 'bg-good' : 'bg-write'}`} />
         {liveWords[live]}
       </span>
+      <NoticeButton />
       <ThemeButton />
       <span className="min-w-0 truncate text-13" title={role}>
         {name}
@@ -121,6 +135,29 @@ function TopBar({ name, role, live }: { name: string; role: string; live: LiveSt
         <LogOut size={16} aria-hidden="true" />
       </button>
     </header>
+  )
+}
+
+function NoticeButton() {
+  const { data } = useQuery(waitingQuery)
+  const { state, toggle } = useNotices(data?.items.length ?? 0)
+  if (state === 'impossible') return null
+  const label = {
+    on: 'Turn browser notifications off',
+    off: 'Notify me in this browser when a call waits',
+    refused: 'This browser does not allow notifications from this page',
+  }[state]
+  return (
+    <button
+      type="button"
+      onClick={() => void toggle()}
+      aria-label={label}
+      title={label}
+      disabled={state === 'refused'}
+      className="grid size-8 shrink-0 place-items-center text-soft hover:text-ink disabled:opacity-60"
+    >
+      {state === 'on' ? <Bell size={16} aria-hidden="true" /> : <BellOff size={16} aria-hidden="true" />}
+    </button>
   )
 }
 

@@ -1,0 +1,229 @@
+import { type ReactNode, useState } from 'react'
+import { type SentPart, sentParts } from '../../../src/text/approval.ts'
+import { toReadableJson } from '../../../src/text/json.ts'
+import { describeSize, heightOf, sizeOf } from '../../../src/text/size.ts'
+import { Button } from '../parts/Button.tsx'
+import { EndMark } from '../parts/EndMark.tsx'
+import { beginningOf } from '../parts/Folded.tsx'
+import { TextBlock } from '../parts/TextBlock.tsx'
+import { Visible } from '../parts/Visible.tsx'
+import { toChanges } from './changes.ts'
+
+type SentProps = {
+  approval: Parameters<typeof sentParts>[0]
+  hash: string
+  /** Everything is shown, not only the beginning. */
+  whole: boolean
+  onWhole(): void
+  /** The end of it has been in view. */
+  onSeen(): void
+}
+
+/** Beyond these a person is shown the beginning, and nothing is approved before the rest was opened. */
+const most = { characters: 1000, lines: 10, fields: 12, name: 60, height: 24 }
+/** Characters on a line of a phone, roughly. */
+const columns = 44
+
+/** All that is sent: known shapes as fields, and below them every byte. The page can be extended by a part in `sentParts`. */
+export function Sent({ approval, hash, whole, onWhole, onSeen }: SentProps) {
+  const parts = sentParts(approval)
+  return (
+    <>
+      {parts.map((part) => (
+        <Part key={part.name} part={part} whole={whole} />
+      ))}
+      {!whole && (
+        <div className="mb-4 flex flex-wrap items-center gap-x-4 gap-y-2 rounded-lg border border-write bg-write-ground px-4 py-3">
+          <Button hint="O" onClick={onWhole}>
+            Show all of it
+          </Button>
+          <span className="text-13 text-write">
+            This is only the beginning. All together: {describeSize(sizeOf(parts.map(toPartText).join('\n')))}.
+          </span>
+        </div>
+      )}
+      {whole && <EndMark onSeen={onSeen} />}
+      <AsSent parts={parts} hash={hash} />
+    </>
+  )
+}
+
+/** Whether there is more of it than is shown at first: by length, by height, by the number of fields or by their names. */
+export function isLong(approval: SentProps['approval']): boolean {
+  let height = 0
+  for (const { value } of sentParts(approval)) {
+    const { fields, pair } = toShape(value)
+    if (fields.length > most.fields || fields.some(([name]) => name.length > most.name)) return true
+    const texts = [...fields.map(([, field]) => toText(field)), ...(pair ? [pair.old, pair.new] : [])]
+    if (texts.some((text) => text.length > most.characters)) return true
+    const heights = texts.map((text) => heightOf(text, columns))
+    if (heights.some((each) => each > most.lines)) return true
+    height += heights.reduce((sum, each) => sum + each, 0)
+  }
+  return height > most.height
+}
+
+function Part({ part: { name, value }, whole }: { part: SentPart; whole: boolean }) {
+  const { fields, pair } = toShape(value)
+  const shown = whole ? fields : fields.slice(0, most.fields)
+  const title = `${name.charAt(0).toUpperCase()}${name.slice(1)}`
+  return (
+    <section aria-label={title} className="mb-4 rounded-lg border border-line bg-panel">
+      {name !== 'arguments' && <h2 className="px-4 pt-2 text-13 text-soft">{title}</h2>}
+      {fields.length === 0 && !pair && <p className="px-4 py-3 text-soft">It has no {name}.</p>}
+      {shown.length > 0 && (
+        <dl className="grid grid-cols-[minmax(5rem,max-content)_1fr] gap-x-4 px-4 py-2 max-md:grid-cols-1">
+          {shown.map(([key, field]) => (
+            <Field key={key} name={whole ? key : key.slice(0, most.name)} cut={!whole && key.length > most.name}>
+              <Value name={key} value={field} whole={whole} />
+            </Field>
+          ))}
+        </dl>
+      )}
+      {shown.length < fields.length && (
+        <p className="px-4 pb-2 text-13 text-write">
+          {(fields.length - shown.length).toLocaleString('en')} more, of {fields.length.toLocaleString('en')}
+        </p>
+      )}
+      {pair && <Difference pair={pair} whole={whole} />}
+    </section>
+  )
+}
+
+function AsSent({ parts, hash }: { parts: readonly SentPart[]; hash: string }) {
+  const [open, setOpen] = useState(false)
+  return (
+    <details className="rounded-lg border border-line bg-panel" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary className="px-4 py-2 text-13 text-soft">
+        All arguments, exactly as they will be sent <span className="font-mono text-12">(sha {hash.slice(0, 8)}…)</span>
+      </summary>
+      {open && (
+        <div className="px-4 pb-4">
+          {parts.map((part) => (
+            <TextBlock key={part.name} label={`All ${part.name}`}>
+              <Visible text={toReadableJson(part.value)} />
+            </TextBlock>
+          ))}
+        </div>
+      )}
+    </details>
+  )
+}
+
+function Field({ name, cut, children }: { name: string; cut: boolean; children: ReactNode }) {
+  return (
+    <>
+      <dt className="max-w-48 py-1.5 text-soft [overflow-wrap:anywhere] max-md:max-w-full max-md:pb-0">
+        {name === '' ? <i>no name</i> : <Visible text={name} />}
+        {cut && '…'}
+      </dt>
+      <dd className="min-w-0 py-1.5 max-md:pt-0">{children}</dd>
+    </>
+  )
+}
+
+const longLine = 160
+
+function Value({ name, value, whole }: { name: string; value: unknown; whole: boolean }) {
+  const text = toText(value)
+  if (text === '') return <span className="text-soft">empty text</span>
+  if (text.length <= longLine && !text.includes('\n')) {
+    return (
+      <span
+        className={`whitespace-pre-wrap [overflow-wrap:anywhere] ${typeof value === 'string' ? '' : 'font-mono text-13'}`}
+      >
+        <Visible text={text} />
+      </span>
+    )
+  }
+  return <LongText label={`Value of ${name.slice(0, most.name)}`} text={text} whole={whole} />
+}
+
+function LongText({ label, text, whole }: { label: string; text: string; whole: boolean }) {
+  const shown = whole ? text : beginningOf(text, most)
+  const isCut = shown.length < text.length
+  return (
+    <>
+      <TextBlock label={label}>
+        <Visible text={shown} />
+        {isCut && '…'}
+      </TextBlock>
+      <span className={`text-12 ${isCut ? 'text-write' : 'text-soft'}`}>
+        {isCut && 'The beginning of '}
+        {describeSize(sizeOf(text))}
+      </span>
+    </>
+  )
+}
+
+type Pair = { before: string; after: string; old: string; new: string }
+type Shape = { fields: readonly [string, unknown][]; pair: Pair | undefined }
+
+const pairs = [
+  ['old_string', 'new_string'],
+  ['oldString', 'newString'],
+  ['old_text', 'new_text'],
+  ['oldText', 'newText'],
+  ['before', 'after'],
+  ['old', 'new'],
+] as const
+
+/** Old and new beside each other are read as a difference. */
+function toShape(value: unknown): Shape {
+  if (value === undefined || value === null) return { fields: [], pair: undefined }
+  if (!isRecord(value)) return { fields: [['value', value]], pair: undefined }
+  const fields = Object.entries(value)
+  const texts = new Map(fields.filter((field): field is [string, string] => typeof field[1] === 'string'))
+  for (const [before, after] of pairs) {
+    const [old, fresh] = [texts.get(before), texts.get(after)]
+    if (old === undefined || fresh === undefined) continue
+    const others = fields.filter(([name]) => name !== before && name !== after)
+    return { fields: others, pair: { before, after, old, new: fresh } }
+  }
+  return { fields, pair: undefined }
+}
+
+const marks = { same: ' ', added: '+', removed: '−' }
+const tones = { same: '', added: 'bg-good-ground text-good', removed: 'bg-danger-ground text-danger' }
+
+function Difference({ pair, whole }: { pair: Pair; whole: boolean }) {
+  const cut = (text: string) => (whole ? text : beginningOf(text, most))
+  const isCut = cut(pair.old) !== pair.old || cut(pair.new) !== pair.new
+  return (
+    <div className="border-line border-t px-4 py-2">
+      <p className="mb-1 text-13 text-soft">
+        {pair.before} → {pair.after}
+      </p>
+      <TextBlock label="Difference">
+        {toChanges(cut(pair.old), cut(pair.new)).map(({ kind, line }, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: lines of one difference never change their places
+          <div key={index} className={tones[kind]}>
+            {marks[kind]} <Visible text={line} />
+          </div>
+        ))}
+      </TextBlock>
+      <span className={`text-12 ${isCut ? 'text-write' : 'text-soft'}`}>
+        {isCut && 'The beginning of '}
+        {describeSize(sizeOf(pair.old))} → {describeSize(sizeOf(pair.new))}
+      </span>
+    </div>
+  )
+}
+
+/** Text as it is, everything else as JSON, on one line where it fits. */
+function toText(value: unknown): string {
+  if (typeof value === 'string') return value
+  const line = JSON.stringify(value) ?? 'null'
+  return line.length <= longLine ? line : toReadableJson(value)
+}
+
+function toPartText({ value }: SentPart): string {
+  return toShape(value)
+    .fields.map(([name, field]) => `${name}\n${toText(field)}`)
+    .concat(Object.values(toShape(value).pair ?? {}))
+    .join('\n')
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
