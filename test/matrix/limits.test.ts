@@ -1,19 +1,49 @@
 import { readdir } from 'node:fs/promises'
 import { StreamableHTTPClientTransport as HttpV2 } from '@modelcontextprotocol/client'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { expect, it } from 'vitest'
 import { stdioFixture } from '../fixtures/fixtures.ts'
 import { textOf } from '../scenarios/mcp/raw.ts'
 import { poll, startTestGateway } from '../support/gateway.ts'
 import { connectV1, connectV2 } from './client.ts'
+import { drives, tryOut } from './matrix.ts'
 import { askLater } from './questions.ts'
-import { clientKinds, notOffered } from './table.ts'
+import { clientKinds, featureNames, impossible, neverPossible, notOffered, verdictOf } from './table.ts'
 
 it('tries every kind of agent that the table names', async () => {
   const named = clientKinds.map(({ era, transport }) => `${era}-${transport}.test.ts`)
   const files = await readdir(import.meta.dirname)
   expect(named.filter((file) => !files.includes(file))).toEqual([])
+})
+
+it('sees every drive work: in a cell of the table, or without a gateway where no cell has the feature', () => {
+  expect(Object.keys(drives).toSorted()).toEqual([...featureNames].toSorted())
+  expect(neverPossible()).toEqual(['roots-changed', 'questions-unprompted'])
+})
+
+it.each(neverPossible())('drives %s rightly: without a gateway it works', async (feature) => {
+  const { command, args } = stdioFixture('matrix', ['--era', 'legacy', '--transport', 'stdio'])
+  const open = () => connectV1(new StdioClientTransport({ command, args, stderr: 'ignore' }))
+  const client = await open()
+  const pair = { client: { era: 'legacy', transport: 'stdio' }, server: { era: 'legacy', transport: 'stdio' } } as const
+  try {
+    await tryOut(feature, { pair, client, connect: open }, 10_000)
+  } finally {
+    await client.close()
+  }
+})
+
+it('takes a broken try for what it is and not for an impossibility', async () => {
+  const wrong = [new Error('fetch failed'), new Error('Connection closed'), new Error('MCP error -32602: no such tool')]
+  for (const { fails } of impossible) for (const { message } of wrong) expect(message).not.toMatch(fails)
+  const legacy = { era: 'legacy', transport: 'http' } as const
+  const verdict = verdictOf('ping', {
+    client: { ...legacy, era: 'modern' },
+    server: { era: 'legacy', transport: 'json' },
+  })
+  expect(verdict).toMatchObject({ kind: 'impossible', fails: expect.any(RegExp) })
 })
 
 it('says in the table that agents find no HTTP+SSE here', () => {

@@ -32,7 +32,7 @@ export type Player = ClientKind & { readonly sdk: 'v1' | 'v2' }
 
 const program = fileURLToPath(new URL('../../bin/sallyport.js', import.meta.url))
 
-const drives: Drives<FeatureName> = { ...offers, ...hearing, ...questions, ...protocol }
+export const drives: Drives<FeatureName> = { ...offers, ...hearing, ...questions, ...protocol }
 
 /** What is known not to work is not waited for as long. */
 const patienceMs: Readonly<Record<Verdict['kind'], number>> = { possible: 10_000, impossible: 200, defect: 200 }
@@ -77,7 +77,7 @@ function describePair(getGateway: () => TestGateway, player: Player, server: Ser
       it(toSentence(feature, verdict), async () => {
         const trial = tryOut(feature, { pair, client, connect }, patienceMs[verdict.kind])
         if (verdict.kind === 'possible') return trial
-        await expect(trial, 'It works: take it out of the list').rejects.toThrow()
+        await expect(trial, 'It works: take it out of the list').rejects.toThrow(verdict.fails)
       })
     }
   })
@@ -93,7 +93,7 @@ function toSentence(feature: FeatureName, verdict: Verdict): string {
   return verdict.kind === 'impossible' ? `cannot ${can}: ${verdict.why}` : `should ${can} (a defect): ${verdict.why}`
 }
 
-async function tryOut(
+export async function tryOut(
   feature: FeatureName,
   parts: Pick<Stage, 'pair' | 'client'> & { connect(options: ClientOptions): Promise<MatrixClient> },
   limitMs: number,

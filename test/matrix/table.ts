@@ -110,7 +110,13 @@ export type Cells = {
   readonly client?: Partial<ClientKind>
   readonly server?: { readonly era?: Era; readonly transports?: readonly ServerTransport[] }
   readonly why: string
+  /** What a try ends with. Anything else is a fault of the try or of the gateway, and fails the test. */
+  readonly fails: RegExp
 }
+
+/** What was waited for never came. */
+const silence = /^Nothing found within \d+ ms$/
+const unknownToEra = /is not supported by the negotiated protocol version/
 
 const differingTasks =
   'the tasks of the two eras differ in who decides on one and in how its result is fetched; a tool that can do without one is answered when it is done'
@@ -121,76 +127,90 @@ export const impossible: readonly Cells[] = [
     features: ['progress', 'logging', 'logging-level'],
     server: { era: 'modern', transports: ['json'] },
     why: 'a stateless server that answers in JSON has no stream on which to say anything before its answer',
+    fails: silence,
   },
   {
     features: ['elicitation-complete'],
     client: { era: 'modern' },
     why: 'the stateless revision has no such notice: the agent repeats its call when the user is done',
+    fails: silence,
   },
   {
     features: ['elicitation-complete'],
     server: { era: 'modern' },
     why: 'a stateless server does not tell when it is done',
+    fails: silence,
   },
   {
     features: ['roots-changed'],
     client: { era: 'modern' },
     why: 'the stateless revision has no such notice: a server asks for the roots when it needs them',
+    fails: unknownToEra,
   },
   {
     features: ['roots-changed'],
     client: { era: 'legacy' },
     why: 'one link to a server is shared by many agents: the news of one is not for the others, and a server that needs roots asks for them in a call',
+    fails: silence,
   },
   {
     features: ['questions-unprompted'],
     server: { era: 'legacy' },
     why: 'one link to a server is shared by many agents: outside of a call nobody knows which of them is asked. The server gets an error; for roots, an empty list',
+    fails: /^expected 'refused .*' to be 'answered /,
   },
   {
     features: ['questions-unprompted'],
     server: { era: 'modern' },
     why: 'a stateless server asks in answers to calls only',
+    fails: silence,
   },
   {
     features: ['ping'],
     client: { era: 'modern' },
     why: 'the stateless revision has no ping',
+    fails: unknownToEra,
   },
   {
     features: ['cache-hints'],
     client: { era: 'legacy' },
     why: 'the revisions with sessions have no such hints; what a server says of it in the answer to a reading is passed on and harms nobody',
+    fails: /^expected undefined to be 'private'/,
   },
   {
     features: ['extensions-declared'],
     server: { era: 'legacy' },
     why: 'one link to a server is shared by many agents, and with sessions a client declares itself once, when the link opens',
+    fails: /^expected undefined to match object /,
   },
   {
     features: ['tasks'],
     client: { era: 'legacy' },
     server: { era: 'modern' },
     why: differingTasks,
+    fails: /^expected undefined to be type of 'string'/,
   },
   {
     features: ['tasks'],
     client: { era: 'modern' },
     server: { era: 'legacy' },
     why: differingTasks,
+    fails: /^expected undefined to be type of 'string'/,
   },
 ]
 
 /** What should work and does not. A cell that works again fails its test: it must leave this list. */
 export const defects: readonly Cells[] = []
 
-export type Verdict = { readonly kind: 'possible' } | { readonly kind: 'impossible' | 'defect'; readonly why: string }
+export type Verdict =
+  | { readonly kind: 'possible' }
+  | { readonly kind: 'impossible' | 'defect'; readonly why: string; readonly fails: RegExp }
 
 export function verdictOf(feature: FeatureName, pair: Pair): Verdict {
   const impossibility = impossible.find((cells) => holds(cells, feature, pair))
-  if (impossibility) return { kind: 'impossible', why: impossibility.why }
+  if (impossibility) return { kind: 'impossible', why: impossibility.why, fails: impossibility.fails }
   const defect = defects.find((cells) => holds(cells, feature, pair))
-  return defect ? { kind: 'defect', why: defect.why } : { kind: 'possible' }
+  return defect ? { kind: 'defect', why: defect.why, fails: defect.fails } : { kind: 'possible' }
 }
 
 export function holds({ features: chosen, client, server }: Cells, feature: FeatureName, pair: Pair): boolean {
@@ -201,4 +221,10 @@ export function holds({ features: chosen, client, server }: Cells, feature: Feat
     (server?.era ?? pair.server.era) === pair.server.era &&
     (server?.transports ?? [pair.server.transport]).includes(pair.server.transport)
   )
+}
+
+/** Features that no cell has: their drives are seen to work between a client and a server without a gateway. */
+export function neverPossible(): FeatureName[] {
+  const pairs = clientKinds.flatMap((client) => serverKinds.map((server) => ({ client, server })))
+  return featureNames.filter((feature) => pairs.every((pair) => verdictOf(feature, pair).kind !== 'possible'))
 }
