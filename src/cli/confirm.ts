@@ -21,7 +21,7 @@ export async function talkWhole(terminal: Terminal, text: string): Promise<boole
 
 async function goesOn(message: string): Promise<boolean> {
   const prompts = await import('@clack/prompts')
-  return (await prompts.confirm({ message, initialValue: true, output: process.stderr })) === true
+  return toAnswer(await prompts.confirm({ message, initialValue: true, output: process.stderr }))
 }
 
 /** Asks where somebody can answer; scripts have said what they want by running the command. */

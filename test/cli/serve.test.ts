@@ -81,7 +81,7 @@ describe('serve', () => {
     await until(() => (gateway.stderr().includes(`${line}\n`) ? true : undefined))
     expect(gateway.stderr()).not.toContain('stay out of it')
     for (let batch = 0; batch < 3; batch++) await Promise.all([1, 2, 3].map((each) => call(`${batch}-${each}`)))
-    expect(gateway.stderr().match(/^waiting for approval/gm)).toHaveLength(5)
+    expect(gateway.stderr().match(/waiting for approval: good_write_thing/g)).toHaveLength(5)
   })
 
   it('goes on when nobody reads along any more', async () => {
