@@ -119,3 +119,20 @@ describe('a server on the command line', () => {
     expect(() => toDefinition({ ...nothing, ...input })).toThrow(reason)
   })
 })
+
+it.each([
+  ['id:=9007199254740993', {}],
+  ['id=9007199254740993', { properties: { id: { type: 'integer' } } }],
+  ['amount:=1e400', {}],
+  ['given:={"a":1,"a":2}', {}],
+  ['given:={"__proto__":1}', {}],
+])('refuses %s, which would be sent as something else', (pair, schema) => {
+  expect(() => toArguments([pair], { type: 'object', ...schema })).toThrow(
+    expect.objectContaining({ code: 'json-inexact' }),
+  )
+})
+
+it('takes a long number as text where the tool takes text as well', () => {
+  const schema = { type: 'object', properties: { id: { type: ['integer', 'string'] } } }
+  expect(toArguments(['id=9007199254740993'], schema)).toEqual({ id: '9007199254740993' })
+})
