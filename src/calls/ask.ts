@@ -19,7 +19,7 @@ import type { CallOptions, CallOutcome, CallRequest } from './calls.ts'
 import type { CallLimits } from './limits.ts'
 import type { Once } from './once.ts'
 import type { Records } from './records.ts'
-import { changedMeanwhile, denied, deniedByPerson, expired, tooManyAsk, withdrawn } from './refusals.ts'
+import { changedMeanwhile, denied, deniedByPerson, expired, serverAway, tooManyAsk, withdrawn } from './refusals.ts'
 
 /** A call with all that was decided about it. */
 export type Judged = {
@@ -47,6 +47,8 @@ type AskParts = {
   readonly emit: Emitter<EventTable>['emit']
   /** Looks at the request again: what stood when it was asked may stand no longer. */
   judge(request: CallRequest): Judged | GatewayError
+  /** Whether the server behind a connection is there. */
+  isListed(connection: string): boolean
   refuse(call: ResolvedCall, why: GatewayError): Promise<CallOutcome>
   /** Claims and sends; throws `permission-spent` when somebody else was faster, and then nothing has happened. */
   run(request: CallRequest, options: CallOptions, call: ResolvedCall): Promise<CallOutcome>
@@ -193,6 +195,7 @@ export function createAsk(parts: AskParts): Ask {
   ): Promise<CallOutcome | undefined> {
     if (options.signal.aborted) throw new GatewayError('call-cancelled', 'The caller left before it could run')
     const now = parts.judge(request)
+    if (now instanceof GatewayError && !parts.isListed(call.connection)) return refuseAway(call, question)
     if (now instanceof GatewayError) return takeBack(question, now)
     const problem = whyNotRun(request.principal, now, question)
     if (problem) return takeBack(question, problem)
@@ -209,6 +212,11 @@ export function createAsk(parts: AskParts): Ask {
       permission,
       decision: `approved by ${by}`,
     })
+  }
+
+  /** A server that is away may come back in time: until then the approval is good for the same call. */
+  function refuseAway(call: ResolvedCall, question: StoredQuestion): CallOutcome {
+    return { kind: 'refused', call: toWaiting(call), error: serverAway(call, question) }
   }
 
   async function takeBack(question: StoredQuestion, { message }: GatewayError): Promise<undefined> {
@@ -233,6 +241,8 @@ export function createAsk(parts: AskParts): Ask {
     if (earlier?.kind === 'answered') return earlier
     const record = (await storage.calls.find(question.call)) ?? records.toRecord(call, { state: 'unknown' })
     if (earlier) return { kind: 'refused', call: record, error: earlier.error }
+    // Nothing of it was sent, and the approval is unused again: this call may run by it.
+    if (record.state === 'waiting') return undefined
     const { code, message } = record.error ?? { code: 'call-unknown', message: 'How it ended is not known any more' }
     return { kind: 'refused', call: record, error: recall(code, message) }
   }

@@ -24,6 +24,7 @@ import type { Ids } from '../lib/ids.ts'
 import type { Masking } from '../masking/masking.ts'
 import { type Decision, decide, type Subject } from '../policy/policy.ts'
 import type { Servers, Subscriber } from '../servers/servers.ts'
+import { toUnusedApproval } from '../storage/claim.ts'
 import type { Storage } from '../storage/storage.ts'
 import { type Answer, isToolError } from '../wire/answer.ts'
 import { type Caller, muteCaller } from '../wire/caller.ts'
@@ -35,7 +36,7 @@ import { createLimits } from './limits.ts'
 import { createOnce, toKeyEnd } from './once.ts'
 import { createOwnTools, withoutAsking } from './own.ts'
 import { createRecords, type HowItEnded } from './records.ts'
-import { denied, notFound } from './refusals.ts'
+import { denied, notFound, stillApproved } from './refusals.ts'
 import { createRefusedCalls } from './refused.ts'
 import { fits, toUnread } from './results.ts'
 import { createTasks } from './tasks.ts'
@@ -115,7 +116,7 @@ export type CallsParts = {
     | 'keys'
     | 'calls'
   >
-  readonly catalog: Pick<Catalog, 'resolve'>
+  readonly catalog: Pick<Catalog, 'resolve' | 'isListed'>
   readonly config: Pick<ConfigStore, 'effective' | 'current' | 'usedBy'>
   readonly board: Board
   readonly grants: GrantBook
@@ -147,6 +148,7 @@ export function createCalls(parts: CallsParts): Calls {
     once,
     emit,
     judge,
+    isListed: catalog.isListed,
     refuse: (call, why) => refuse(call, 'denied', why),
     run,
   })
@@ -281,8 +283,11 @@ export function createCalls(parts: CallsParts): Calls {
       const finished = fitting ? answer : await kept.finish(answer, permit, selector)
       return answered(permit, { answer, finished, resent })
     } catch (error) {
-      const { state, error: told, unsent } = toEnd(permit, records.maskError(toGatewayError(error)), stopping)
-      const how = { state, error: told, resent, ...(unsent && { unsent }) }
+      const { state, error: why, unsent } = toEnd(permit, records.maskError(toGatewayError(error)), stopping)
+      // What was refused and sent again has left, whatever became of the second time.
+      const isUnsent = unsent === true && !resent
+      const told = isUnsent ? stillApproved(permit, why) : why
+      const how = { state, error: told, resent, ...(isUnsent && { unsent: true }) }
       return end(permit, how, (call) => ({ kind: 'refused', call, error: told }))
     } finally {
       options.signal.removeEventListener('abort', onAbort)
@@ -324,11 +329,13 @@ export function createCalls(parts: CallsParts): Calls {
   }
 
   async function endOnce(call: Permit, ended: CallEnd, toOutcome: (call: Call) => CallOutcome): Promise<CallOutcome> {
-    const outcome = toOutcome(records.toRecord(call, ended))
-    await storage.finishOnce(call, ended, toKeyEnd(call, outcome))
+    const approval = toUnusedApproval(call, ended)
+    const outcome = toOutcome(records.toRecord(call, approval === undefined ? ended : { state: 'waiting' }))
+    await storage.finishOnce(call, ended, toKeyEnd(call, outcome, ended))
     crashPoint('the key has its answer')
     if (ended.unsent && call.permission) grants.refunded()
-    emit('call-ended', { call: outcome.call })
+    if (approval === undefined) emit('call-ended', { call: outcome.call })
+    else emit('call-waiting', { call: outcome.call, approval })
     return outcome
   }
 

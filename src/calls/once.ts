@@ -5,7 +5,7 @@ import type { Target } from '../catalog/catalog.ts'
 import { Call } from '../contract/call.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { OnceKey, ResolvedCall } from '../contract/permit.ts'
+import type { CallEnd, OnceKey, ResolvedCall } from '../contract/permit.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
 import { parseJson } from '../lib/json.ts'
 import type { KeyEnd, TakenKey } from '../storage/idempotency.ts'
@@ -65,10 +65,14 @@ export function toOnceKey(key: string, { server, scope, publicName }: Target, gi
 }
 
 /** What is certain not to have happened may be tried again under the same key; what nobody knows may not. */
-export function toKeyEnd({ risk }: Pick<ResolvedCall, 'risk'>, outcome: CallOutcome): KeyEnd {
+export function toKeyEnd(
+  { risk }: Pick<ResolvedCall, 'risk'>,
+  outcome: CallOutcome,
+  { unsent }: Pick<CallEnd, 'unsent'>,
+): KeyEnd {
   if (outcome.kind === 'answered') return { kind: 'done', response: toResponse(outcome) }
-  const { state } = outcome.call
-  return risk === 'read' || state === 'failed' ? { kind: 'released' } : { kind: 'unknown' }
+  const isCertain = unsent || risk === 'read' || outcome.call.state === 'failed'
+  return isCertain ? { kind: 'released' } : { kind: 'unknown' }
 }
 
 const Response = z.object({ call: Call, kind: z.enum(['result', 'error']), answer: z.string() })

@@ -36,6 +36,18 @@ export function changedMeanwhile({ tool }: ResolvedCall): GatewayError {
   return new GatewayError('approval-withdrawn', `${tool} is no longer what was approved`)
 }
 
+/** Of an approved call that certainly was not sent: the caller may repeat it without asking again. */
+export function stillApproved({ permission }: ResolvedCall, why: GatewayError): GatewayError {
+  if (!permission || !('question' in permission)) return why
+  const message = `${why.message}. Nothing was sent, and the approval is still valid: repeat the same call`
+  return new GatewayError(why.code, message, { ...why.details, approval: permission.question }, { cause: why })
+}
+
+export function serverAway({ server }: ResolvedCall, { id }: Approval): GatewayError {
+  const message = `The server ${server} is not connected. Nothing was sent, and the approval is still valid: repeat the same call`
+  return new GatewayError('server-unavailable', message, { approval: id })
+}
+
 export function tooManyAsk(principal: string): GatewayError {
   const message = `Too many calls of ${principal} wait for a person already; try again when some are answered`
   return new GatewayError('limit-exceeded', message, { limit: 'waiting', retryAfter: 30, retryAfterMs: 30_000 })

@@ -37,6 +37,8 @@ export type Catalog = {
   resolve(principal: Principal, selector: ViewSelector, method: CallMethod, name: string): Target | undefined
   /** What a connection offers after judgement, before any principal's choice. */
   ofConnection(id: string): PinnedOffering
+  /** Whether a connection has listed what it offers; one that is away has not. */
+  isListed(id: string): boolean
   /** A connection has listed anew, or has nothing to offer any more. */
   observe(id: string): void
   /** What one configured server offers under its scope's choice. */
@@ -198,6 +200,7 @@ export function createCatalog(parts: CatalogParts): Catalog {
     view,
     resolve,
     ofConnection,
+    isListed: (id) => parts.servers.lists(id) !== undefined,
     observe,
     offered: (server, connection) => offeredTools(server, ofConnection(connection).tools, parts.config.current()),
     preview(server, definition, list) {

@@ -1,4 +1,4 @@
-import { GatewayError } from '../contract/errors.ts'
+import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import { backoffDelay } from '../lib/backoff.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
@@ -40,7 +40,7 @@ export async function completeRounds(first: Answer, params: JsonObject, parts: R
       ...(replies && { inputResponses: { ...replies } }),
       ...(typeof requestState === 'string' && { requestState }),
     }
-    answer = await parts.send(next, Math.max(1, left - (clock.monotonic() - since)))
+    answer = await parts.send(next, Math.max(1, left - (clock.monotonic() - since))).catch(failLater)
     left -= clock.monotonic() - since
     if (left <= 0 && isIncomplete(answer)) {
       throw new GatewayError('call-timeout', 'The answer is still unfinished after the longest time for a call', {
@@ -49,6 +49,12 @@ export async function completeRounds(first: Answer, params: JsonObject, parts: R
     }
   }
   return answer
+}
+
+/** The first round has reached the server, so a later one that was not sent does not prove that nothing happened. */
+function failLater(error: unknown): never {
+  const { code, message, details } = toGatewayError(error)
+  throw new GatewayError(code, message, { ...details, sent: true }, { cause: error })
 }
 
 /** A server that wants nothing but patience is asked again, ever more slowly. */

@@ -161,7 +161,8 @@ export function toIntentEntry(call: ResolvedCall, at: number): NewEntry {
   return { ...toCallEntry('intent', call, at), body: JSON.stringify(toIntentBody(call)) }
 }
 
-export function toOutcomeEntry(call: ResolvedCall, end: CallEnd): NewEntry {
+/** `waiting` is the end of an attempt of which nothing was sent: the call waits again. */
+export function toOutcomeEntry(call: ResolvedCall, end: Attempted): NewEntry {
   return { ...toCallEntry('outcome', call, end.endedAt), body: JSON.stringify(toOutcomeBody(end)) }
 }
 
@@ -253,7 +254,9 @@ function toIntentBody(call: ResolvedCall) {
   return { tool, original, server, scope, connection, owner, arguments: args, meta, risk, decision, surface }
 }
 
-export function toOutcomeBody({ state, error, durationMs, resultBytes, givenBytes, masked }: Partial<CallEnd>) {
+type Attempted = Omit<CallEnd, 'state'> & { readonly state: CallEnd['state'] | 'waiting' }
+
+export function toOutcomeBody({ state, error, durationMs, resultBytes, givenBytes, masked }: Partial<Attempted>) {
   const body = { state, error, durationMs, resultBytes, ...(masked && { masked }) }
   if (givenBytes === undefined) return body
   return { ...body, cut: { bytes: resultBytes, given: givenBytes } }

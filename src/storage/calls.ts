@@ -40,6 +40,8 @@ export type CallStore = {
   /** Of a call of this instance that another one has ended as `unknown`. Changes one row, or none in any other state. */
   endUnknown(call: string, end: RowEnd): Statement
   /** Of a call that waits and will not run. */
+  /** Nothing of it was sent, and its approval is unused. */
+  waitAgain(id: string): Statement
   endWaiting(call: string, end: RowEnd): Statement
   markLate(call: string): Statement
 }
@@ -116,6 +118,16 @@ export function createCallStore(database: Database, instance: string): CallStore
         1,
       ),
     end: (id, ended) => end({ id, columns: toEndColumns(ended) }),
+    waitAgain: (id) =>
+      toStatement(
+        database
+          .updateTable('calls')
+          .set({ state: 'waiting' })
+          .where('id', '=', id)
+          .where('state', '=', 'running')
+          .where('ended_at', 'is', null),
+        1,
+      ),
     endUnknown: (id, ended) =>
       toStatement(
         database

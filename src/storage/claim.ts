@@ -97,6 +97,8 @@ export function createClaims({ writer, calls, keys, questions, grants, clock }: 
   }
 
   function toEndUnit(call: ResolvedCall, end: CallEnd, key?: KeyEnd): Unit {
+    const approval = toUnusedApproval(call, end)
+    if (approval !== undefined) return toUnusedUnit(call, end, approval)
     const unit: Unit = [calls.end(call.id, end), { entry: toOutcomeEntry(call, end) }, ...toRefund(call, end)]
     return call.once && key ? [...unit, keys.end({ ...call, once: call.once }, key)] : unit
   }
@@ -117,6 +119,13 @@ export function createClaims({ writer, calls, keys, questions, grants, clock }: 
   /** The one rule: a grant pays for what was sent. Whatever certainly never left is given back, in the same commit. */
   function toRefund({ permission }: ResolvedCall, end: CallEnd): Unit {
     return end.unsent && permission && 'grant' in permission ? [grants.refund(permission.grant)] : []
+  }
+
+  /** The call waits again, its approval is as it was before, and the same call made again runs by it. */
+  function toUnusedUnit(call: ResolvedCall, end: CallEnd, approval: string): Unit {
+    const entry = { entry: toOutcomeEntry(call, { ...end, state: 'waiting' }) }
+    const unit: Unit = [calls.waitAgain(call.id), entry, questions.release(approval)]
+    return call.once ? [...unit, keys.end({ ...call, once: call.once }, { kind: 'released' })] : unit
   }
 
   return {
@@ -151,6 +160,11 @@ export function createClaims({ writer, calls, keys, questions, grants, clock }: 
     },
     flushReads,
   }
+}
+
+/** The approval of a call that certainly was not sent; undefined for any other call. */
+export function toUnusedApproval({ permission }: ResolvedCall, { unsent }: CallEnd): string | undefined {
+  return unsent && permission && 'question' in permission ? permission.question : undefined
 }
 
 function toPermit(call: ResolvedCall): Permit {

@@ -54,6 +54,8 @@ export type QuestionStore = {
   insert(question: NewQuestion, instance: string): Statement
   answer(question: StoredQuestion, answers: readonly ApprovalAnswer[], next: Answered): Statement
   use(id: string, now: number): Statement
+  /** Certainly nothing was sent: it is approved and not used, as before. */
+  release(id: string): Statement
   /** From the state in which it was read: what was approved and not used lapses. */
   expire(question: Pick<StoredQuestion, 'id' | 'state'>, now: number): Statement
   withdraw(id: string, why: string, now: number): Statement
@@ -177,6 +179,11 @@ export function createQuestionStore(database: Database): QuestionStore {
           .where('id', '=', id)
           .where('state', '=', 'approved')
           .where('expires_at', '>', now),
+        1,
+      ),
+    release: (id) =>
+      toStatement(
+        update().set({ state: 'approved', ended_at: null }).where('id', '=', id).where('state', '=', 'used'),
         1,
       ),
     expire: ({ id, state }, now) =>

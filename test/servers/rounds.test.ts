@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { GatewayError } from '../../src/contract/errors.ts'
 import type { JsonObject } from '../../src/contract/json.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { completeRounds } from '../../src/servers/rounds.ts'
@@ -156,4 +157,19 @@ describe('an unfinished answer of the newer era', () => {
     expect(ended).toMatchObject({ code: 'server-broken', details: { sent: true } })
     expect(asked.length).toBe(64)
   })
+})
+
+it('takes a later round that was not sent for no proof that nothing happened: the first one has arrived', async () => {
+  const ended = completeRounds(
+    needs(undefined, 'state'),
+    { name: 'x' },
+    {
+      caller: muteCaller,
+      clock: systemClock,
+      signal: new AbortController().signal,
+      leftMs: 60_000,
+      send: () => Promise.reject(new GatewayError('connect-failed', 'Nobody listens there', { sent: false })),
+    },
+  )
+  await expect(ended).rejects.toMatchObject({ code: 'connect-failed', details: { sent: true } })
 })

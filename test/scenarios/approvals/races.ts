@@ -38,12 +38,13 @@ export type Wrong = (storage: Storage, sql: (text: string, ...values: unknown[])
 
 const right: Wrong = (storage) => storage
 
-export async function buildRoad(place: Place, wrong: Wrong = right): Promise<Road> {
+export async function buildRoad(place: Place, wrong: Wrong = right, url?: string): Promise<Road> {
   const folder = place.databaseUrl === undefined ? join(place.folder, 'data') : temporaryFolder()
   await mkdir(folder, { recursive: true })
   const file = join(temporaryFolder(), 'sallyport.json')
   const limits = { pending: 20 }
-  await writeFile(file, JSON.stringify(roomy({ servers: { files: await toServer() }, limits })))
+  const server = url === undefined ? await toServer() : { transport: 'http' as const, url }
+  await writeFile(file, JSON.stringify(roomy({ servers: { files: server }, limits })))
 
   const { emit } = createEmitter<EventTable>(() => {})
   const [log, clock, masking] = [silentLog, systemClock, createMasking()]
@@ -181,6 +182,14 @@ export const readsThenUses: Wrong = (storage, sql) => ({
     await sql("update questions set state = 'used' where id = ?", question.id)
     return permit
   },
+})
+
+/** Takes every call that ended without an answer for one that was not sent. */
+export const releasesWhatFailed: Wrong = (storage) => ({
+  ...storage,
+  finishOnce: (call, end, key) =>
+    storage.finishOnce(call, end.error ? { ...end, unsent: true } : end, end.error ? { kind: 'released' } : key),
+  asking: { ...storage.asking, async deliver() {} },
 })
 
 function numbersIn(lines: readonly RecordedCall[]): number[] {

@@ -22,7 +22,6 @@ async function startFickle() {
       own = forOwn
       await relist(test)
     },
-    calls: () => listener.heard().split('"tools/call"').length - 1,
   }
 }
 

@@ -64,6 +64,12 @@ export type Listener = AsyncDisposable & {
   /** Everything that reached it, headers included. */
   heard(): string
   requests(): number
+  /** How many calls of tools have reached it. */
+  calls(): number
+  /** Refuses connections from now on, as a server that is down. */
+  pause(): Promise<void>
+  /** Takes connections again; `silent` takes calls and hangs up without an answer. */
+  resume(how?: 'silent'): Promise<void>
 }
 
 const peek = { name: 'peek', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } }
@@ -73,6 +79,8 @@ export async function startListener(
   toolsFor: (headers: IncomingMessage['headers']) => Fields[] = () => [peek],
 ): Promise<Listener> {
   const heard: string[] = []
+  let calls = 0
+  let isSilent = false
   const server = createServer(async (request, response) => {
     const text = await readText(request)
     heard.push([request.method, request.url, ...request.rawHeaders, text].join('\n'))
@@ -88,7 +96,10 @@ export async function startListener(
       return say({ protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'listener', version: '1' } })
     }
     if (method === 'tools/list') return say({ tools: toolsFor(request.headers) })
-    if (method === 'tools/call') return say({ content: [{ type: 'text', text: 'peeked' }] })
+    if (method === 'tools/call') {
+      calls++
+      return isSilent ? response.destroy() : say({ content: [{ type: 'text', text: 'peeked' }] })
+    }
     const error = { code: -32601, message: 'Method not found' }
     return response
       .writeHead(400, { 'content-type': 'application/json' })
@@ -102,6 +113,17 @@ export async function startListener(
     url: `http://127.0.0.1:${port}/mcp`,
     heard: () => heard.join('\n\n'),
     requests: () => heard.length,
+    calls: () => calls,
+    async pause() {
+      server.close()
+      server.closeAllConnections()
+    },
+    async resume(how) {
+      isSilent = how === 'silent'
+      if (server.listening) return
+      server.listen(port, '127.0.0.1')
+      await once(server, 'listening')
+    },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       server.close()
