@@ -34,6 +34,8 @@ const leastAttempt = 500
 const openMs = 10_000
 const retryEvery = 100
 const mostCollisions = 5
+/** A batch that a lock of somebody else holds up loses every connection that it is given. */
+const mostLosses = 3
 
 /** Batches of units on PostgreSQL; a connection that breaks is replaced, and a commit whose answer was lost is looked up. */
 export async function openPostgresEngine({ url, instance, auditKey, clock }: PostgresSettings): Promise<Engine> {
@@ -42,6 +44,7 @@ export async function openPostgresEngine({ url, instance, auditKey, clock }: Pos
   const closing = new AbortController()
   let end: GatewayError | undefined
   let restoring: Promise<Writing> | undefined
+  let underWay = false
   let readersEnded: Promise<void> | undefined
 
   await prepare(address, clock.now())
@@ -57,7 +60,8 @@ export async function openPostgresEngine({ url, instance, auditKey, clock }: Pos
     const entries = createEntryNumbers({ instance, key: auditKey, last: link.last })
     const opened = { link, entries, batches: createPostgresBatches({ client: link.client, instance, entries }) }
     link.lost.then(() => {
-      if (!closing.signal.aborted && writing === opened) restore(opened).catch(() => {})
+      // A batch under way restores the connection itself, within what is left of its patience.
+      if (!closing.signal.aborted && writing === opened && !underWay) restore(opened).catch(() => {})
     })
     return opened
   }
@@ -91,11 +95,16 @@ export async function openPostgresEngine({ url, instance, auditKey, clock }: Pos
     if (units.every((unit) => unit.length === 0)) return units.map(() => nothing)
     const number = batch + 1
     let collisions = 0
+    let losses = 0
+    const until = clock.monotonic() + patience
     while (true) {
       if (end) throw end
       const current = restoring ? await restoring : writing
       const began = clock.monotonic()
-      const attempt = await tryBatch(current, units, { number, clock })
+      const silent = losses === 0 ? silenceMs : Math.max(leastAttempt, until - began)
+      underWay = true
+      const attempt = await tryBatch(current, units, { number, clock, silenceMs: silent })
+      underWay = false
       if (attempt.kind === 'failed') {
         if (isCollision(attempt.error) && collisions++ < mostCollisions) continue
         throw toUnavailable('The database cannot be written', attempt.error, url)
@@ -103,7 +112,10 @@ export async function openPostgresEngine({ url, instance, auditKey, clock }: Pos
       // Nobody else writes this number, and the lost connection cannot any more: what the new one finds is the truth.
       if (attempt.kind === 'lost') {
         const left = patience - Math.min(clock.monotonic() - began, silenceMs)
-        if ((await restore(current, left)).link.batch !== number) continue
+        if ((await restore(current, left)).link.batch !== number) {
+          if (++losses < mostLosses) continue
+          throw new GatewayError('storage-unavailable', 'The database answers, but it did not write in time')
+        }
       }
       batch = number
       return attempt.outcomes
@@ -148,7 +160,7 @@ type Attempt =
 async function tryBatch(
   { link, entries, batches }: Writing,
   units: readonly Unit[],
-  { number, clock }: { number: number; clock: Clock },
+  { number, clock, silenceMs }: { number: number; clock: Clock; silenceMs: number },
 ): Promise<Attempt> {
   const before = entries.position()
   let outcomes: readonly UnitOutcome[] = []

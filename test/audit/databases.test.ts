@@ -252,6 +252,8 @@ describe.each(databases)('on %s', (kind) => {
     const { audit, close } = await openAfterRetention(place, 400, 5)
     expect(kindsOf(await audit.verify(never))).toEqual([])
     await close()
+    // A gateway whose clock is that far from the database's would not start.
+    if (place.databaseUrl !== undefined) await moveDatabaseClock(place.databaseUrl, 0)
     const right = await openRecord(place)
     const report = await right.audit.verify(never)
     expect(kindsOf(report)).toEqual(['retention-clock'])

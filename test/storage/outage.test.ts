@@ -3,7 +3,7 @@ import type { ResolvedCall } from '../../src/contract/permit.ts'
 import { openWriterLink } from '../../src/storage/postgres-writer.ts'
 import type { Storage } from '../../src/storage/storage.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
-import { runOn } from '../support/postgres.ts'
+import { connectTo, runOn } from '../support/postgres.ts'
 import { startPostgresServer } from '../support/postgres-server.ts'
 import {
   callOf,
@@ -75,6 +75,21 @@ it('refuses writes, changes and readings while the database is still silent', { 
   const entries = await sequencesIn(observer, storage.instance)
   expect(entries).toEqual(numbersUpTo(entries.length))
 })
+
+it('refuses a write that a lock of somebody else holds up, and writes again when the lock is gone', async () => {
+  const place = await placeOn('PostgreSQL')
+  const storage = await open(place)
+  const other = await connectTo(place.databaseUrl ?? '')
+  onTestFinished(() => other.end())
+  await other.query('begin')
+  await other.query('lock table calls in access exclusive mode')
+  const call = callOf('write')
+  await expect(storage.claim(call)).rejects.toMatchObject({ code: 'storage-unavailable' })
+  await other.query('commit')
+  await vi.waitFor(() => storage.flush(), patiently)
+  await vi.waitFor(() => storage.claim(callOf('write')), patiently)
+  expect([undefined, 'failed']).toContain(await observe(place).state(call.id))
+}, 40_000)
 
 it('closes while the database is silent', { timeout: 40_000 }, async () => {
   const { proxy, storage } = await openThroughProxy()
