@@ -150,7 +150,10 @@ function isJson(body: Buffer): boolean {
 function paramsOf(body: Buffer, envelope: Envelope, scan: Scan): JsonObject {
   if (envelope.kind === 'result' || envelope.kind === 'error' || !envelope.params) return {}
   try {
-    const params = parseExactPart(body, envelope.params, scan)
+    const { start, end } = envelope.params
+    // A notification runs nothing, and the id in a cancellation may be any number that its request had.
+    const isRequest = envelope.kind === 'request'
+    const params = isRequest ? parseExactPart(body, envelope.params, scan) : parseJson(body.subarray(start, end))
     if (isObject(params)) return params
   } catch (error) {
     if (!(error instanceof JsonError)) throw error

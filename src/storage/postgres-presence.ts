@@ -23,6 +23,8 @@ export type Presence = {
   close(): Promise<void>
 }
 
+type Owed = { readonly since: number; readonly read: Promise<void> }
+
 type PresenceParts = {
   readonly url: string
   readonly instance: string
@@ -59,11 +61,12 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
   const closing = new AbortController()
   /** Who has confirmed each announcement that is under way here. */
   const confirmed = new Map<string, Set<string>>()
-  /** Announcements of others that have not been read yet, by when they arrived: the lease is not renewed past that. */
-  const owed = new Map<string, number>()
+  /** Announcements of others that have not been read yet, with the time of their arrival. */
+  const owed = new Map<string, Owed>()
   let heard = Promise.withResolvers<void>()
   // Nothing is served before it begins.
   let lease = { until: Number.POSITIVE_INFINITY, untilTime: Number.POSITIVE_INFINITY }
+  let grantedAt = 0
   let steadySince = clock.monotonic()
   let answeredAt = clock.monotonic()
   let announcements = 0
@@ -105,10 +108,11 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
   }
 
   async function readAgain(id: string, topic: ChangeTopic): Promise<void> {
-    // Announced again and again until it is confirmed: the first time counts.
-    if (!owed.has(id)) owed.set(id, clock.monotonic())
+    const read = untilRead(() => local.announce(topic))
+    // Announced repeatedly until it is confirmed: the first time counts.
+    if (!owed.has(id)) owed.set(id, { since: clock.monotonic(), read })
     try {
-      await untilRead(() => local.announce(topic))
+      await read
       owed.delete(id)
       await tell({ kind: 'seen', id, by: instance })
     } catch {
@@ -133,20 +137,28 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
     await link.client.query('select pg_notify($1, $2)', [channel, JSON.stringify(notice)])
   }
 
-  async function renewLease(): Promise<void> {
-    const [sentAt, sentTime] = [clock.monotonic(), systemClock.now()]
-    const unread = Math.ceil(sentAt - readUpTo(sentAt))
+  /** Resolves when the database has answered. The lease follows once everything was read that was announced before. */
+  async function renewLease(): Promise<{ granted: Promise<void> }> {
+    const sent = { at: clock.monotonic(), time: systemClock.now() }
+    const unread = Math.ceil(sent.at - readUpTo(sent.at))
     await clock.measure(() => readTime(link.client, renew, [instance, unread]))
-    // Notices arrive before the answer of whatever was sent after them: those that came in between are in `owed`.
-    const late = sentAt - readUpTo(sentAt)
-    if (late < leaseMs && !holds()) steadySince = clock.monotonic()
-    lease = { until: sentAt - late + leaseMs, untilTime: sentTime - late + leaseMs }
     answeredAt = clock.monotonic()
+    // PostgreSQL delivers notices before the answer to a later query, so `owed` has all of them. A process that slept
+    // reads notices long after they were sent: their time of arrival alone says nothing about what was announced before.
+    const announced = [...owed.values()].map(({ read }) => read)
+    return { granted: Promise.all(announced).then(() => grant(sent)) }
   }
 
-  /** Everything that arrived before this moment has been read. One that cannot be read therefore ends the lease. */
+  function grant({ at, time }: { at: number; time: number }): void {
+    if (at < grantedAt) return
+    if (!holds()) steadySince = clock.monotonic()
+    grantedAt = at
+    lease = { until: at + leaseMs, untilTime: time + leaseMs }
+  }
+
+  /** Everything that arrived before this moment has been read. */
   function readUpTo(now: number): number {
-    return Math.min(now, ...owed.values())
+    return Math.min(now, ...[...owed.values()].map(({ since }) => since))
   }
 
   // The time of day too, and always the machine's own: the other clock stands still while a machine sleeps.
@@ -157,7 +169,8 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
   async function keep(): Promise<void> {
     while (!closing.signal.aborted) {
       try {
-        await renewLease()
+        const { granted } = await renewLease()
+        granted.catch(() => {}) // this instance closes
         await sleep(clock, renewEvery, closing.signal)
       } catch {
         await replace()
@@ -225,7 +238,7 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
     findProblem: () => (holds() ? clock.findProblem() : away()),
     steadyFor: () => (holds() ? clock.monotonic() - steadySince : 0),
     async begin() {
-      await renewLease()
+      await (await renewLease()).granted
       steadySince = clock.monotonic()
       keeping = keep()
     },

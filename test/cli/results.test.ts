@@ -74,7 +74,10 @@ it('runs a call once with --key', async () => {
   expect([first.code, second.stdout]).toEqual([0, first.stdout])
   expect((await readRecord(record)).filter((line) => line.arguments?.n === 77)).toHaveLength(1)
   const other = await call('rec_write_thing', { n: 78 }, '--key', 'order 77')
-  expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining('another tool or with other arguments') })
+  expect(other).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('used for another tool, or with other arguments'),
+  })
   expect(await call('rec_write_thing', {}, '--key', '')).toMatchObject({ code: 2 })
 })
 

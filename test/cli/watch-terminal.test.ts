@@ -88,7 +88,7 @@ function call(path: string, text: string) {
 }
 
 async function timesRun(path: string): Promise<number> {
-  const recorded = await readFile(join(gateway.folder, 'RECORD'), 'utf8').catch(() => '')
+  const recorded = await readFile(join(gateway.data, 'servers', 'rec', 'RECORD'), 'utf8').catch(() => '')
   return recorded.split('\n').filter((line) => line.includes(`"path":"${path}"`)).length
 }
 

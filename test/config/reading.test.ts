@@ -131,7 +131,8 @@ describe('reading', () => {
   })
 
   it('says that a field belongs to the other transport', () => {
-    const text = 'servers:\n  a: { transport: stdio, command: x, url: y }\n  b: { transport: sse, url: y, env: {} }\n'
+    const text =
+      'servers:\n  a: { transport: stdio, command: x, url: y }\n  b: { transport: sse, url: "https://b.example", env: {} }\n'
     expect(linesOf('x.yaml', text)).toEqual([
       'x.yaml:2: servers.a.url: belongs to http and sse, not to stdio',
       'x.yaml:3: servers.b.env: belongs to stdio, not to sse',
@@ -140,9 +141,9 @@ describe('reading', () => {
 
   it('understands how other programs call the same thing', () => {
     expect(problemsOf('x.yaml', 'mcpServers: {}')).toMatchObject([{ suggestion: 'servers' }])
-    expect(problemsOf('x.yaml', 'servers: { a: { transport: http, httpUrl: x, url: y } }')).toMatchObject([
-      { suggestion: 'url' },
-    ])
+    expect(
+      problemsOf('x.yaml', 'servers: { a: { transport: http, httpUrl: x, url: "https://a.example" } }'),
+    ).toMatchObject([{ suggestion: 'url' }])
   })
 
   it.each([
@@ -242,9 +243,9 @@ describe('reading', () => {
   it('never repeats a value, because a secret may stand in the wrong place', () => {
     const secret = 'hunter2hunter2'
     const texts: [string, string][] = [
-      ['x.yaml', `servers: { a: { transport: http, url: x, headers: { A: [${secret}] } } }`],
+      ['x.yaml', `servers: { a: { transport: http, url: "https://a.example", headers: { A: [${secret}] } } }`],
       ['x.yaml', `servers: { a: { transport: ${secret}, url: x } }`],
-      ['x.yaml', `servers: { a: { transport: http, url: x, headers: { A: "\${${secret} x}" } } }`],
+      ['x.yaml', `servers: { a: { transport: http, url: "https://a.example", headers: { A: "\${${secret} x}" } } }`],
       ['x.yaml', `a: "${secret}\n b: 1`],
       ['x.json', `{ "a": "${secret}" "b": 1 }`],
       ['x.toml', `a = "${secret}" "b"`],
@@ -292,9 +293,21 @@ describe('how the parts fit', () => {
     ['servers: { a: { transport: stdio, command: x, env: { A: "${B:-${C}}" } } }', 'servers.a.env.A', 'fallback'],
     ['servers: { a: { transport: stdio, command: x, cwd: "${HOME}" } }', 'servers.a.cwd', 'no template'],
     ['servers: { a: { transport: stdio, command: x, env: { "A=B": x } } }', 'servers.a.env.A=B', 'variable'],
-    ['servers: { a: { transport: http, url: x, headers: { "A B": x } } }', 'servers.a.headers.A B', 'header'],
-    ['servers: { a: { transport: http, url: x, headers: { A: "x\\r\\nB: y" } } }', 'servers.a.headers.A', 'one line'],
-    ['servers: { a: { transport: http, url: x, headers: { A: x, a: y } } }', 'servers.a.headers.a', 'twice'],
+    [
+      'servers: { a: { transport: http, url: "https://a.example", headers: { "A B": x } } }',
+      'servers.a.headers.A B',
+      'header',
+    ],
+    [
+      'servers: { a: { transport: http, url: "https://a.example", headers: { A: "x\\r\\nB: y" } } }',
+      'servers.a.headers.A',
+      'one line',
+    ],
+    [
+      'servers: { a: { transport: http, url: "https://a.example", headers: { A: x, a: y } } }',
+      'servers.a.headers.a',
+      'twice',
+    ],
     ['servers: { sallyport: { transport: http, url: x } }', 'servers.sallyport', 'reserved'],
     [`${server}agents: { a: { servers: { fils: { enabled: false } } } }`, 'agents.a.servers.fils', 'no earlier scope'],
     [
@@ -320,7 +333,7 @@ describe('how the parts fit', () => {
   })
 
   it('lets a toolset name servers that only a project has, and globs that match nothing yet', () => {
-    const project = 'projects: { p: { servers: { own: { transport: http, url: x } } } }'
+    const project = 'projects: { p: { servers: { own: { transport: http, url: "https://a.example" } } } }'
     expect(configOf(`${project}\ntoolsets: { t: { servers: [own, "later-*"] } }`).toolsets.t).toBeDefined()
   })
 })

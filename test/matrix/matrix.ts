@@ -23,6 +23,7 @@ import {
   type ServerKind,
   serverKinds,
   serverTitles,
+  silence,
   type Verdict,
   verdictOf,
 } from './table.ts'
@@ -34,8 +35,10 @@ const program = fileURLToPath(new URL('../../bin/sallyport.js', import.meta.url)
 
 export const drives: Drives<FeatureName> = { ...offers, ...hearing, ...questions, ...protocol }
 
-/** What is known not to work is not waited for as long. */
-const patienceMs: Readonly<Record<Verdict['kind'], number>> = { possible: 10_000, impossible: 200, defect: 200 }
+/** What never comes is not waited for as long. */
+function patienceOf(verdict: Verdict): number {
+  return verdict.kind !== 'possible' && verdict.fails === silence ? 200 : 10_000
+}
 
 /** Every feature between these players and every kind of server, through one gateway. */
 export function describeMatrix(...players: readonly Player[]): void {
@@ -75,7 +78,7 @@ function describePair(getGateway: () => TestGateway, player: Player, server: Ser
     for (const feature of featureNames) {
       const verdict = verdictOf(feature, pair)
       it(toSentence(feature, verdict), async () => {
-        const trial = tryOut(feature, { pair, client, connect }, patienceMs[verdict.kind])
+        const trial = tryOut(feature, { pair, client, connect }, patienceOf(verdict))
         if (verdict.kind === 'possible') return trial
         await expect(trial, 'It works: take it out of the list').rejects.toThrow(verdict.fails)
       })

@@ -115,7 +115,7 @@ export type Cells = {
 }
 
 /** What was waited for never came. */
-const silence = /^Nothing found within \d+ ms$/
+export const silence = /^Nothing found within \d+ ms$/
 const unknownToEra = /is not supported by the negotiated protocol version/
 
 const differingTasks =

@@ -6,6 +6,7 @@ import { ServerDefinition } from '../../../src/contract/server.ts'
 import { stdioFixture } from '../../fixtures/fixtures.ts'
 import { temporaryFolder } from '../../storage/support.ts'
 import { acceptTools, administrator, poll, startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { firstAdministrator } from '../../support/people.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 import { agent, call, namesOf, recordingServer, textOf, toolsOf } from './support.ts'
 
@@ -302,6 +303,7 @@ it('hides instructions and prompts that try to steer a model, and nothing else o
     })`
   const server = { transport: 'stdio' as const, command: process.execPath, args: ['-e', script] }
   await using test = await startTestGateway({ servers: { p: server }, rules: allowed })
+  await firstAdministrator(test) // without one the gateway has instructions of its own
   const client = await test.connectV1('tester')
   expect(client.getInstructions()).toBeUndefined()
   expect((await client.listPrompts()).prompts.map(({ name }) => name)).toEqual(['p_good'])

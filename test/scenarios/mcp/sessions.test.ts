@@ -61,6 +61,7 @@ describe('a session', () => {
       protocolVersion: agreed,
       capabilities: offeredCapabilities,
       serverInfo: { name: 'sallyport', title: 'Sallyport', version: gateway.gateway.version },
+      instructions: expect.stringContaining('no administrator yet'),
     })
     expect(reply.headers['mcp-session-id']).toMatch(/^[\x21-\x7e]{20,}$/)
   })

@@ -133,6 +133,7 @@ it('tells in `server/discover` what it speaks and offers', async () => {
     capabilities: offeredCapabilities,
     ttlMs: expect.any(Number),
     cacheScope: 'private',
+    instructions: expect.stringContaining('no administrator yet'),
     _meta: {
       [metaKey('serverInfo')]: { name: 'sallyport', title: 'Sallyport', version: gateway.gateway.version },
     },
