@@ -48,7 +48,7 @@ export type Board = {
   /** The question as it stands now; one whose time is up has expired. */
   look(question: StoredQuestion): Promise<StoredQuestion>
   /** What people said to an equal call of the same principal that has not come back for it yet. */
-  findAnswered(principal: string, hash: string): Promise<StoredQuestion | undefined>
+  findAnswered(principalId: string, hash: string): Promise<StoredQuestion | undefined>
   /** Resolves when it no longer waits, rejects when `signal` says that nobody wants to know. */
   settled(question: StoredQuestion, signal: AbortSignal): Promise<StoredQuestion>
   /** How many requests of this instance wait for the answer. */
@@ -84,7 +84,7 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
   return {
     async ask(call, about, most) {
       for (let tries = 1; tries <= mostTries; tries++) {
-        const live = await questions.findLive(call.principal, about.hash)
+        const live = await questions.findLive(call.principalId, about.hash)
         if (live && !isOver(live)) return live
         if (live) await expire(live)
         else {
@@ -101,8 +101,8 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
       await expire(now)
       return getQuestion(id)
     },
-    async findAnswered(principal, hash) {
-      const live = await questions.findLive(principal, hash)
+    async findAnswered(principalId, hash) {
+      const live = await questions.findLive(principalId, hash)
       return live && live.state !== 'waiting' && !isOver(live) ? live : undefined
     },
     settled: lookout.settled,
@@ -134,10 +134,10 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
     about: About,
     most: number,
   ): Promise<StoredQuestion | GatewayError | undefined> {
-    const { principal } = call
-    const live = await questions.findLive(principal, about.hash) // somebody whose turn was earlier may have asked the same
+    const { principal, principalId } = call
+    const live = await questions.findLive(principalId, about.hash) // somebody whose turn was earlier may have asked the same
     if (live) return isOver(live) ? undefined : live
-    if ((await questions.countWaiting(principal)) >= most) return tooMany(principal, most)
+    if ((await questions.countWaiting(principalId)) >= most) return tooMany(principal, most)
     const question = toQuestion(call, about)
     crashPoint('before the question')
     if (!(await asking.ask(call, question))) return undefined
@@ -156,6 +156,7 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
       tool: shown.tool,
       server: call.server,
       principal: call.principal,
+      principalId: call.principalId,
       arguments: shown.arguments,
       risk: call.risk,
       ...about,

@@ -22,7 +22,7 @@ export type GrantBook = {
 type GrantBookParts = {
   readonly storage: Pick<Storage, 'grants' | 'changes'>
   /** A user as they are at this moment. */
-  findUser(name: string): Answerer | undefined
+  findUser(name: string): (Answerer & { readonly id: string }) | undefined
   readonly log: Log
 }
 
@@ -36,10 +36,16 @@ export async function createGrantBook({ storage, findUser, log }: GrantBookParts
     }),
   )
 
+  /** Not somebody else who has the name by now. */
+  function findGiver({ givenBy, giverId }: Grant): Answerer | undefined {
+    const user = findUser(givenBy)
+    return user && (giverId ?? user.id) === user.id ? user : undefined
+  }
+
   return {
     find(call) {
       if (active.length === 0) return []
-      return findGrants(active, call).filter(({ givenBy }) => countsFor(findUser(givenBy), call))
+      return findGrants(active, call).filter((grant) => countsFor(findGiver(grant), call))
     },
     drop(id) {
       active = active.filter((grant) => grant.id !== id)

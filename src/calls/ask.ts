@@ -91,7 +91,7 @@ export function createAsk(parts: AskParts): Ask {
     if (found.length === 0) return undefined
     // What a person said to this very call comes first: a grant that was given with it is for those that follow.
     const { hash: binding } = toAbout(request.principal, judged)
-    if (await board.findAnswered(judged.call.principal, binding)) return undefined
+    if (await board.findAnswered(judged.call.principalId, binding)) return undefined
     for (const { id, givenBy } of found) {
       const decision = `a grant of ${givenBy} permits it`
       const outcome = await attempt(request, options, { ...judged.call, decision, permission: { grant: id } })
@@ -105,6 +105,7 @@ export function createAsk(parts: AskParts): Ask {
     const owner = userBehind(principal)
     return {
       ...subject,
+      principalId: call.principalId,
       owner,
       bound: call.meta,
       bringsAnswers: call.input?.inputResponses !== undefined || call.input?.requestState !== undefined,

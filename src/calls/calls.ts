@@ -43,6 +43,7 @@ import { createTasks } from './tasks.ts'
 
 export { toResultPage } from './kept.ts'
 export { waiting } from './refusals.ts'
+export { createCallsRemover } from './remover.ts'
 
 /** One request, as a surface hands it in. */
 export type CallRequest = {

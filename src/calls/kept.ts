@@ -47,7 +47,7 @@ export function createKeptResults({ storage, limits, clock, ids }: KeptParts): K
           const handle = ids.secret(24)
           // A store that cannot keep the rest is no reason to lose the beginning.
           const kept = await storage.results
-            .keep({ handle, principal: permit.principal, form, text })
+            .keep({ handle, principalId: permit.principalId, form, text })
             .catch(() => false)
           if (!kept) return { readOn: () => 'The rest could not be kept' }
           return { handle, readOn: (offset) => toInvitation(permit, selector, { handle, offset }) }
@@ -56,7 +56,7 @@ export function createKeptResults({ storage, limits, clock, ids }: KeptParts): K
     async read(permit) {
       const { handle, offset, length } = readArguments(permit)
       const { result: most, kept } = limits()
-      const wish = { handle, principal: permit.principal, offset, length: Math.min(length ?? most, most) }
+      const wish = { handle, principalId: permit.principalId, offset, length: Math.min(length ?? most, most) }
       const piece = await storage.results.read(wish, kept)
       if (!piece) throw new GatewayError('result-not-found', 'No result of yours has this handle, or not any more')
       const { text, form, total } = piece

@@ -33,8 +33,8 @@ type Find = () => Promise<TakenKey | undefined>
 
 export function createOnce({ keys, clock }: { keys: Pick<Storage['keys'], 'find' | 'findOf'>; clock: Clock }): Once {
   return {
-    async findEarlier({ principal, once }, signal) {
-      return once && untilEnded(() => keys.find(principal, once.key), signal, once.hash)
+    async findEarlier({ principalId, once }, signal) {
+      return once && untilEnded(() => keys.find(principalId, once.key), signal, once.hash)
     },
     findOf: (call, signal) => untilEnded(() => keys.findOf(call), signal),
   }

@@ -54,9 +54,9 @@ export function createOwnTools({ kept, board, clock }: OwnParts): OwnTools {
   }
 
   /** The question of somebody else is no different from one that never was. */
-  async function findOwn({ principal }: Permit, id: string): Promise<StoredQuestion> {
+  async function findOwn({ principalId }: Permit, id: string): Promise<StoredQuestion> {
     const question = await board.find(id)
-    if (question?.principal === principal) return question
+    if (question?.principalId === principalId) return question
     throw new GatewayError('approval-not-found', `No approval of yours has the id ${JSON.stringify(id)}`)
   }
 

@@ -3,7 +3,7 @@ import type { Call, CallEndState } from '../contract/call.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import { type CallEnd, type ResolvedCall, toRecordedMeta, toSentMeta } from '../contract/permit.ts'
-import { toPrincipalKey } from '../contract/principal.ts'
+import { toPrincipalId, toPrincipalKey } from '../contract/principal.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Masking } from '../masking/masking.ts'
@@ -88,6 +88,7 @@ export function createRecords({ instance, masking, clock, ids }: RecordsParts): 
       id: ids.next('call'),
       method,
       principal: toPrincipalKey(principal),
+      principalId: toPrincipalId(principal),
       ...(principal.owner !== undefined && { owner: principal.owner }),
       surface,
       startedAt: clock.now(),
@@ -135,6 +136,7 @@ export function createRecords({ instance, masking, clock, ids }: RecordsParts): 
       tool: shown.tool,
       server: call.server,
       principal: call.principal,
+      principalId: call.principalId,
       ...(call.owner !== undefined && { owner: call.owner }),
       surface: call.surface,
       risk: call.risk,

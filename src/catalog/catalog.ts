@@ -27,6 +27,7 @@ export { driftWords } from './judge.ts'
 export { toPublicName } from './naming.ts'
 export { approvalStatusName, approvalWait, ownServer, readResultName, waitForApprovalName } from './own-tools.ts'
 export { createPins, type PinAuthor, type Pins } from './pins.ts'
+export { createPinsRemover } from './remover.ts'
 export type { Target } from './target.ts'
 export { type Listing, type ToolRef, toTool, type View, type ViewSelector } from './view.ts'
 

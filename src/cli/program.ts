@@ -8,6 +8,7 @@ import { addCalls } from './commands/calls.ts'
 import { addConfig } from './commands/config.ts'
 import { addDoctor } from './commands/doctor.ts'
 import { addGrants } from './commands/grants.ts'
+import { addProjects } from './commands/projects.ts'
 import { addRules } from './commands/rules.ts'
 import { addSecrets } from './commands/secrets.ts'
 import { addServe } from './commands/serve.ts'
@@ -49,6 +50,7 @@ export function createProgram(run: Run): Command {
   addTools(program, run)
   addUsers(program, run)
   addAgents(program, run)
+  addProjects(program, run)
   addTokens(program, run)
   addRules(program, run)
   addApprovals(program, run)

@@ -68,6 +68,7 @@ export {
 } from './merge.ts'
 export { type ConfigProblem, formatProblem, toConfigError } from './problems.ts'
 export { parseConfig, type Reading, readConfig, readRuleSet } from './read.ts'
+export { planConfigRemoval } from './removal.ts'
 export { configSchema } from './schema.ts'
 export {
   type ConnectionSpec,

@@ -33,13 +33,20 @@ export type ConfigEdit =
   | SwitchEdit
   | RisksEdit
   | RulesEdit
+  | EntryEdit
 
 /** Risks of some tools of a server, by the server's own names; everything else of the entry stays. */
 type RisksEdit = Target & { readonly kind: 'set-risks'; readonly risks: Readonly<Record<string, Risk>> }
 
 /** All rules of one scope. */
 type RulesEdit = { readonly kind: 'set-rules'; readonly scope?: Scope; readonly rules: readonly Rule[] }
-type ServerEdit = Exclude<ConfigEdit, RulesEdit>
+type ServerEdit = Exclude<ConfigEdit, RulesEdit | EntryEdit>
+
+/** Whole entries of users, agents and projects, for a removal. */
+type EntryEdit =
+  | { readonly kind: 'remove-scope'; readonly scope: Scope }
+  | { readonly kind: 'set-owners'; readonly project: string; readonly owners: readonly string[] }
+  | { readonly kind: 'leave-project'; readonly agent: string }
 
 /** One value to write, or with undefined a key to take away. */
 export type Step = { readonly path: Path; readonly value: unknown }
@@ -55,8 +62,7 @@ export type EditableFile = {
 /** The text after a change, with everything else as it stood. The caller still validates the whole. */
 export function editText({ file, text, config, value }: EditableFile, edit: ConfigEdit): string {
   const format = findFormat(file) ?? 'yaml'
-  const base = edit.kind === 'set-rules' ? pathOfRules(config, edit) : pathOfServer(config, edit)
-  const steps = edit.kind === 'set-rules' ? planRules(value, edit, base, format) : planSteps(config, value, edit, base)
+  const { base, steps } = plan({ config, value, format }, edit)
   if (steps.length === 0) return text
   const edited = attempt(file, base, () => {
     if (format === 'json') return editJson(text, steps)
@@ -69,6 +75,36 @@ export function editText({ file, text, config, value }: EditableFile, edit: Conf
     throw notEditable(file, base)
   }
   return edited
+}
+
+type Planned = { readonly base: Path; readonly steps: readonly Step[] }
+
+function plan(
+  { config, value, format }: { config: Config; value: unknown; format: Format },
+  edit: ConfigEdit,
+): Planned {
+  switch (edit.kind) {
+    case 'set-rules': {
+      const base = pathOfRules(config, edit)
+      return { base, steps: planRules(value, edit, base, format) }
+    }
+    case 'remove-scope': {
+      const base = pathOfScope(edit.scope)
+      return { base, steps: valueAt(value, base) === undefined ? [] : [{ path: base, value: undefined }] }
+    }
+    case 'set-owners': {
+      const base = ['projects', edit.project]
+      return { base, steps: [{ path: [...base, 'owners'], value: [...edit.owners] }] }
+    }
+    case 'leave-project': {
+      const base = ['agents', edit.agent]
+      return { base, steps: [{ path: [...base, 'project'], value: undefined }] }
+    }
+    default: {
+      const base = pathOfServer(config, edit)
+      return { base, steps: planSteps(config, value, edit, base) }
+    }
+  }
 }
 
 function attempt(file: string, base: Path, write: () => string): string {

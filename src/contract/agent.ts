@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
 export const Agent = z.object({
+  id: z.string().describe('Stays with this agent; a later agent of the same name has another one'),
   name: z.string(),
   owner: z.string().optional().describe('The user behind it; without one it is the administrators'),
   description: z.string().optional(),

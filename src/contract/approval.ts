@@ -32,6 +32,10 @@ export const Approval = z.object({
   title: z.string().describe('What the agent wants, in plain words'),
   description: z.string().optional().describe('What the tool says it does, as accepted'),
   principal: z.string(),
+  principalId: z
+    .string()
+    .optional()
+    .describe('The id of the principal: after a removal its name can belong to another one'),
   owner: z.string().optional().describe('The user behind the agent'),
   arguments: z.unknown().describe('Exactly as they will be sent, masked where they hold secrets'),
   input: z

@@ -23,6 +23,10 @@ export const Call = z.object({
   tool: z.string().describe('Public name'),
   server: z.string(),
   principal: z.string(),
+  principalId: z
+    .string()
+    .optional()
+    .describe('The id of the principal: after a removal its name can belong to another one'),
   owner: z.string().optional().describe('The user on whose behalf an agent or a session called'),
   surface: z.string().describe('Where it came in: mcp, http (REST, which the CLI uses too) or library'),
   risk: Risk,

@@ -14,6 +14,7 @@ export const Grant = z.object({
     .optional()
     .describe('Only for calls with exactly this `_meta`: its hash. Absent: only for calls without `_meta`'),
   principal: z.string().optional().describe('Who may use it, such as agent:reviewer'),
+  principalId: z.string().optional().describe('The id of that principal: a later one of the same name cannot use it'),
   scope: z.string().optional().describe('Or everybody in this scope, such as project:shop'),
   definitions: z
     .record(z.string(), z.string())
@@ -24,6 +25,7 @@ export const Grant = z.object({
   expiresAt: z.string(),
   reason: z.string().optional(),
   givenBy: z.string(),
+  giverId: z.string().optional().describe('The id of the user who gave it'),
   givenAt: z.string(),
   lastUsedAt: z.string().optional(),
   revokedAt: z.string().optional(),

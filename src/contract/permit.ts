@@ -34,6 +34,7 @@ export type ResolvedCall = {
   readonly id: string
   readonly method: CallMethod
   readonly principal: PrincipalKey
+  readonly principalId: string
   /** The user on whose behalf it is made. */
   readonly owner?: string
   readonly surface: Surface

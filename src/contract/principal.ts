@@ -7,6 +7,8 @@ export type Role = z.infer<typeof Role>
 export const Principal = z.object({
   kind: z.enum(['user', 'agent', 'session', 'run']),
   name: z.string(),
+  /** The identity behind the name. After a removal the name can belong to a different user or agent; an id cannot. */
+  id: z.string().optional(),
   role: Role.optional(),
   /** A user who has signed in, in a browser or for one command. Only a person answers questions. */
   person: z.boolean().optional(),
@@ -26,4 +28,12 @@ export function userBehind({ kind, name, owner }: Principal): string | undefined
 
 export function toPrincipalKey(principal: Principal): PrincipalKey {
   return `${principal.kind}:${principal.name}`
+}
+
+/**
+ * What stored data refers to. Sessions are never renamed or reused, so their name is enough; users and agents from before
+ * ids existed have the id that this function gives.
+ */
+export function toPrincipalId({ kind, name, id }: Pick<Principal, 'kind' | 'name' | 'id'>): string {
+  return id ?? `${kind}-${name}`
 }

@@ -17,6 +17,7 @@ export const Password = z
 export const GroupName = ServerName
 
 export const User = z.object({
+  id: z.string().describe('Stays with this user; a later user of the same name has another one'),
   name: z.string(),
   role: Role,
   groups: z.array(z.string()).describe('Whom a rule may name as approvers'),

@@ -2,7 +2,7 @@ import type { Board, GrantBook } from '../approvals/approvals.ts'
 import type { Approval, ApprovalDetail, ApprovalState, Verdict } from '../contract/approval.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { Grant, GrantWish, NewGrant } from '../contract/grant.ts'
-import { type Principal, toPrincipalKey } from '../contract/principal.ts'
+import { type Principal, toPrincipalId, toPrincipalKey } from '../contract/principal.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
@@ -42,9 +42,9 @@ type DeskParts = {
   readonly storage: Pick<Storage, 'kind' | 'questions' | 'grants' | 'calls'>
   readonly board: Board
   readonly book: GrantBook
-  readonly identity: Pick<Identity, 'roster'>
+  readonly identity: Pick<Identity, 'idsOf' | 'findId'>
   /** A user as they are at this moment. */
-  findUser(name: string): Answerer | undefined
+  findUser(name: string): Person | undefined
   readonly clock: Clock
   readonly ids: Ids
   /** The tools that somebody sees, to know which of them are dangerous. */
@@ -52,13 +52,16 @@ type DeskParts = {
   describePrincipal(key: string): Principal
 }
 
+/** A user who may answer. */
+type Person = Answerer & { readonly id: string }
+
 const around = 10
 
 export function createApprovalDesk(parts: DeskParts): { approvals: ApprovalDesk; grants: GrantDesk } {
   const { storage, board, book, identity, findUser, clock } = parts
 
   /** The person as they are at this moment: roles and groups change while pages are open. */
-  function answererOf(by: Principal): Answerer {
+  function answererOf(by: Principal): Person {
     const user = by.kind === 'user' && by.person ? findUser(by.name) : undefined
     if (user) return user
     throw new GatewayError('person-needed', 'Only a person who has signed in answers questions and gives grants')
@@ -78,20 +81,15 @@ export function createApprovalDesk(parts: DeskParts): { approvals: ApprovalDesk;
 
   /** What belongs to a user: the user's own calls, and those of agents and sessions. */
   function principalsOf(by: Principal): string[] {
-    const own = toPrincipalKey(by)
-    if (by.kind !== 'user') return [own]
-    const { agents, sessions } = identity.roster()
-    const owned = (list: readonly { name: string; owner?: string | undefined }[], kind: string) =>
-      list.filter(({ owner }) => owner === by.name).map(({ name }) => `${kind}:${name}`)
-    return [own, ...owned(agents, 'agent'), ...owned(sessions, 'session')]
+    return by.kind === 'user' ? identity.idsOf(by) : [toPrincipalId(by)]
   }
 
   function groupsOf(by: Principal): readonly string[] {
     return (by.kind === 'user' && by.person && findUser(by.name)?.groups) || []
   }
 
-  function maySee(by: Principal, { principal, approvers }: Approval): boolean {
-    if (seesAll(by) || principalsOf(by).includes(principal)) return true
+  function maySee(by: Principal, { principalId = '', approvers }: Approval): boolean {
+    if (seesAll(by) || principalsOf(by).includes(principalId)) return true
     // A group without the right to answer has no business with the arguments either.
     if (approvers.includes('owner')) return false
     return groupsOf(by).some((group) => approvers.includes(`group:${group}`))
@@ -127,19 +125,18 @@ export function createApprovalDesk(parts: DeskParts): { approvals: ApprovalDesk;
       throw new GatewayError('request-invalid', 'A denial gives no grant: leave `grant` away, or approve')
     if (wanted.grant && approvalsNeeded(question.approvers) > 1)
       throw new GatewayError('grant-invalid', 'Two people decide about each of these calls: no grant stands for both')
-    const grant =
-      wanted.grant && toGivenGrant(question, wanted.grant, { by: person.name, now: clock.now(), ids: parts.ids })
+    const grant = wanted.grant && toGivenGrant(question, wanted.grant, { by: person, now: clock.now(), ids: parts.ids })
     const { verdict, reason } = wanted
     return toApproval(await board.answer(question, { by: person.name, verdict, reason, grant }))
   }
 
   async function detail(by: Principal, id: string): Promise<ApprovalDetail> {
     const question = await find(by, id)
-    const { principal, tool } = question
+    const { principal, principalId, tool } = question
     const barred = barredOf(by, question)
     const [earlier, calls] = await Promise.all([
-      storage.questions.countBefore({ principal, tool, before: question.askedAt }),
-      storage.calls.list({ limit: around, principal, cursor: toCursor([question.call]) }),
+      storage.questions.countBefore({ principalId, tool, before: question.askedAt }),
+      storage.calls.list({ limit: around, principal, principalId, cursor: toCursor([question.call]) }),
     ])
     return {
       ...toApproval(question),
@@ -158,7 +155,7 @@ export function createApprovalDesk(parts: DeskParts): { approvals: ApprovalDesk;
       maySee,
       list(by, query) {
         if (seesAll(by)) return storage.questions.list(query)
-        return storage.questions.list({ ...query, of: { principals: principalsOf(by), groups: groupsOf(by) } })
+        return storage.questions.list({ ...query, of: { principalIds: principalsOf(by), groups: groupsOf(by) } })
       },
       get: detail,
       answer,
@@ -171,13 +168,14 @@ export function createApprovalDesk(parts: DeskParts): { approvals: ApprovalDesk;
       async add(by, wanted) {
         const person = answererOf(by)
         const grant = toNewGrant(wanted, {
-          by: person.name,
+          by: person,
+          principalId: wanted.principal && identity.findId(wanted.principal),
           now: clock.now(),
           ids: parts.ids,
           tools: parts.toolsOf(toViewer(wanted)),
         })
         if (person.role === 'auditor') throw new GatewayError('forbidden', 'Auditors change nothing')
-        if (person.role !== 'administrator' && !principalsOf(by).includes(grant.principal ?? ''))
+        if (person.role !== 'administrator' && !principalsOf(by).includes(grant.principalId ?? ''))
           throw new GatewayError('forbidden', 'Members give grants to their own agents and sessions only')
         await book.add(grant, toPrincipalKey(by))
         return grant
@@ -185,8 +183,8 @@ export function createApprovalDesk(parts: DeskParts): { approvals: ApprovalDesk;
       async revoke(by, id) {
         const { role } = answererOf(by)
         const grant = await storage.grants.find(id)
-        const isOwn = grant?.principal !== undefined && principalsOf(by).includes(grant.principal)
-        if (!grant || (role === 'member' && !isOwn && grant.givenBy !== by.name))
+        const isOwn = grant?.principalId !== undefined && principalsOf(by).includes(grant.principalId)
+        if (!grant || (role === 'member' && !isOwn && grant.giverId !== toPrincipalId(by)))
           throw new GatewayError('grant-not-found', `No grant has the id ${id}`)
         if (role === 'auditor') throw new GatewayError('forbidden', 'Auditors change nothing')
         return book.revoke(id, toPrincipalKey(by))

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
-import { createBoard, createGrantBook, createPinReview } from '../approvals/approvals.ts'
+import { createApprovalsRemover, createBoard, createGrantBook, createPinReview } from '../approvals/approvals.ts'
 import { createAudit, toAuditSettings } from '../audit/audit.ts'
-import { createCalls } from '../calls/calls.ts'
-import { createCatalog, createPins, type ViewSelector } from '../catalog/catalog.ts'
+import { createCalls, createCallsRemover } from '../calls/calls.ts'
+import { createCatalog, createPins, createPinsRemover, type ViewSelector } from '../catalog/catalog.ts'
 import { createConfig } from '../config/config.ts'
 import { toGatewayError } from '../contract/errors.ts'
 import { type EventTable, eventNames } from '../contract/events.ts'
@@ -14,6 +14,7 @@ import { createIds, type Ids } from '../lib/ids.ts'
 import { type Log, silentLog } from '../lib/log.ts'
 import { createMasking, type Masking } from '../masking/masking.ts'
 import { createNotify, type NotifySettings } from '../notify/notify.ts'
+import { createRemoval } from '../removal/removal.ts'
 import { createSecrets } from '../secrets/secrets.ts'
 import {
   createServers,
@@ -128,6 +129,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     folder: options.dataFolder,
     environment,
     owners: {
+      findUserId: (name) => identity.findId(`user:${name}`),
       ownsProject: (project, user) => config.current().projects[project]?.owners.includes(user) ?? false,
       ownerOf: (session) => config.ownerOf({ kind: 'session', name: session }),
       trusts: config.trusts,
@@ -224,6 +226,18 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       return [...tools.values()].map(({ publicName, risk, hash }) => ({ name: publicName, risk, hash }))
     },
   })
+  const removal = createRemoval({
+    storage,
+    config,
+    identity,
+    removers: [
+      identity.remover,
+      secrets.remover,
+      createPinsRemover(storage),
+      createApprovalsRemover({ storage, board }),
+      createCallsRemover(storage),
+    ],
+  })
   const eventLog = createEventLog(storage.instance, events, eventNames)
   const { notify: settings } = options
   const notify = createNotify({ events, config, secrets, masking, storage, post, settings, clock, ids, log })
@@ -252,7 +266,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     catalog.invalidate()
     servers.reconcile(config.connections())
     if (changed.includes('environment')) retryMissing()
-    if (!desk.changing() && !rules.changing() && !elsewhere && changed.length > 0) recordEdit(changed)
+    if (!desk.changing() && !rules.changing() && !removal.changing() && !elsewhere && changed.length > 0)
+      recordEdit(changed)
   })
   /** Time does not mend a missing variable, but listing it does. */
   function retryMissing(): void {
@@ -322,6 +337,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     ...desk.surface,
     ...rules.surface,
     ...people,
+    removal,
     eventLog,
     webhooks: notify.webhooks,
     pins: createPinDesk({ pins, config, review }),

@@ -11,7 +11,7 @@ import type { StoredQuestion } from '../storage/questions.ts'
 /** What a grant has to know of a tool: its public name, its risk and its definition. */
 export type ToolFacts = { readonly name: string; readonly risk: Risk; readonly hash: string }
 
-type Giving = { readonly by: string; readonly now: number; readonly ids: Ids }
+type Giving = { readonly by: { readonly name: string; readonly id: string }; readonly now: number; readonly ids: Ids }
 
 /** A grant that is given with an answer: for the same principal and tool, as the definition was when it was asked. */
 export function toGivenGrant(question: StoredQuestion, wish: GrantWish, { by, now, ids }: Giving): Grant {
@@ -21,12 +21,14 @@ export function toGivenGrant(question: StoredQuestion, wish: GrantWish, { by, no
     ...toCovered(question, wish),
     ...(question.metaHash !== undefined && { meta: question.metaHash }),
     principal: question.principal,
+    principalId: question.principalId,
     definitions: { [question.tool]: question.definition },
     budget: wish.budget,
     used: 0,
     expiresAt: toIso(now + wish.minutes * 60_000),
     reason: `Given with the approval of ${question.title}`.slice(0, 500),
-    givenBy: by,
+    givenBy: by.name,
+    giverId: by.id,
     givenAt: toIso(now),
   }
 }
@@ -46,8 +48,10 @@ function toEqual({ arguments: given }: StoredQuestion, pointer: string): string 
   return value
 }
 
-/** A grant that somebody gives by itself. */
-export function toNewGrant(wanted: NewGrant, { by, now, ids, tools }: Giving & { tools: readonly ToolFacts[] }): Grant {
+type NewGiving = Giving & { readonly tools: readonly ToolFacts[]; readonly principalId: string | undefined }
+
+/** A grant that is not part of an answer. */
+export function toNewGrant(wanted: NewGrant, { by, now, ids, tools, principalId }: NewGiving): Grant {
   if ((wanted.principal === undefined) === (wanted.scope === undefined))
     throw invalid('A grant is for a `principal` or for a `scope`, and for one of them only')
   const expiresAt = Date.parse(wanted.expiresAt)
@@ -61,10 +65,12 @@ export function toNewGrant(wanted: NewGrant, { by, now, ids, tools }: Giving & {
   return {
     id: ids.next('grant'),
     ...wanted,
+    ...(principalId !== undefined && { principalId }),
     expiresAt: toIso(expiresAt),
     definitions: Object.fromEntries(covered.map(({ name, hash }) => [name, hash])),
     used: 0,
-    givenBy: by,
+    givenBy: by.name,
+    giverId: by.id,
     givenAt: toIso(now),
   }
 }

@@ -21,6 +21,7 @@ import type { Account } from '../lib/delivery.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Masking } from '../masking/masking.ts'
 import type { Notify } from '../notify/notify.ts'
+import type { Removal } from '../removal/removal.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { ApprovalDesk, GrantDesk } from './approval-desk.ts'
@@ -81,6 +82,7 @@ export type Gateway = {
   /** What changed rules would have answered to past calls. */
   replayRules(wanted: WantedReplay): Promise<Replay>
   readonly pins: PinDesk
+  readonly removal: Removal
   /** Questions that wait for a person, and their answers. */
   readonly approvals: ApprovalDesk
   readonly grants: GrantDesk

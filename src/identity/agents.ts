@@ -2,10 +2,10 @@ import type { Agent } from '../contract/agent.ts'
 import { GatewayError } from '../contract/errors.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
-import type { StoredAgent } from '../storage/agents.ts'
+import type { Ids } from '../lib/ids.ts'
 import type { Change } from '../storage/audit.ts'
 import type { Storage } from '../storage/storage.ts'
-import type { Directory } from './directory.ts'
+import type { Directory, KnownAgent } from './directory.ts'
 import { administers, manages, oversees, toOwner } from './rights.ts'
 import { parseName } from './tokens.ts'
 
@@ -14,23 +14,23 @@ export type Agents = {
   list(by: Principal): Agent[]
   add(wanted: { name: string; owner?: string; description?: string }, by: Principal): Promise<Agent>
   change(name: string, fields: { owner?: string; description?: string }, by: Principal): Promise<Agent>
-  remove(name: string, by: Principal): Promise<void>
 }
 
 type AgentsParts = {
   readonly storage: Pick<Storage, 'agents' | 'changes'>
   readonly directory: Directory
   readonly clock: Clock
+  readonly ids: Ids
   /** The configuration has settings for an agent of this name: they must not fall to whoever comes first. */
   isConfigured(agent: string): boolean
-  countTokens(agent: string): number
+  countTokens(agentId: string): number
 }
 
-export function createAgents({ storage, directory, clock, isConfigured, countTokens }: AgentsParts): Agents {
-  function getOwn(name: string, by: Principal): StoredAgent {
+export function createAgents({ storage, directory, clock, ids, isConfigured, countTokens }: AgentsParts): Agents {
+  function getOwn(name: string, by: Principal): KnownAgent {
     const agent = directory.findAgent(name)
     // Somebody else's is no different from one that never was.
-    if (agent && agent.removedAt === undefined && manages(by, agent.owner)) return agent
+    if (agent && manages(by, agent.owner)) return agent
     throw new GatewayError('not-found', `No agent is named ${name}`)
   }
 
@@ -39,8 +39,8 @@ export function createAgents({ storage, directory, clock, isConfigured, countTok
     await storage.changes.announce('tokens')
   }
 
-  function toAgent({ name, owner, description, createdAt }: StoredAgent): Agent {
-    return { name, owner, description, createdAt: toIso(createdAt), tokens: countTokens(name) }
+  function toAgent({ id, name, owner, description, createdAt }: KnownAgent): Agent {
+    return { id, name, owner, description, createdAt: toIso(createdAt), tokens: countTokens(id) }
   }
 
   return {
@@ -51,14 +51,13 @@ export function createAgents({ storage, directory, clock, isConfigured, countTok
         .map(toAgent),
     async add(wanted, by) {
       const name = parseName('agent', wanted.name)
-      const known = directory.findAgent(name)
-      const reserved = known ? !manages(by, known.owner) : isConfigured(name) && !administers(by)
-      if (reserved || (known && known.removedAt === undefined))
-        throw new GatewayError('name-taken', `There is an agent named ${name}`)
+      const reserved = isConfigured(name) && !administers(by)
+      if (reserved || directory.findAgent(name)) throw new GatewayError('name-taken', `There is an agent named ${name}`)
       const owner = toOwner(by, wanted.owner)
-      if (owner !== undefined) directory.demandUser(owner)
+      const ownerId = owner === undefined ? undefined : directory.demandUser(owner).id
       const { description } = wanted
-      const agent = { name, owner, description, createdAt: clock.now(), createdBy: toPrincipalKey(by) }
+      const made = { createdAt: clock.now(), createdBy: toPrincipalKey(by) }
+      const agent = { id: ids.next('agent'), name, ownerId, description, ...made }
       const change = toChange(name, by, { action: 'agent-added', owner })
       const added = await storage.agents.add({ agent, change })
       await announce()
@@ -67,21 +66,18 @@ export function createAgents({ storage, directory, clock, isConfigured, countTok
     },
     async change(name, { owner, description }, by) {
       const agent = getOwn(name, by)
-      if (owner !== undefined && owner !== agent.owner) {
-        toOwner(by, owner)
-        directory.demandUser(owner)
-      }
+      if (owner !== undefined && owner !== agent.owner) toOwner(by, owner)
       const fields = { ...(owner !== undefined && { owner }), ...(description !== undefined && { description }) }
       if (Object.keys(fields).length > 0) {
-        await storage.agents.change(name, fields, toChange(name, by, { action: 'agent-changed', ...fields }))
+        const ownerId = owner === undefined || owner === agent.owner ? agent.ownerId : directory.demandUser(owner).id
+        await storage.agents.change(
+          agent.id,
+          { ownerId, description },
+          toChange(name, by, { action: 'agent-changed', ...fields }),
+        )
         await announce()
       }
       return toAgent(directory.findAgent(name) ?? agent)
-    },
-    async remove(name, by) {
-      getOwn(name, by)
-      await storage.agents.remove(name, toChange(name, by, { action: 'agent-removed' }))
-      await announce()
     },
   }
 }

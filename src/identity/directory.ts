@@ -4,19 +4,27 @@ import type { StoredSession } from '../storage/sessions.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { StoredUser } from '../storage/users.ts'
 
-/** Who there is, in memory: a request is judged without asking the database. */
+/** An agent with the name of the user behind it. */
+export type KnownAgent = StoredAgent & { readonly owner?: string }
+/** A session with the names of the user and the agent behind it. */
+export type KnownSession = StoredSession & { readonly owner?: string; readonly agent?: string }
+
+/** All identities, in memory: a request is judged without asking the database. */
 export type Directory = {
-  /** Not one that was removed. */
   findUser(name: string): StoredUser | undefined
   /** May sign in, and what it owns may be used. */
   findActive(name: string): StoredUser | undefined
   users(): StoredUser[]
-  /** Removed ones as well: their names are taken. */
-  findAgent(name: string): StoredAgent | undefined
-  agents(): StoredAgent[]
+  /** Agents and sessions of a user who was removed do not exist, even if their rows are still there. */
+  findAgent(name: string): KnownAgent | undefined
+  agents(): KnownAgent[]
   /** One that has neither ended nor expired, as far as the last reading knows. */
-  findSession(name: string): StoredSession | undefined
-  sessions(): StoredSession[]
+  findSession(name: string): KnownSession | undefined
+  sessions(): KnownSession[]
+  /** Adds the names to a session from the database. */
+  toKnownSession(session: StoredSession): KnownSession
+  /** The user with this id, and of the agents with this owner also the removed ones. */
+  idsOwnedBy(ownerId: string): string[]
   /** Throws unless an active user has this name. */
   demandUser(name: string): StoredUser
   readUsers(): Promise<void>
@@ -29,37 +37,75 @@ export type Directory = {
 export type DirectoryStorage = Pick<Storage, 'users' | 'agents' | 'sessions'>
 
 export function createDirectory(storage: DirectoryStorage): Directory {
-  let users = new Map<string, StoredUser>()
-  let agents = new Map<string, StoredAgent>()
+  let users: readonly StoredUser[] = []
+  let usersByName = new Map<string, StoredUser>()
+  let usersById = new Map<string, StoredUser>()
+  let agents: readonly StoredAgent[] = []
+  let agentsByName = new Map<string, StoredAgent>()
+  let agentsById = new Map<string, StoredAgent>()
   let sessions = new Map<string, StoredSession>()
 
   function findUser(name: string): StoredUser | undefined {
-    const user = users.get(name)
-    return user?.removedAt === undefined ? user : undefined
+    return usersByName.get(name)
   }
   function findActive(name: string): StoredUser | undefined {
     const user = findUser(name)
     return user?.disabledAt === undefined ? user : undefined
   }
+  /** Without an owner it belongs to the administrators, so a missing owner must never look like none. */
+  function isOrphan({ ownerId }: { readonly ownerId?: string }): boolean {
+    return ownerId !== undefined && usersById.get(ownerId)?.removedAt !== undefined
+  }
+  function toOwnerName(ownerId: string | undefined): { owner?: string } {
+    if (ownerId === undefined) return {}
+    return { owner: usersById.get(ownerId)?.name ?? ownerId }
+  }
+  const toKnownAgent = (agent: StoredAgent): KnownAgent => ({ ...agent, ...toOwnerName(agent.ownerId) })
+  function toKnownSession(session: StoredSession): KnownSession {
+    const { agentId } = session
+    const agent = agentId === undefined ? {} : { agent: agentsById.get(agentId)?.name ?? agentId }
+    return { ...session, ...toOwnerName(session.ownerId), ...agent }
+  }
+  /** Nor does a session of an agent that was removed exist. */
+  function isOpen(session: StoredSession): boolean {
+    const agent = session.agentId === undefined ? undefined : agentsById.get(session.agentId)
+    return !isOrphan(session) && agent?.removedAt === undefined
+  }
 
   return {
     findUser,
     findActive,
-    users: () => [...users.values()].filter(({ removedAt }) => removedAt === undefined),
-    findAgent: (name) => agents.get(name),
-    agents: () => [...agents.values()].filter(({ removedAt }) => removedAt === undefined),
-    findSession: (name) => sessions.get(name),
-    sessions: () => [...sessions.values()],
+    users: () => [...usersByName.values()],
+    findAgent(name) {
+      const agent = agentsByName.get(name)
+      return agent && !isOrphan(agent) ? toKnownAgent(agent) : undefined
+    },
+    agents: () => [...agentsByName.values()].filter((agent) => !isOrphan(agent)).map(toKnownAgent),
+    findSession(name) {
+      const session = sessions.get(name)
+      return session && isOpen(session) ? toKnownSession(session) : undefined
+    },
+    sessions: () => [...sessions.values()].filter(isOpen).map(toKnownSession),
+    toKnownSession,
+    idsOwnedBy: (ownerId) => [
+      ownerId,
+      ...agents.filter((agent) => agent.ownerId === ownerId).map(({ id }) => id),
+      ...[...sessions.values()].filter((session) => session.ownerId === ownerId).map(({ name }) => `session-${name}`),
+    ],
     demandUser(name) {
       const user = findActive(name)
       if (user) return user
       throw new GatewayError('request-invalid', `No user is named ${name}`)
     },
     async readUsers() {
-      users = byName(await storage.users.all())
+      users = await storage.users.all()
+      usersById = new Map(users.map((user) => [user.id, user]))
+      usersByName = byName(users.filter(({ removedAt }) => removedAt === undefined))
     },
     async readAgents() {
-      agents = byName(await storage.agents.all())
+      agents = await storage.agents.all()
+      agentsById = new Map(agents.map((agent) => [agent.id, agent]))
+      agentsByName = byName(agents.filter(({ removedAt }) => removedAt === undefined))
     },
     async readSessions() {
       sessions = byName(await storage.sessions.open())

@@ -1,20 +1,22 @@
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
-import type { Principal } from '../contract/principal.ts'
+import { type Principal, toPrincipalId } from '../contract/principal.ts'
 import type { SessionServers } from '../contract/session.ts'
 import type { NewToken, Token } from '../contract/token.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import { toProof } from '../lib/proof.ts'
-import type { StoredSession } from '../storage/sessions.ts'
+import type { Remover } from '../storage/removal.ts'
 import type { Storage } from '../storage/storage.ts'
 import { loadAdminToken } from './admin-token.ts'
 import { type Agents, createAgents } from './agents.ts'
-import { createDirectory } from './directory.ts'
+import { createDirectory, type KnownSession } from './directory.ts'
 import { createPasswords, type PasswordCost } from './passwords.ts'
+import { createIdentityRemover } from './remover.ts'
 import { tokenFile } from './rights.ts'
 import { createSessions, type SessionOrigin, type Sessions } from './sessions.ts'
 import { createSetup, type Setup } from './setup.ts'
 import { createSignIns, type SignIns } from './sign-ins.ts'
+import { createSubjects, type Subjects } from './subjects.ts'
 import { createTokens, type WantedToken } from './tokens.ts'
 import { createUsers, type Users } from './users.ts'
 
@@ -32,9 +34,15 @@ export type Identity = {
   revokeToken(id: string, by?: Principal): Promise<Token>
   readonly users: Omit<Users, 'addFirst'>
   readonly agents: Agents
+  readonly subjects: Subjects
+  readonly remover: Remover
+  /** The ids of a user and of the agents and sessions that the user owns. */
+  idsOf(user: Principal): string[]
+  /** The id behind `agent:reviewer` or `user:kim`; undefined if nobody has that name. */
+  findId(key: string): string | undefined
   readonly sessions: Sessions
   /** One that is open, from memory: its settings stand in no file. */
-  findSession(name: string): Pick<StoredSession, 'owner' | 'agent' | 'project' | 'servers'> | undefined
+  findSession(name: string): Pick<KnownSession, 'owner' | 'agent' | 'project' | 'servers'> | undefined
   /** Who there is that no file knows. */
   roster(): Roster
   /** The roster is another one than before. */
@@ -69,7 +77,7 @@ export type Configured = {
 
 export type Roster = {
   readonly agents: readonly { readonly name: string; readonly owner?: string }[]
-  readonly sessions: readonly (Pick<StoredSession, 'name' | 'owner' | 'agent' | 'project' | 'servers'> & {
+  readonly sessions: readonly (Pick<KnownSession, 'name' | 'owner' | 'agent' | 'project' | 'servers'> & {
     readonly rules: []
   })[]
   /** Users who may everything; what is theirs is trusted like the global settings. */
@@ -90,9 +98,9 @@ export async function createIdentity(parts: IdentityParts): Promise<Identity> {
   const passwords = createPasswords(parts.passwordCost)
   const isConfigured = (name: string) => configured?.hasAgent(name) ?? false
   const tokens = createTokens({ storage, directory, admin, clock, ids, isConfigured, onRevoked })
-  const users = createUsers({ storage, directory, passwords, clock })
+  const users = createUsers({ storage, directory, passwords, clock, ids })
   const signIns = createSignIns({ storage, directory, passwords, clock, ids, onRevoked })
-  const agents = createAgents({ storage, directory, clock, isConfigured, countTokens: tokens.countOf })
+  const agents = createAgents({ storage, directory, clock, ids, isConfigured, countTokens: tokens.countOf })
   const sessions = createSessions({
     storage,
     directory,
@@ -168,6 +176,19 @@ export async function createIdentity(parts: IdentityParts): Promise<Identity> {
     users,
     agents,
     sessions,
+    subjects: createSubjects({
+      storage,
+      directory,
+      hasProject: (name) => configured?.findProjectOwners(name) !== undefined,
+    }),
+    remover: createIdentityRemover({ storage, directory, tokens }),
+    idsOf: (user) => directory.idsOwnedBy(toPrincipalId(user)),
+    findId(key) {
+      const name = key.slice(key.indexOf(':') + 1)
+      if (key.startsWith('user:')) return directory.findUser(name)?.id
+      if (key.startsWith('agent:')) return directory.findAgent(name)?.id
+      return key.startsWith('session:') ? toPrincipalId({ kind: 'session', name }) : undefined
+    },
     findSession: directory.findSession,
     signIns,
     setup: createSetup({ users, clock, ids }),

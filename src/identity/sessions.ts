@@ -1,19 +1,18 @@
 import { GatewayError } from '../contract/errors.ts'
-import { type Principal, toPrincipalKey } from '../contract/principal.ts'
+import { type Principal, toPrincipalId, toPrincipalKey } from '../contract/principal.ts'
 import type { NewSession, Session, SessionServers } from '../contract/session.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Change } from '../storage/audit.ts'
-import type { StoredSession } from '../storage/sessions.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { StoredToken } from '../storage/tokens.ts'
-import type { Directory } from './directory.ts'
+import type { Directory, KnownAgent, KnownSession } from './directory.ts'
 import { administers, manages, oversees, owns, toOwner } from './rights.ts'
 import { createTokenText, toTokenPrefix } from './token-text.ts'
 import { parseExpiry, parseName } from './tokens.ts'
 
 /** What a session stands on. */
-export type SessionOrigin = Pick<StoredSession, 'name' | 'owner' | 'agent' | 'project'>
+export type SessionOrigin = Pick<KnownSession, 'name' | 'owner' | 'agent' | 'project'>
 
 export type WantedSession = {
   name?: string
@@ -59,11 +58,17 @@ export function createSessions(parts: SessionsParts): Sessions {
     await storage.changes.announce('tokens')
   }
 
-  async function getStored(name: string, by: Principal, looking: boolean): Promise<StoredSession> {
-    const session = directory.findSession(name) ?? (await storage.sessions.find(name))
+  async function getStored(name: string, by: Principal, looking: boolean): Promise<KnownSession> {
+    const session = directory.findSession(name) ?? (await findStored(name))
     // Somebody else's is no different from one that never was.
     if (session && ((looking && oversees(by)) || manages(by, session.owner))) return session
     throw new GatewayError('not-found', `No session is named ${name}`)
+  }
+
+  /** Also one that has ended. */
+  async function findStored(name: string): Promise<KnownSession | undefined> {
+    const stored = await storage.sessions.find(name)
+    return stored && directory.toKnownSession(stored)
   }
 
   function demandRoom(owner: string | undefined): void {
@@ -74,50 +79,61 @@ export function createSessions(parts: SessionsParts): Sessions {
   }
 
   /** What a session inherits must be its maker's to give. */
-  function demandOrigin({ agent: name, project }: WantedSession, by: Principal): string | undefined {
+  function demandOrigin({ agent: name, project }: WantedSession, by: Principal): KnownAgent | undefined {
     const agent = name === undefined ? undefined : directory.findAgent(name)
-    if (name !== undefined && (!agent || agent.removedAt !== undefined || !manages(by, agent.owner)))
+    if (name !== undefined && (!agent || !manages(by, agent.owner)))
       throw new GatewayError('not-found', `No agent is named ${name}`)
     if (project !== undefined && !parts.projectOwners(project).some((owner) => owns(by, owner)) && !administers(by))
       throw new GatewayError('forbidden', `Only owners of the project ${project} make sessions in it`)
-    return agent?.owner
+    return agent
   }
 
   function toExpiry(text: string | undefined, now: number): number {
     return text === undefined ? now + day : Math.min(parseExpiry(text, now), now + longest)
   }
 
-  function toSession({ createdAt, expiresAt, endedAt, createdBy: _, ...session }: StoredSession): Session {
+  function toSession({ createdAt, expiresAt, endedAt, ...known }: KnownSession): Session {
+    const { name, owner, agent, project, servers } = known
     const state = endedAt === undefined ? (expiresAt > clock.now() ? 'open' : 'expired') : 'ended'
     const times = { createdAt: toIso(createdAt), expiresAt: toIso(expiresAt) }
-    return { ...session, state, ...times, endedAt: endedAt === undefined ? undefined : toIso(endedAt) }
+    return {
+      name,
+      owner,
+      agent,
+      project,
+      servers,
+      state,
+      ...times,
+      endedAt: endedAt === undefined ? undefined : toIso(endedAt),
+    }
   }
 
   return {
     async list(by, all = false) {
-      const seen = ({ owner }: StoredSession) => oversees(by) || manages(by, owner)
+      const seen = ({ owner }: KnownSession) => oversees(by) || manages(by, owner)
       if (!all) return directory.sessions().filter(seen).map(toSession)
-      const stored = await storage.sessions.list(mostListed, oversees(by) ? undefined : by.name)
-      return stored.filter(seen).map(toSession)
+      const stored = await storage.sessions.list(mostListed, oversees(by) ? undefined : toPrincipalId(by))
+      return stored.map(directory.toKnownSession).filter(seen).map(toSession)
     },
     get: async (name, by) => toSession(await getStored(name, by, true)),
     async create(wanted, by) {
       const { agent, project, servers = {} } = wanted
       const now = clock.now()
       const inherited = demandOrigin(wanted, by)
-      const owner = toOwner(by, wanted.owner) ?? inherited
-      if (owner !== undefined) directory.demandUser(owner)
+      const owner = toOwner(by, wanted.owner) ?? inherited?.owner
+      const ownerId = owner === undefined ? undefined : directory.demandUser(owner).id
       demandRoom(owner)
-      const made = `${agent ?? owner ?? 'session'}-${ids.next('session').slice(-10)}`
-      const name = wanted.name === undefined ? made.slice(-64) : parseName('session', wanted.name)
+      const chosen = `${agent ?? owner ?? 'session'}-${ids.next('session').slice(-10)}`
+      const name = wanted.name === undefined ? chosen.slice(-64) : parseName('session', wanted.name)
       const createdBy = toPrincipalKey(by)
       const expiresAt = toExpiry(wanted.expiresAt, now)
       parts.judgeServers(by, { name, owner, agent, project }, servers)
-      const session = { name, owner, agent, project, servers, createdAt: now, createdBy, expiresAt }
+      const made = { createdAt: now, createdBy, expiresAt }
+      const session = { name, owner, ownerId, agent, agentId: inherited?.id, project, servers, ...made }
       const { id, text, digest } = createTokenText(ids)
       const hash = digest.toString('hex')
       const kept = { id, prefix: toTokenPrefix(id), hash, createdAt: now, createdBy, expiresAt }
-      const token: StoredToken = { ...kept, kind: 'session', name }
+      const token: StoredToken = { ...kept, kind: 'session', name, holderId: toPrincipalId({ kind: 'session', name }) }
       const body = { action: 'session-created', owner, agent, project, servers: Object.keys(servers), token: id }
       const added = await storage.sessions.add(session, token, toChange(name, by, body))
       if (!added) throw new GatewayError('name-taken', `There was a session named ${name}`)

@@ -5,6 +5,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { StoredSignIn } from '../storage/sign-ins.ts'
 import type { Storage } from '../storage/storage.ts'
+import type { StoredUser } from '../storage/users.ts'
 import { createAttempts } from './attempts.ts'
 import type { Directory } from './directory.ts'
 import type { Passwords } from './passwords.ts'
@@ -49,9 +50,9 @@ export function createSignIns(parts: SignInsParts): SignIns {
 
   function remember(stored: StoredSignIn): void {
     const before = known.get(stored.id)
-    const role = directory.findActive(stored.user)?.role
+    const role = findUser(stored)?.role
     if (!before) {
-      const principal: Principal = { kind: 'user', name: stored.user, role, person: true }
+      const principal: Principal = { kind: 'user', name: stored.user, id: stored.userId, role, person: true }
       known.set(stored.id, { stored, digest: Buffer.from(stored.hash, 'hex'), principal })
       return
     }
@@ -59,10 +60,17 @@ export function createSignIns(parts: SignInsParts): SignIns {
     before.stored = { ...stored, lastUsedAt, revokedAt: before.stored.revokedAt ?? stored.revokedAt }
   }
 
-  function isOver({ revokedAt, expiresAt, lastUsedAt, user }: StoredSignIn): boolean {
+  /** Not somebody else who has the name by now. */
+  function findUser({ user, userId }: StoredSignIn): StoredUser | undefined {
+    const found = directory.findActive(user)
+    return found?.id === userId ? found : undefined
+  }
+
+  function isOver(signIn: StoredSignIn): boolean {
+    const { revokedAt, expiresAt, lastUsedAt } = signIn
     const now = clock.now()
     const spent = expiresAt <= now || lastUsedAt + longestIdle <= now
-    return revokedAt !== undefined || spent || directory.findActive(user) === undefined
+    return revokedAt !== undefined || spent || findUser(signIn) === undefined
   }
 
   function forget(signIn: KnownSignIn): void {
@@ -104,7 +112,7 @@ export function createSignIns(parts: SignInsParts): SignIns {
       const cookie = `${id}.${ids.secret(32)}`
       const expiresAt = now + longestSignIn
       const hash = toDigest(cookie).toString('hex')
-      const stored = { id, hash, user: name, createdAt: now, lastUsedAt: now, expiresAt }
+      const stored = { id, hash, user: name, userId: user.id, createdAt: now, lastUsedAt: now, expiresAt }
       const change = { principal: `user:${name}`, subject: `user:${name}`, body: { action: 'signed-in', address } }
       // Whoever was disabled, or got another password, while this one was compared does not get in.
       if (!(await storage.signIns.add(stored, user, change))) return refuse(name, address)
@@ -147,9 +155,9 @@ export function createSignIns(parts: SignInsParts): SignIns {
     },
     judge() {
       for (const signIn of [...known.values()]) {
-        const { revokedAt, expiresAt, user } = signIn.stored
+        const { revokedAt, expiresAt } = signIn.stored
         const gone = revokedAt !== undefined || expiresAt <= clock.now()
-        if (gone || !directory.findActive(user)) forget(signIn)
+        if (gone || !findUser(signIn.stored)) forget(signIn)
       }
     },
   }

@@ -1,14 +1,13 @@
 import { timingSafeEqual } from 'node:crypto'
 import { GatewayError } from '../contract/errors.ts'
-import { type Principal, toPrincipalKey } from '../contract/principal.ts'
+import { type Principal, toPrincipalId, toPrincipalKey } from '../contract/principal.ts'
 import { AgentName, type NewToken, type Token } from '../contract/token.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
-import type { StoredAgent } from '../storage/agents.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { StoredToken } from '../storage/tokens.ts'
 import type { AdminToken } from './admin-token.ts'
-import type { Directory } from './directory.ts'
+import type { Directory, KnownAgent } from './directory.ts'
 import { administers, manages, oversees, tokenFile, toOwner } from './rights.ts'
 import { createTokenText, findTokenId, toDigest, toTokenPrefix } from './token-text.ts'
 
@@ -17,8 +16,10 @@ export type Tokens = {
   create(wanted: WantedToken, by: Principal): Promise<NewToken>
   list(by: Principal): Token[]
   revoke(id: string, by: Principal): Promise<Token>
+  /** The first characters of an agent's tokens that are not revoked. */
+  labelsOf(agentId: string): string[]
   /** How many of an agent's tokens are valid. */
-  countOf(agent: string): number
+  countOf(agentId: string): number
   read(): Promise<void>
   /** Looks again at whom each token stands for and whether it still counts, and tells of those that no longer do. */
   judge(): void
@@ -71,11 +72,11 @@ export function createTokens(parts: TokensParts): Tokens {
   }
 
   function toKnown(stored: StoredToken): KnownToken {
-    const { kind, name } = stored
+    const { kind, name, holderId } = stored
     return {
       stored,
       digest: Buffer.from(stored.hash, 'hex'),
-      principal: { kind, name },
+      principal: { kind, name, id: holderId },
       blocked: undefined,
       told: false,
     }
@@ -110,19 +111,25 @@ export function createTokens(parts: TokensParts): Tokens {
 
   /** Whom it stands for: set on the one object, so that whoever holds it knows at once. */
   function bind(known: KnownToken): void {
-    const { kind, name } = known.stored
     const { principal } = known
-    const session = kind === 'session' ? directory.findSession(name) : undefined
-    const { owner } = (kind === 'session' ? session : directory.findAgent(name)) ?? {}
-    if (owner === undefined) delete principal.owner
-    else principal.owner = owner
+    const session = known.stored.kind === 'session' ? directory.findSession(known.stored.name) : undefined
+    const holder = session ?? findAgent(known.stored)
+    // The owner stays when the holder is gone: without one the principal would count as the administrators'.
+    if (holder && holder.owner === undefined) delete principal.owner
+    if (holder?.owner !== undefined) principal.owner = holder.owner
     if (session?.project !== undefined) principal.project = session.project
-    known.blocked = findBlock(known.stored, owner)
+    known.blocked = findBlock(known.stored, holder)
   }
 
-  function findBlock({ kind, name }: StoredToken, owner: string | undefined): string | undefined {
-    if (kind === 'session' && !directory.findSession(name)) return 'This session has ended'
-    if (kind === 'agent' && directory.findAgent(name)?.removedAt !== undefined) return 'This agent was removed'
+  /** Not another one that has its name by now. */
+  function findAgent({ kind, name, holderId }: StoredToken): KnownAgent | undefined {
+    const agent = kind === 'agent' ? directory.findAgent(name) : undefined
+    return agent?.id === holderId ? agent : undefined
+  }
+
+  function findBlock({ kind }: StoredToken, holder: { readonly owner?: string } | undefined): string | undefined {
+    if (!holder) return kind === 'session' ? 'This session has ended' : 'This agent was removed'
+    const { owner } = holder
     if (owner !== undefined && !directory.findActive(owner))
       return `The user ${owner} may not use this gateway any more`
     return undefined
@@ -150,28 +157,28 @@ export function createTokens(parts: TokensParts): Tokens {
     for (const stored of await storage.tokens.all()) remember(stored)
   }
 
-  /** Throws unless `by` may make tokens for this agent; undefined when it is there. */
-  function toNewAgent(name: string, wanted: WantedToken, by: Principal): StoredAgent | undefined {
-    const known = directory.findAgent(name)
-    const present = known?.removedAt === undefined ? known : undefined
-    const taken = present ? !manages(by, present.owner) : known ? !manages(by, known.owner) : parts.isConfigured(name)
+  /** The agent that a token is for, there or to be added; throws unless `by` may make tokens for it. */
+  function toAgentFor(name: string, wanted: WantedToken, by: Principal): { agent: KnownAgent; isNew: boolean } {
+    const agent = directory.findAgent(name)
+    const taken = agent ? !manages(by, agent.owner) : parts.isConfigured(name)
     if (taken && !administers(by)) throw new GatewayError('forbidden', `The agent ${name} is not yours`)
-    if (!present) {
+    if (!agent) {
       const owner = toOwner(by, wanted.owner)
-      if (owner !== undefined) directory.demandUser(owner)
-      return { name, owner, createdAt: clock.now(), createdBy: toPrincipalKey(by) }
+      const ownerId = owner === undefined ? undefined : directory.demandUser(owner).id
+      const made = { createdAt: clock.now(), createdBy: toPrincipalKey(by) }
+      return { agent: { id: ids.next('agent'), name, owner, ownerId, ...made }, isNew: true }
     }
-    if (wanted.owner === undefined || wanted.owner === present.owner) return undefined
+    if (wanted.owner === undefined || wanted.owner === agent.owner) return { agent, isNew: false }
     throw new GatewayError('request-invalid', `The agent ${name} has another owner; \`agents change\` gives it one`)
   }
 
-  async function store(stored: StoredToken, agent: StoredAgent | undefined, by: Principal): Promise<boolean> {
+  async function store(stored: StoredToken, newAgent: KnownAgent | undefined, by: Principal): Promise<boolean> {
     const principal = toPrincipalKey(by)
     const expiresAt = stored.expiresAt === undefined ? undefined : toIso(stored.expiresAt)
     const body = { action: 'token-created', [stored.kind]: stored.name, expiresAt }
-    const added = agent && {
-      agent,
-      change: { principal, subject: `agent:${agent.name}`, body: { action: 'agent-added', owner: agent.owner } },
+    const added = newAgent && {
+      agent: newAgent,
+      change: { principal, subject: `agent:${newAgent.name}`, body: { action: 'agent-added', owner: newAgent.owner } },
     }
     return storage.tokens.add(stored, { principal, subject: `token:${stored.id}`, body }, added)
   }
@@ -184,24 +191,18 @@ export function createTokens(parts: TokensParts): Tokens {
     const { id, text, digest } = createTokenText(ids)
     const prefix = toTokenPrefix(id)
     const hash = digest.toString('hex')
-    const stored: StoredToken = {
-      id,
-      kind,
-      name,
-      prefix,
-      hash,
-      createdAt: now,
-      createdBy: toPrincipalKey(by),
-      expiresAt,
-    }
+    const made = { createdAt: now, createdBy: toPrincipalKey(by), expiresAt }
     for (let attempt = 0; ; attempt++) {
-      const agent = kind === 'agent' ? toNewAgent(name, wanted, by) : undefined
-      if (await store(stored, agent, by)) break
+      const found = kind === 'agent' ? toAgentFor(name, wanted, by) : undefined
+      const holderId = found?.agent.id ?? toPrincipalId({ kind, name })
+      const stored: StoredToken = { id, kind, name, holderId, prefix, hash, ...made }
+      if (await store(stored, found?.isNew ? found.agent : undefined, by)) {
+        await storage.changes.announce('tokens')
+        return { ...toToken(stored), token: text }
+      }
       if (attempt > 0) throw new GatewayError('name-taken', `The agent ${name} was added by somebody else meanwhile`)
       await storage.changes.announce('tokens')
     }
-    await storage.changes.announce('tokens')
-    return { ...toToken(stored), token: text }
   }
 
   function toSessionExpiry(name: string, asked: number | undefined, by: Principal): number {
@@ -254,15 +255,14 @@ export function createTokens(parts: TokensParts): Tokens {
       await storage.changes.announce('tokens')
       return toToken(known.stored)
     },
-    countOf(agent) {
+    labelsOf: (agentId) =>
+      [...tokens.values()].flatMap(({ stored: { holderId, revokedAt, prefix } }) =>
+        holderId === agentId && revokedAt === undefined ? [`${prefix}…`] : [],
+      ),
+    countOf(agentId) {
       const now = clock.now()
-      return [...tokens.values()].filter(({ stored: { kind, name, revokedAt, expiresAt } }) => {
-        return (
-          kind === 'agent' &&
-          name === agent &&
-          revokedAt === undefined &&
-          !(expiresAt !== undefined && expiresAt <= now)
-        )
+      return [...tokens.values()].filter(({ stored: { holderId, revokedAt, expiresAt } }) => {
+        return holderId === agentId && revokedAt === undefined && !(expiresAt !== undefined && expiresAt <= now)
       }).length
     },
     read,

@@ -2,6 +2,7 @@ import { GatewayError } from '../contract/errors.ts'
 import { type Principal, type Role, toPrincipalKey } from '../contract/principal.ts'
 import { type User, UserName } from '../contract/user.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
+import type { Ids } from '../lib/ids.ts'
 import type { Change } from '../storage/audit.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { StoredUser, UserFields } from '../storage/users.ts'
@@ -15,7 +16,6 @@ export type Users = {
   add(wanted: WantedUser, by: Principal): Promise<User>
   change(name: string, fields: { role?: Role; groups?: string[]; disabled?: boolean }, by: Principal): Promise<User>
   setPassword(name: string, wanted: { password: string; current?: string }, by: Principal): Promise<User>
-  remove(name: string, by: Principal): Promise<void>
   hasAdministrator(): boolean
   /** The first administrator; `false` when there is one already. */
   addFirst(wanted: { name: string; password: string }): Promise<boolean>
@@ -28,14 +28,16 @@ type UsersParts = {
   readonly directory: Directory
   readonly passwords: Passwords
   readonly clock: Clock
+  readonly ids: Ids
 }
 
-export function createUsers({ storage, directory, passwords, clock }: UsersParts): Users {
+export function createUsers({ storage, directory, passwords, clock, ids }: UsersParts): Users {
   async function toStored(wanted: WantedUser, by: Principal): Promise<StoredUser> {
     const { role, groups = [] } = wanted
     const name = parseUserName(wanted.name)
     const password = await passwords.hash(wanted.password)
-    return { name, role, groups, password, createdAt: clock.now(), createdBy: toPrincipalKey(by), revision: 1 }
+    const made = { createdAt: clock.now(), createdBy: toPrincipalKey(by), revision: 1 }
+    return { id: ids.next('user'), name, role, groups, password, ...made }
   }
 
   function getUser(name: string): StoredUser {
@@ -91,10 +93,6 @@ export function createUsers({ storage, directory, passwords, clock }: UsersParts
       const change = toChange(name, by, { action: 'password-set' })
       return update(user, { password: await passwords.hash(password) }, change)
     },
-    async remove(name, by) {
-      demandAdministrator(by)
-      await update(getUser(name), { removedAt: clock.now() }, toChange(name, by, { action: 'user-removed' }))
-    },
     hasAdministrator: () => directory.users().some(({ role, disabledAt }) => isInCharge(role, disabledAt)),
     async addFirst({ name, password }) {
       const user = await toStored({ name, password, role: 'administrator' }, tokenFile)
@@ -110,7 +108,7 @@ function isInCharge(role: Role, disabledAt: number | undefined): boolean {
   return role === 'administrator' && disabledAt === undefined
 }
 
-function demandAdministrator(by: Principal): void {
+export function demandAdministrator(by: Principal): void {
   demandPerson(by)
   if (administers(by)) return
   throw new GatewayError('forbidden', 'Only administrators change users')
@@ -126,8 +124,9 @@ function toChange(name: string, by: Principal, body: Record<string, unknown>): C
   return { principal: toPrincipalKey(by), subject: `user:${name}`, body }
 }
 
-export function toUser({ name, role, groups, createdAt, signedInAt, disabledAt }: StoredUser): User {
+export function toUser({ id, name, role, groups, createdAt, signedInAt, disabledAt }: StoredUser): User {
   return {
+    id,
     name,
     role,
     groups: [...groups],

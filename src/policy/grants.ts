@@ -8,6 +8,7 @@ import type { Subject } from './decide.ts'
 
 /** A call as grants look at it. */
 export type Grantee = Subject & {
+  readonly principalId: string
   /** The hash of the tool's live definition. */
   readonly definition: string
   /** `_meta` without its trace context. */
@@ -36,8 +37,10 @@ function covers(grant: Grant, call: Grantee): boolean {
   return toConditions(grant.arguments ?? {}).every((condition) => fulfils(condition, call.arguments))
 }
 
-function isFor({ principal, scope }: Grant, call: Grantee): boolean {
+function isFor({ principal, principalId, scope }: Grant, call: Grantee): boolean {
   if (principal !== undefined && principal !== call.principal) return false
+  // Given to an agent or user that was removed; another one has the name now.
+  if (principalId !== undefined && principalId !== call.principalId) return false
   if (scope !== undefined && !call.scopes.some((each) => each === scope)) return false
   return principal !== undefined || scope !== undefined
 }

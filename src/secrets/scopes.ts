@@ -3,6 +3,8 @@ import { type Scope, type ScopeKey, toScope } from '../contract/scope.ts'
 
 /** Who belongs to what, as identity and configuration know it. */
 export type Ownership = {
+  /** The id of the user with this name. */
+  findUserId(user: string): string | undefined
   ownsProject(project: string, user: string): boolean
   /** The user behind a session. */
   ownerOf(session: string): string | undefined

@@ -12,10 +12,12 @@ import { createTurns } from '../lib/turns.ts'
 import type { Masking } from '../masking/masking.ts'
 import { rememberAuditKeys } from '../storage/audit-key.ts'
 import { type KeyRing, loadKeys } from '../storage/key.ts'
+import type { Remover } from '../storage/removal.ts'
 import type { StoredSecret } from '../storage/secrets.ts'
 import type { Storage } from '../storage/storage.ts'
 import { decrypt, encrypt } from './cipher.ts'
 import { beginRotation, endRotation, recogniseKeys, recryptAll, type SecretKeys } from './keys.ts'
+import { createSecretsRemover } from './remover.ts'
 import { resolveTemplates, type Templated } from './resolve.ts'
 import { mayKeep, type Ownership } from './scopes.ts'
 
@@ -32,6 +34,7 @@ export type WantedSecret = {
 }
 
 export type Secrets = {
+  readonly remover: Remover
   /** What this principal may know of: names, scopes, bindings, never a value. */
   list(principal: Principal): Secret[]
   set(principal: Principal, wanted: WantedSecret): Promise<SavedSecret>
@@ -75,7 +78,7 @@ export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
   const asked = new Map<string, Set<string>>()
   const stop = storage.changes.on('secrets', refresh)
 
-  return { list, set, remove, rotateKey, resolve, close: stop }
+  return { remover: createSecretsRemover(storage), list, set, remove, rotateKey, resolve, close: stop }
 
   async function load(): Promise<Map<string, Known>> {
     const rows = await store.all()
@@ -110,6 +113,7 @@ export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
   function list(principal: Principal): Secret[] {
     const seesAll = principal.role === 'administrator' || principal.role === 'auditor'
     return [...known.values()]
+      .filter(({ stored }) => isUsable(stored))
       .filter(({ stored }) => seesAll || mayKeep(principal, toScope(asScope(stored.scope)), owners))
       .map(({ stored }) => toSecret(stored))
   }
@@ -129,7 +133,9 @@ export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
 
   async function trySet(principal: Principal, wanted: WantedSecret): Promise<StoredSecret | undefined> {
     const { scope, name, value } = wanted
-    const before = await store.find(scope, name)
+    const ownerId = toOwnerId(scope)
+    const found = await store.find(scope, name)
+    const before = found?.ownerId === ownerId ? found : undefined
     const by = toPrincipalKey(principal)
     const now = clock.now()
     const place = { id: before?.id ?? ids.next('secret'), scope, name, keyVersion: keys.newest }
@@ -138,6 +144,7 @@ export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
       createdBy: by,
       ...before,
       ...place,
+      ownerId,
       ciphertext: encrypt(newestKey(), place, value),
       hosts: wanted.hosts ?? before?.hosts ?? [],
       servers: wanted.servers ?? before?.servers ?? [],
@@ -148,14 +155,15 @@ export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
     const action = before ? 'secret-changed' : 'secret-added'
     const body = { action, scope, name, hosts: stored.hosts, servers: stored.servers }
     const change = { principal: by, subject: `secret:${name}`, body }
-    const done = before ? await store.replace(stored, change) : await store.add(stored, change)
+    const done = before ? await store.replace(stored, change) : await store.add(stored, change, found?.id)
     return done ? stored : undefined
   }
 
   function remove(principal: Principal, scope: ScopeKey, name: string): Promise<Secret> {
     assertMay(principal, scope)
     return inTurn(async () => {
-      const stored = await store.find(scope, name)
+      const found = await store.find(scope, name)
+      const stored = found && isUsable(found) ? found : undefined
       const change = {
         principal: toPrincipalKey(principal),
         subject: `secret:${name}`,
@@ -201,7 +209,7 @@ export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
         find(scope, name) {
           places.add(toPlace(scope, name))
           const found = known.get(toPlace(scope, name))
-          return found?.value && { ...found.stored, value: found.value }
+          return found?.value && isUsable(found.stored) ? { ...found.stored, value: found.value } : undefined
         },
       },
       wanted,
@@ -220,6 +228,20 @@ export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
       known.set(place, { stored: { ...stored, lastUsedAt: now }, value })
       store.markUsed(id, now)
     }
+  }
+
+  /** A secret of a user who was removed is nobody's, also when somebody else has the name by now. */
+  function isUsable({ scope, ownerId }: Pick<StoredSecret, 'scope' | 'ownerId'>): boolean {
+    const { kind, name } = toNamed(scope)
+    return kind !== 'user' || owners.findUserId(name) === ownerId
+  }
+
+  function toOwnerId(scope: ScopeKey): string | undefined {
+    const { kind, name } = toNamed(scope)
+    if (kind !== 'user') return undefined
+    const id = owners.findUserId(name)
+    if (id === undefined) throw new GatewayError('request-invalid', `No user is named ${name}`)
+    return id
   }
 
   function assertMay(principal: Principal, scope: ScopeKey): void {
@@ -243,6 +265,11 @@ function bindingOf(known: Known | undefined): string {
 /** Neither part holds a blank: scopes and names are checked where they come in. */
 function toPlace(scope: string, name: string): string {
   return `${name} ${scope}`
+}
+
+function toNamed(scope: string): { readonly kind: string; readonly name: string } {
+  const { kind, name = '' } = { name: undefined, ...toScope(asScope(scope)) }
+  return { kind, name }
 }
 
 function asScope(scope: string): ScopeKey {

@@ -1,11 +1,12 @@
 import { type Change, toChangeEntry } from './audit.ts'
-import { type AgentsTable, type Database, toStatement } from './database.ts'
+import { type AgentsTable, type Database, retiredName, toStatement } from './database.ts'
 import type { Statement, Unit } from './unit.ts'
 import type { Writer } from './writer.ts'
 
 export type StoredAgent = {
+  readonly id: string
   readonly name: string
-  readonly owner?: string
+  readonly ownerId?: string
   readonly description?: string
   readonly createdAt: number
   readonly createdBy?: string
@@ -18,12 +19,12 @@ export type NewAgent = { readonly agent: StoredAgent; readonly change: Change }
 export type AgentStore = {
   /** The removed ones included. */
   all(): Promise<StoredAgent[]>
-  /** `false` when there is one of this name. One that was removed comes back. */
+  /** `false` when there is one of this name. */
   add(added: NewAgent): Promise<boolean>
   /** `false` when it is not there. */
-  change(name: string, fields: { owner?: string; description?: string }, change: Change): Promise<boolean>
-  /** Its tokens and sessions end with it; `false` when it is not there. */
-  remove(name: string, change: Change): Promise<boolean>
+  change(id: string, fields: { ownerId?: string; description?: string }, change: Change): Promise<boolean>
+  /** A step of a removal: the name is free for another agent afterwards. */
+  retire(id: string): Statement
 }
 
 type AgentStoreParts = { database: Database; writer: Writer; now(): number }
@@ -47,27 +48,14 @@ export function createAgentStore({ database, writer, now }: AgentStoreParts): Ag
       if (outcome.kind === 'refused' && outcome.by === 'error') throw new Error(outcome.reason)
       return outcome.kind === 'done'
     },
-    change: (name, fields, change) => commit([toStatement(present().set(fields).where('name', '=', name), 1)], change),
-    remove(name, change) {
-      const at = now()
-      const sessions = database.selectFrom('sessions').select('name').where('agent', '=', name)
-      const tokens = database.updateTable('tokens').set({ revoked_at: at }).where('revoked_at', 'is', null)
-      return commit(
-        [
-          toStatement(present().set({ removed_at: at }).where('name', '=', name), 1),
-          toStatement(tokens.where('kind', '=', 'agent').where('name', '=', name)),
-          toStatement(tokens.where('kind', '=', 'session').where('name', 'in', sessions)),
-          toStatement(
-            database
-              .updateTable('sessions')
-              .set({ ended_at: at })
-              .where('agent', '=', name)
-              .where('ended_at', 'is', null),
-          ),
-        ],
-        change,
-      )
+    change(id, { ownerId, description }, change) {
+      const fields = {
+        ...(ownerId !== undefined && { owner_id: ownerId }),
+        ...(description !== undefined && { description }),
+      }
+      return commit([toStatement(present().set(fields).where('id', '=', id), 1)], change)
     },
+    retire: (id) => toStatement(present().set({ removed_at: now(), name: retiredName }).where('id', '=', id), 1),
   }
 }
 
@@ -76,23 +64,15 @@ export function addAgent(database: Database, { agent, change }: NewAgent, now: n
   const insert = database
     .insertInto('agents')
     .values(toRow(agent))
-    .onConflict((conflict) =>
-      conflict
-        .column('name')
-        .doUpdateSet(({ ref }) => ({
-          owner: ref('excluded.owner'),
-          description: ref('excluded.description'),
-          removed_at: ref('excluded.removed_at'),
-        }))
-        .where('agents.removed_at', 'is not', null),
-    )
+    .onConflict((conflict) => conflict.column('name').doNothing())
   return [toStatement(insert, 1), { entry: toChangeEntry(change, now) }]
 }
 
 function toRow(agent: StoredAgent): AgentsTable {
   return {
+    id: agent.id,
     name: agent.name,
-    owner: agent.owner ?? null,
+    owner_id: agent.ownerId ?? null,
     description: agent.description ?? null,
     created_at: agent.createdAt,
     created_by: agent.createdBy ?? null,
@@ -102,8 +82,9 @@ function toRow(agent: StoredAgent): AgentsTable {
 
 function toStoredAgent(row: AgentsTable): StoredAgent {
   return {
+    id: row.id,
     name: row.name,
-    owner: row.owner ?? undefined,
+    ownerId: row.owner_id ?? undefined,
     description: row.description ?? undefined,
     createdAt: row.created_at,
     createdBy: row.created_by ?? undefined,

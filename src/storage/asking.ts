@@ -27,7 +27,7 @@ export type Asking = {
   expire(question: StoredQuestion): Promise<boolean>
   withdraw(question: StoredQuestion, why: string): Promise<boolean>
   /** Whoever asked gets the outcome: an equal call is a new one when this resolves. Survives a store that is briefly broken. */
-  deliver(question: Pick<StoredQuestion, 'id' | 'principal'>): Promise<void>
+  deliver(question: Pick<StoredQuestion, 'id' | 'principalId'>): Promise<void>
 }
 
 type AskingParts = {
@@ -93,8 +93,8 @@ export function createAsking(parts: AskingParts): Asking {
         questions.withdraw(question.id, why, now()),
         ...toEnd(question, 'denied', { code: 'approval-withdrawn', message: why }),
       ]),
-    async deliver({ id, principal }) {
-      const unit = [questions.deliver(id), keys.leave(principal, toApprovalKey(id))]
+    async deliver({ id, principalId }) {
+      const unit = [questions.deliver(id), keys.leave(principalId, toApprovalKey(id))]
       await writer.commit(unit).catch(() => writer.keep(unit))
     },
   }

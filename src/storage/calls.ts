@@ -13,8 +13,10 @@ export type CallQuery = {
   readonly id?: string
   readonly cursor?: string
   readonly principal?: string
-  /** Only calls of this user, and of the agents and sessions that the user owns. */
-  readonly owner?: string
+  /** Only calls of this identity: a name alone may stand for an earlier one too. */
+  readonly principalId?: string
+  /** The id of a user: only calls of this user, and of the agents and sessions that the user owns. */
+  readonly ownerId?: string
   readonly tool?: string
   readonly server?: string
   readonly state?: CallState
@@ -74,15 +76,16 @@ export function createCallStore(database: Database, instance: string): CallStore
       let rows = database.selectFrom('calls').selectAll()
       if (query.id !== undefined) rows = rows.where('id', '=', query.id)
       if (query.principal !== undefined) rows = rows.where('principal', '=', query.principal)
-      const { owner } = query
-      if (owner !== undefined) {
-        const agents = database.selectFrom('agents').select(sql<string>`'agent:' || name`.as('key'))
-        const sessions = database.selectFrom('sessions').select(sql<string>`'session:' || name`.as('key'))
+      const { ownerId } = query
+      if (query.principalId !== undefined) rows = rows.where('principal_id', '=', query.principalId)
+      if (ownerId !== undefined) {
+        const agents = database.selectFrom('agents').select('id')
+        const sessions = database.selectFrom('sessions').select(sql<string>`'session-' || name`.as('id'))
         rows = rows.where(({ eb, or }) =>
           or([
-            eb('principal', '=', `user:${owner}`),
-            eb('principal', 'in', agents.where('owner', '=', owner)),
-            eb('principal', 'in', sessions.where('owner', '=', owner)),
+            eb('principal_id', '=', ownerId),
+            eb('principal_id', 'in', agents.where('owner_id', '=', ownerId)),
+            eb('principal_id', 'in', sessions.where('owner_id', '=', ownerId)),
           ]),
         )
       }
@@ -158,6 +161,7 @@ function toRow(call: ResolvedCall, instance: string, end?: CallEnd & { readonly 
     scope: call.scope,
     connection: call.connection,
     principal: call.principal,
+    principal_id: call.principalId,
     owner: call.owner ?? '',
     surface: call.surface,
     risk: call.risk,
@@ -218,6 +222,7 @@ function toEndColumns(end: RowEnd): EndColumns {
 function toCall(row: CallsTable): Call {
   return Call.parse({
     ...row,
+    principalId: row.principal_id,
     owner: row.owner || undefined,
     arguments: parseJson(row.arguments),
     meta: row.meta === null ? undefined : parseJson(row.meta),

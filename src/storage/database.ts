@@ -1,4 +1,4 @@
-import type { CompiledQuery, Kysely } from 'kysely'
+import { type CompiledQuery, type Kysely, sql } from 'kysely'
 import type { Statement } from './unit.ts'
 
 export type InstancesTable = {
@@ -22,6 +22,7 @@ export type CallsTable = {
   scope: string
   connection: string
   principal: string
+  principal_id: string
   owner: string
   surface: string
   risk: string
@@ -56,6 +57,9 @@ export type AuditTable = {
 }
 
 export type UsersTable = {
+  /** What everything that belongs to the user refers to. */
+  id: string
+  /** Of a removed user `<name>~<id>`, so that somebody else can get the name. */
   name: string
   role: string
   /** JSON: names of groups. */
@@ -73,6 +77,7 @@ export type SignInsTable = {
   id: string
   hash: string
   user_name: string
+  user_id: string
   created_at: number
   last_used_at: number
   expires_at: number
@@ -80,8 +85,10 @@ export type SignInsTable = {
 }
 
 export type AgentsTable = {
+  id: string
+  /** Of a removed agent `<name>~<id>`. */
   name: string
-  owner: string | null
+  owner_id: string | null
   description: string | null
   created_at: number
   created_by: string | null
@@ -90,8 +97,8 @@ export type AgentsTable = {
 
 export type SessionsTable = {
   name: string
-  owner: string | null
-  agent: string | null
+  owner_id: string | null
+  agent_id: string | null
   project: string | null
   /** JSON: what it states of servers. */
   servers: string
@@ -105,6 +112,8 @@ export type TokensTable = {
   id: string
   kind: string
   name: string
+  /** The id of the agent or the session. */
+  holder_id: string
   prefix: string
   hash: string
   created_at: number
@@ -134,6 +143,7 @@ export type DocumentsTable = { name: string; version: number; format: string; bo
 /** What is kept of a result that was cut; `id` is the digest of its handle, so that the file gives no handle away. */
 export type ResultsTable = {
   id: string
+  /** The id of the identity that it was kept for. */
   principal: string
   form: string
   characters: number
@@ -145,6 +155,7 @@ export type ResultsTable = {
 export type ResultPartsTable = { result: string; from_at: number; to_at: number; text: string }
 
 export type IdempotencyTable = {
+  /** The id of the identity that took the key. */
   principal: string
   idempotency_key: string
   hash: string
@@ -158,6 +169,8 @@ export type IdempotencyTable = {
 export type SecretsTable = {
   id: string
   scope: string
+  /** The id of the user whose scope it is; null for every other kind of scope. */
+  owner_id: string | null
   name: string
   ciphertext: string
   key_version: number
@@ -195,6 +208,7 @@ export type QuestionsTable = {
   live: string | null
   call: string
   principal: string
+  principal_id: string
   owner: string | null
   tool: string
   server: string
@@ -228,6 +242,7 @@ export type GrantsTable = {
   exactly: string | null
   meta: string | null
   principal: string | null
+  principal_id: string | null
   scope: string | null
   definitions: string
   budget: number
@@ -235,6 +250,7 @@ export type GrantsTable = {
   expires_at: number
   reason: string | null
   given_by: string
+  giver_id: string
   given_at: number
   last_used_at: number | null
   revoked_at: number | null
@@ -284,6 +300,9 @@ export type Tables = {
 
 /** The one query layer. It queries and compiles; what must happen together is a unit of compiled statements. */
 export type Database = Kysely<Tables>
+
+/** What a removed user or agent is called, so that the name is free. No name that can be chosen contains the mark. */
+export const retiredName = sql<string>`name || '~' || id`
 
 type Compilable = { compile(): CompiledQuery }
 

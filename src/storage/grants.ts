@@ -12,7 +12,7 @@ export type GrantQuery = {
   readonly limit: number
   readonly cursor?: string
   readonly principal?: string
-  /** Only grants for these principals. */
+  /** Only grants for the principals with these ids. */
   readonly of?: readonly string[]
 }
 
@@ -25,6 +25,8 @@ export type GrantStore = {
   add(grant: Grant, change: Change): Promise<void>
   /** `false` when it was revoked before, or never was. */
   revoke(id: string, by: string, change: Change): Promise<boolean>
+  /** A step of a removal: the grants for these principals and scopes, and those that these users gave. */
+  revokeAll(of: { readonly keys: readonly string[]; readonly giverIds: readonly string[] }, by: string): Statement
   /** A step of a claim: one more call, or the claim does not stand. */
   spend(id: string): Statement
   /** A step of a call's end: it was not sent, so it does not count. */
@@ -73,7 +75,7 @@ export function createGrantStore({ database, writer, now }: GrantStoreParts): Gr
       const limit = toPageLimit(query.limit)
       let rows = database.selectFrom('grants').selectAll()
       if (query.principal !== undefined) rows = rows.where('principal', '=', query.principal)
-      if (query.of !== undefined) rows = rows.where('principal', 'in', [...query.of, ''])
+      if (query.of !== undefined) rows = rows.where('principal_id', 'in', [...query.of, ''])
       if (cursor !== undefined) {
         const [at, id] = parseCursor(cursor, Cursor)
         rows = rows.where(({ eb, refTuple, tuple }) => eb(refTuple('given_at', 'id'), '<', tuple(at, id)))
@@ -95,6 +97,20 @@ export function createGrantStore({ database, writer, now }: GrantStoreParts): Gr
       const outcome = await writer.commit([revoke, { entry: toChangeEntry(change, now()) }])
       return outcome.kind === 'done'
     },
+    revokeAll: ({ keys, giverIds }, by) =>
+      toStatement(
+        database
+          .updateTable('grants')
+          .set({ revoked_at: now(), revoked_by: by })
+          .where('revoked_at', 'is', null)
+          .where(({ eb, or }) =>
+            or([
+              eb('principal', 'in', [...keys, '']),
+              eb('scope', 'in', [...keys, '']),
+              eb('giver_id', 'in', [...giverIds, '']),
+            ]),
+          ),
+      ),
     spend: (id) => spend({ id, at: now() }),
     refund: (id) =>
       toStatement(
@@ -116,6 +132,7 @@ function toRow(grant: Grant): GrantsTable {
     exactly: grant.exactly ?? null,
     meta: grant.meta ?? null,
     principal: grant.principal ?? null,
+    principal_id: grant.principalId ?? null,
     scope: grant.scope ?? null,
     definitions: JSON.stringify(grant.definitions ?? {}),
     budget: grant.budget,
@@ -123,6 +140,7 @@ function toRow(grant: Grant): GrantsTable {
     expires_at: Date.parse(grant.expiresAt),
     reason: grant.reason ?? null,
     given_by: grant.givenBy,
+    giver_id: grant.giverId ?? `user-${grant.givenBy}`,
     given_at: Date.parse(grant.givenAt),
     last_used_at: null,
     revoked_at: null,
@@ -138,6 +156,7 @@ function toGrant(row: GrantsTable): Grant {
     exactly: row.exactly ?? undefined,
     meta: row.meta ?? undefined,
     principal: row.principal ?? undefined,
+    principalId: row.principal_id ?? undefined,
     scope: row.scope ?? undefined,
     definitions: parseJson(row.definitions),
     budget: row.budget,
@@ -145,6 +164,7 @@ function toGrant(row: GrantsTable): Grant {
     expiresAt: toIso(row.expires_at),
     reason: row.reason ?? undefined,
     givenBy: row.given_by,
+    giverId: row.giver_id,
     givenAt: toIso(row.given_at),
     lastUsedAt: row.last_used_at === null ? undefined : toIso(row.last_used_at),
     revokedAt: row.revoked_at === null ? undefined : toIso(row.revoked_at),

@@ -20,18 +20,20 @@ export type KeyEnd =
   /** Nothing was done: the key is free again. */
   | { readonly kind: 'released' }
 
-export type KeyedCall = Pick<ResolvedCall, 'id' | 'principal'> & { readonly once: NonNullable<ResolvedCall['once']> }
+export type KeyedCall = Pick<ResolvedCall, 'id' | 'principalId'> & { readonly once: NonNullable<ResolvedCall['once']> }
 
 export type IdempotencyStore = {
-  find(principal: string, key: string): Promise<TakenKey | undefined>
+  find(principalId: string, key: string): Promise<TakenKey | undefined>
   /** By the call that took it, whatever the key was. */
   findOf(call: string): Promise<TakenKey | undefined>
   /** Changes one row, or none while the key is taken: then its unit is refused, and with it the call. */
   take(call: KeyedCall): Statement
   end(call: KeyedCall, end: KeyEnd): Statement
   /** What was kept under it has reached who asked first; those who asked the same meanwhile come for it in a moment. */
-  leave(principal: string, key: string): Statement
+  leave(principalId: string, key: string): Statement
   sweep(): Statement
+  /** A step of a removal. */
+  removeAll(principalIds: readonly string[]): Statement
 }
 
 /** The outcome of a call that a person approved is kept like that of a call with a key, until it was delivered. */
@@ -52,9 +54,9 @@ export function createIdempotencyStore(database: Database, now: () => number): I
       .select('calls.ended_at')
 
   return {
-    async find(principal, key) {
+    async find(principalId, key) {
       const row = await taken()
-        .where('idempotency.principal', '=', principal)
+        .where('idempotency.principal', '=', principalId)
         .where('idempotency.idempotency_key', '=', key)
         .where('idempotency.expires_at', '>', now())
         .executeTakeFirst()
@@ -64,10 +66,10 @@ export function createIdempotencyStore(database: Database, now: () => number): I
       const row = await taken().where('idempotency.call', '=', call).executeTakeFirst()
       return row && toTakenKey(row)
     },
-    take({ id, principal, once }) {
+    take({ id, principalId, once }) {
       const at = now()
       const row: IdempotencyTable = {
-        principal,
+        principal: principalId,
         idempotency_key: once.key,
         hash: once.hash,
         call: id,
@@ -88,25 +90,27 @@ export function createIdempotencyStore(database: Database, now: () => number): I
         1,
       )
     },
-    end({ id, principal, once }, end) {
+    end({ id, principalId, once }, end) {
       if (end.kind === 'released') {
-        const row = database.deleteFrom('idempotency').where('principal', '=', principal)
+        const row = database.deleteFrom('idempotency').where('principal', '=', principalId)
         return toStatement(row.where('idempotency_key', '=', once.key).where('call', '=', id))
       }
       const response = end.kind === 'done' ? end.response : null
       const row = database.updateTable('idempotency').set({ state: end.kind, response })
       return toStatement(
-        row.where('principal', '=', principal).where('idempotency_key', '=', once.key).where('call', '=', id),
+        row.where('principal', '=', principalId).where('idempotency_key', '=', once.key).where('call', '=', id),
       )
     },
-    leave: (principal, key) =>
+    leave: (principalId, key) =>
       toStatement(
         database
           .updateTable('idempotency')
           .set({ expires_at: now() + leftMs })
-          .where('principal', '=', principal)
+          .where('principal', '=', principalId)
           .where('idempotency_key', '=', key),
       ),
+    removeAll: (principalIds) =>
+      toStatement(database.deleteFrom('idempotency').where('principal', 'in', [...principalIds, ''])),
     sweep: () => toStatement(database.deleteFrom('idempotency').where('expires_at', '<=', now())),
   }
 }

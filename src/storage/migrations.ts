@@ -12,6 +12,7 @@ import { processMarks } from './migrations/0010-process-marks.ts'
 import { pinAuthority } from './migrations/0011-pin-authority.ts'
 import { callMeta } from './migrations/0012-call-meta.ts'
 import { questionDrift } from './migrations/0013-question-drift.ts'
+import { identityIds } from './migrations/0014-identity-ids.ts'
 import type { Migration } from './migrations/migration.ts'
 
 export type { Migration } from './migrations/migration.ts'
@@ -31,6 +32,7 @@ export const migrations: readonly Migration[] = [
   pinAuthority,
   callMeta,
   questionDrift,
+  identityIds,
 ]
 
 export const migrationsTable =

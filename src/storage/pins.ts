@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { PinKind } from '../contract/pin.ts'
 import { type Change, toChangeEntry } from './audit.ts'
 import { compiledOnce, type Database, type PinsTable, toStatement } from './database.ts'
+import type { Statement } from './unit.ts'
 import type { Writer } from './writer.ts'
 
 /** What the definition of one thing is known by: who offers it, what it is, and what the server calls it. */
@@ -38,6 +39,8 @@ export type PinStore = {
   note(pins: readonly StoredPin[], change: Change): Promise<void>
   /** All pins of a server that is no longer there. */
   forget(server: string, scope: string, change: Change): Promise<void>
+  /** A step of a removal: all pins of these scopes. */
+  removeAll(scopes: readonly string[]): Statement
 }
 
 type PinStoreParts = { database: Database; writer: Writer; now(): number }
@@ -91,6 +94,7 @@ export function createPinStore({ database, writer, now }: PinStoreParts): PinSto
     addBaseline: (pins, change) => commit(addNew, pins, [change]),
     decide: (pins, changes) => commit(replace, pins, changes),
     note: (pins, change) => commit(see, pins, [change]),
+    removeAll: (scopes) => toStatement(database.deleteFrom('pins').where('scope', 'in', [...scopes, ''])),
     async forget(server, scope, change) {
       const remove = database.deleteFrom('pins').where('server', '=', server).where('scope', '=', scope)
       await writer.commit([toStatement(remove), { entry: toChangeEntry(change, now()) }])

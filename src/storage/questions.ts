@@ -11,12 +11,14 @@ export type QuestionQuery = {
   readonly limit: number
   readonly cursor?: string
   readonly state?: ApprovalState
-  /** Only questions of these principals, and those that one of these groups is asked. */
-  readonly of?: { readonly principals: readonly string[]; readonly groups: readonly string[] }
+  /** Only questions of these identities, and those that one of these groups is asked. */
+  readonly of?: { readonly principalIds: readonly string[]; readonly groups: readonly string[] }
 }
 
 /** What people see of a question, and what a grant that is given with the answer is bound to. */
 export type NewQuestion = Approval & {
+  /** The identity that asked. */
+  readonly principalId: string
   /** Hash of the tool's live definition. */
   readonly definition: string
   /** Hash of the arguments as they will be sent. */
@@ -40,16 +42,22 @@ export type StoredQuestion = NewQuestion & { readonly live: boolean }
 export type QuestionStore = {
   find(id: string): Promise<StoredQuestion | undefined>
   /** The question that an equal call of the same principal joins. */
-  findLive(principal: string, binding: string): Promise<StoredQuestion | undefined>
+  findLive(principalId: string, binding: string): Promise<StoredQuestion | undefined>
   /** Newest first. */
   list(query: QuestionQuery): Promise<Page<Approval>>
   /** Those whose time is up and that nobody has closed yet. */
   overdue(now: number, limit: number): Promise<StoredQuestion[]>
   /** Those of one server that wait, or are approved and not used. */
   openOf(server: string): Promise<OpenQuestion[]>
-  countWaiting(principal: string): Promise<number>
+  /** Those of these identities that wait, or are approved and not used. */
+  openBy(principalIds: readonly string[]): Promise<StoredQuestion[]>
+  countWaiting(principalId: string): Promise<number>
   /** How often this principal asked for a tool before, and how often a person agreed. */
-  countBefore(query: { principal: string; tool: string; before: string }): Promise<{ asked: number; approved: number }>
+  countBefore(query: {
+    principalId: string
+    tool: string
+    before: string
+  }): Promise<{ asked: number; approved: number }>
   /** Steps of units. Each changes one row, or its unit does not stand: of several at once exactly one counts. */
   insert(question: NewQuestion, instance: string): Statement
   answer(question: StoredQuestion, answers: readonly ApprovalAnswer[], next: Answered): Statement
@@ -80,8 +88,8 @@ export function createQuestionStore(database: Database): QuestionStore {
       const row = await database.selectFrom('questions').selectAll().where('id', '=', id).executeTakeFirst()
       return row && toQuestion(row)
     },
-    async findLive(principal, binding) {
-      const live = toLive(principal, binding)
+    async findLive(principalId, binding) {
+      const live = toLive(principalId, binding)
       const row = await database.selectFrom('questions').selectAll().where('live', '=', live).executeTakeFirst()
       return row && toQuestion(row)
     },
@@ -93,7 +101,7 @@ export function createQuestionStore(database: Database): QuestionStore {
       if (of !== undefined) {
         rows = rows.where(({ eb, or }) =>
           or([
-            eb('principal', 'in', [...of.principals, '']),
+            eb('principal_id', 'in', [...of.principalIds, '']),
             ...of.groups.map(
               (group) => sql<boolean>`approvers like ${toLike(group)} escape '!' and approvers not like '%"owner"%'`,
             ),
@@ -132,21 +140,30 @@ export function createQuestionStore(database: Database): QuestionStore {
         .execute()
       return rows.map(({ connection, original, ...row }) => ({ question: toQuestion(row), connection, original }))
     },
-    async countWaiting(principal) {
+    async openBy(principalIds) {
+      const rows = await database
+        .selectFrom('questions')
+        .selectAll()
+        .where('state', 'in', ['waiting', 'approved'])
+        .where('principal_id', 'in', [...principalIds, ''])
+        .execute()
+      return rows.map(toQuestion)
+    },
+    async countWaiting(principalId) {
       const { count } = await database
         .selectFrom('questions')
         .select(({ fn }) => fn.countAll<number>().as('count'))
-        .where('principal', '=', principal)
+        .where('principal_id', '=', principalId)
         .where('state', '=', 'waiting')
         .executeTakeFirstOrThrow()
       return Number(count)
     },
-    async countBefore({ principal, tool, before }) {
+    async countBefore({ principalId, tool, before }) {
       const rows = await database
         .selectFrom('questions')
         .select('state')
         .select(({ fn }) => fn.countAll<number>().as('count'))
-        .where('principal', '=', principal)
+        .where('principal_id', '=', principalId)
         .where('tool', '=', tool)
         .where('asked_at', '<', Date.parse(before))
         .groupBy('state')
@@ -212,16 +229,17 @@ function toLike(group: string): string {
   return `%"group:${group.replace(/[!%_]/g, '!$&')}"%`
 }
 
-function toLive(principal: string, binding: string): string {
-  return `${binding} ${principal}`
+function toLive(principalId: string, binding: string): string {
+  return `${binding} ${principalId}`
 }
 
 function toRow(question: NewQuestion, instance: string): QuestionsTable {
   return {
     id: question.id,
-    live: toLive(question.principal, question.hash),
+    live: toLive(question.principalId, question.hash),
     call: question.call,
     principal: question.principal,
+    principal_id: question.principalId,
     owner: question.owner ?? null,
     tool: question.tool,
     server: question.server,
@@ -252,6 +270,7 @@ function toRow(question: NewQuestion, instance: string): QuestionsTable {
 function toQuestion(row: QuestionsTable): StoredQuestion {
   return {
     ...toApproval(row),
+    principalId: row.principal_id,
     definition: row.definition,
     argumentsHash: row.arguments_hash,
     metaHash: row.meta_hash ?? undefined,
@@ -270,6 +289,7 @@ function toApproval(row: QuestionsTable): Approval {
     title: row.title,
     description: row.description ?? undefined,
     principal: row.principal,
+    principalId: row.principal_id,
     owner: row.owner ?? undefined,
     arguments: parseJson(row.arguments),
     input: row.input === null ? undefined : parseJson(row.input),

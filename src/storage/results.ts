@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { parseJson } from '../lib/json.ts'
 import { splitsPair, wholeEnd } from '../lib/text.ts'
 import { type Database, type ResultPartsTable, type ResultsTable, toStatement } from './database.ts'
-import type { Unit } from './unit.ts'
+import type { Statement, Unit } from './unit.ts'
 import type { Writer } from './writer.ts'
 
 /** What a kept text is: what the tool wrote, or the JSON of something that cannot be cut. */
@@ -11,7 +11,7 @@ export type ResultForm = 'text' | 'json'
 export type NewResult = {
   /** Unguessable, and known to nobody but whom it is given to: the database has only its digest. */
   readonly handle: string
-  readonly principal: string
+  readonly principalId: string
   readonly form: ResultForm
   readonly text: string
 }
@@ -26,7 +26,7 @@ export type ResultPiece = {
 
 export type ResultWish = {
   readonly handle: string
-  readonly principal: string
+  readonly principalId: string
   readonly offset: number
   readonly length: number
 }
@@ -38,6 +38,8 @@ export type ResultStore = {
   read(wish: ResultWish, keptMs: number): Promise<ResultPiece | undefined>
   /** Drops what has not been used for `keptMs`. */
   sweep(keptMs: number): Promise<void>
+  /** A step of a removal: the next sweep drops what was kept for them. */
+  removeAll(principalIds: readonly string[]): Statement
 }
 
 export type ResultBounds = {
@@ -63,6 +65,13 @@ export function createResultStore({ database, writer, now, bounds: given = bound
   return {
     keep,
     read,
+    removeAll: (principalIds) =>
+      toStatement(
+        database
+          .updateTable('results')
+          .set({ used_at: 0 })
+          .where('principal', 'in', [...principalIds, '']),
+      ),
     async sweep(keptMs) {
       const old = await database
         .selectFrom('results')
@@ -73,11 +82,11 @@ export function createResultStore({ database, writer, now, bounds: given = bound
     },
   }
 
-  async function keep({ handle, principal, form, text }: NewResult): Promise<boolean> {
+  async function keep({ handle, principalId, form, text }: NewResult): Promise<boolean> {
     if (text.length > given.perPrincipal.characters) return false
     const id = toDigest(handle)
     const at = now()
-    const row = { id, principal, form, characters: text.length, created_at: at, used_at: at }
+    const row = { id, principal: principalId, form, characters: text.length, created_at: at, used_at: at }
     // One after the other, or two would make room for the same place. Writing the parts holds up nobody else.
     const reserved = turn.then(() => reserve(row))
     turn = reserved.catch(() => {})
@@ -109,7 +118,7 @@ export function createResultStore({ database, writer, now, bounds: given = bound
       .selectFrom('results')
       .select(['form', 'characters'])
       .where('id', '=', id)
-      .where('principal', '=', wish.principal)
+      .where('principal', '=', wish.principalId)
       .where('used_at', '>', now() - keptMs)
       .executeTakeFirst()
     if (!row) return undefined

@@ -2,12 +2,15 @@ import { z } from 'zod'
 import { parseJson } from '../lib/json.ts'
 import { type Change, toChangeEntry } from './audit.ts'
 import { type Database, type SecretsTable, toStatement } from './database.ts'
+import type { Statement } from './unit.ts'
 import type { Writer } from './writer.ts'
 
 /** A secret as it is kept: without the key it says nothing. Times are milliseconds. */
 export type StoredSecret = {
   readonly id: string
   readonly scope: string
+  /** The id of the user whose scope it is; undefined for every other kind of scope. */
+  readonly ownerId?: string | undefined
   readonly name: string
   readonly ciphertext: string
   readonly keyVersion: number
@@ -28,11 +31,13 @@ export type StoredKey = { readonly version: number; readonly proof: string }
 export type SecretStore = {
   all(): Promise<StoredSecret[]>
   find(scope: string, name: string): Promise<StoredSecret | undefined>
-  /** `false` when there is one of that name in that scope by now: then nothing changes. */
-  add(secret: StoredSecret, change: Change): Promise<boolean>
+  /** `false` when there is one of that name in that scope by now: then nothing changes. `instead` is the id of one that goes. */
+  add(secret: StoredSecret, change: Change, instead?: string): Promise<boolean>
   /** `false` when it is gone by now. */
   replace(secret: StoredSecret, change: Change): Promise<boolean>
   remove(id: string, change: Change): Promise<boolean>
+  /** A step of a removal. */
+  removeAll(scopes: readonly string[]): Statement
   /** The same value under another key; `false` when somebody changed it meanwhile. */
   recrypt(before: StoredSecret, after: Pick<StoredSecret, 'ciphertext' | 'keyVersion'>): Promise<boolean>
   markUsed(id: string, at: number): void
@@ -59,10 +64,18 @@ export function createSecretStore({ database, writer, now }: SecretStoreParts): 
       const row = await found.executeTakeFirst()
       return row && toStoredSecret(row)
     },
-    add: (secret, change) => holds(toStatement(database.insertInto('secrets').values(toRow(secret)), 1), change),
+    async add(secret, change, instead = '') {
+      const outcome = await writer.commit([
+        toStatement(database.deleteFrom('secrets').where('id', '=', instead)),
+        toStatement(database.insertInto('secrets').values(toRow(secret)), 1),
+        { entry: toChangeEntry(change, now()) },
+      ])
+      return outcome.kind === 'done'
+    },
     replace: (secret, change) =>
       holds(toStatement(database.updateTable('secrets').set(toRow(secret)).where('id', '=', secret.id), 1), change),
     remove: (id, change) => holds(toStatement(database.deleteFrom('secrets').where('id', '=', id), 1), change),
+    removeAll: (scopes) => toStatement(database.deleteFrom('secrets').where('scope', 'in', [...scopes, ''])),
     recrypt: (before, { ciphertext, keyVersion }) =>
       holds(
         toStatement(
@@ -86,6 +99,7 @@ function toRow(secret: StoredSecret): SecretsTable {
   return {
     id: secret.id,
     scope: secret.scope,
+    owner_id: secret.ownerId ?? null,
     name: secret.name,
     ciphertext: secret.ciphertext,
     key_version: secret.keyVersion,
@@ -106,6 +120,7 @@ function toStoredSecret(row: SecretsTable): StoredSecret {
   return {
     id: row.id,
     scope: row.scope,
+    ownerId: row.owner_id ?? undefined,
     name: row.name,
     ciphertext: row.ciphertext,
     keyVersion: row.key_version,

@@ -8,8 +8,8 @@ import type { Writer } from './writer.ts'
 
 export type StoredSession = {
   readonly name: string
-  readonly owner?: string
-  readonly agent?: string
+  readonly ownerId?: string
+  readonly agentId?: string
   readonly project?: string
   readonly servers: SessionServers
   readonly createdAt: number
@@ -18,16 +18,24 @@ export type StoredSession = {
   readonly endedAt?: number
 }
 
+export type SessionHolders = {
+  readonly ownerIds: readonly string[]
+  readonly agentIds: readonly string[]
+  readonly projects: readonly string[]
+}
+
 export type SessionStore = {
   /** Those that have neither ended nor expired. */
   open(): Promise<StoredSession[]>
   find(name: string): Promise<StoredSession | undefined>
   /** The newest first, the ended ones included. */
-  list(limit: number, owner?: string): Promise<StoredSession[]>
+  list(limit: number, ownerId?: string): Promise<StoredSession[]>
   /** With its first token; `false` when there ever was one of this name. */
   add(session: StoredSession, token: StoredToken, change: Change): Promise<boolean>
   /** Its tokens end when it does; `false` when it is not open. */
   change(name: string, fields: { servers?: SessionServers; expiresAt?: number }, change: Change): Promise<boolean>
+  /** Steps of a removal: every open session of these users, agents and projects ends, with its tokens. */
+  endAll(of: SessionHolders): readonly Statement[]
   /** `false` when it has ended before. */
   end(name: string, change: Change): Promise<boolean>
 }
@@ -58,9 +66,9 @@ export function createSessionStore({ database, writer, now }: SessionStoreParts)
       const row = await database.selectFrom('sessions').selectAll().where('name', '=', name).executeTakeFirst()
       return row && toStoredSession(row)
     },
-    async list(limit, owner) {
+    async list(limit, ownerId) {
       let rows = database.selectFrom('sessions').selectAll()
-      if (owner !== undefined) rows = rows.where('owner', '=', owner)
+      if (ownerId !== undefined) rows = rows.where('owner_id', '=', ownerId)
       const found = await rows.orderBy('created_at', 'desc').orderBy('name').limit(limit).execute()
       return found.map(toStoredSession)
     },
@@ -78,6 +86,25 @@ export function createSessionStore({ database, writer, now }: SessionStoreParts)
       const tokens = expiresAt === undefined ? [] : [toStatement(tokensOf(name).set({ expires_at: expiresAt }))]
       return commit([toStatement(update, 1), ...tokens], change)
     },
+    endAll({ ownerIds, agentIds, projects }) {
+      const at = now()
+      const held = database
+        .selectFrom('sessions')
+        .select('name')
+        .where('ended_at', 'is', null)
+        .where(({ eb, or }) =>
+          or([
+            eb('owner_id', 'in', [...ownerIds, '']),
+            eb('agent_id', 'in', [...agentIds, '']),
+            eb('project', 'in', [...projects, '']),
+          ]),
+        )
+      const tokens = database.updateTable('tokens').set({ revoked_at: at }).where('revoked_at', 'is', null)
+      return [
+        toStatement(tokens.where('kind', '=', 'session').where('name', 'in', held)),
+        toStatement(openOnes().set({ ended_at: at }).where('name', 'in', held)),
+      ]
+    },
     end(name, change) {
       const at = now()
       const tokens = tokensOf(name).set({ revoked_at: at }).where('revoked_at', 'is', null)
@@ -92,8 +119,8 @@ export function createSessionStore({ database, writer, now }: SessionStoreParts)
 function toRow(session: StoredSession): SessionsTable {
   return {
     name: session.name,
-    owner: session.owner ?? null,
-    agent: session.agent ?? null,
+    owner_id: session.ownerId ?? null,
+    agent_id: session.agentId ?? null,
     project: session.project ?? null,
     servers: JSON.stringify(session.servers),
     created_at: session.createdAt,
@@ -106,8 +133,8 @@ function toRow(session: StoredSession): SessionsTable {
 function toStoredSession(row: SessionsTable): StoredSession {
   return {
     name: row.name,
-    owner: row.owner ?? undefined,
-    agent: row.agent ?? undefined,
+    ownerId: row.owner_id ?? undefined,
+    agentId: row.agent_id ?? undefined,
     project: row.project ?? undefined,
     servers: Servers.parse(parseJson(row.servers)),
     createdAt: row.created_at,

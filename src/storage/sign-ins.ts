@@ -7,6 +7,7 @@ export type StoredSignIn = {
   readonly id: string
   readonly hash: string
   readonly user: string
+  readonly userId: string
   readonly createdAt: number
   readonly lastUsedAt: number
   readonly expiresAt: number
@@ -18,7 +19,7 @@ export type SignInStore = {
   open(): Promise<StoredSignIn[]>
   find(id: string): Promise<StoredSignIn | undefined>
   /** `false` when the user is no longer as it was when the password was compared. */
-  add(signIn: StoredSignIn, user: { name: string; revision: number }, change: Change): Promise<boolean>
+  add(signIn: StoredSignIn, user: { id: string; revision: number }, change: Change): Promise<boolean>
   revoke(id: string, at: number, change: Change): Promise<boolean>
   markUsed(id: string, at: number): void
 }
@@ -41,11 +42,11 @@ export function createSignInStore({ database, writer, now }: SignInStoreParts): 
       const row = await database.selectFrom('sign_ins').selectAll().where('id', '=', id).executeTakeFirst()
       return row && toStoredSignIn(row)
     },
-    async add(signIn, { name, revision }, change) {
+    async add(signIn, { id, revision }, change) {
       const unchanged = database
         .updateTable('users')
         .set({ signed_in_at: signIn.createdAt })
-        .where('name', '=', name)
+        .where('id', '=', id)
         .where('revision', '=', revision)
         .where('disabled_at', 'is', null)
         .where('removed_at', 'is', null)
@@ -76,6 +77,7 @@ function toRow(signIn: StoredSignIn): SignInsTable {
     id: signIn.id,
     hash: signIn.hash,
     user_name: signIn.user,
+    user_id: signIn.userId,
     created_at: signIn.createdAt,
     last_used_at: signIn.lastUsedAt,
     expires_at: signIn.expiresAt,
@@ -88,6 +90,7 @@ function toStoredSignIn(row: SignInsTable): StoredSignIn {
     id: row.id,
     hash: row.hash,
     user: row.user_name,
+    userId: row.user_id,
     createdAt: row.created_at,
     lastUsedAt: row.last_used_at,
     expiresAt: row.expires_at,

@@ -24,6 +24,7 @@ import { createPinStore, type PinStore } from './pins.ts'
 import { createQuestionStore, type QuestionStore } from './questions.ts'
 import { createRecordStore, type RecordStore, writeMark } from './record.ts'
 import { recover } from './recover.ts'
+import { createRemovalStore, type RemovalStore } from './removal.ts'
 import { createResultStore, type ResultBounds, type ResultStore } from './results.ts'
 import { createSecretStore, type SecretStore } from './secrets.ts'
 import { createSessionStore, type SessionStore } from './sessions.ts'
@@ -78,13 +79,15 @@ export type Storage = {
   /** What is left of results that were cut. */
   readonly results: ResultStore
   /** Keys of calls that run once. */
-  readonly keys: Pick<IdempotencyStore, 'find' | 'findOf'> & { sweep(): Promise<void> }
+  readonly keys: Pick<IdempotencyStore, 'find' | 'findOf' | 'removeAll'> & { sweep(): Promise<void> }
   readonly questions: Pick<
     QuestionStore,
-    'find' | 'findLive' | 'list' | 'overdue' | 'openOf' | 'countWaiting' | 'countBefore'
+    'find' | 'findLive' | 'list' | 'overdue' | 'openOf' | 'openBy' | 'countWaiting' | 'countBefore'
   >
   readonly asking: Asking
-  readonly grants: Pick<GrantStore, 'active' | 'find' | 'list' | 'add' | 'revoke'>
+  readonly grants: Pick<GrantStore, 'active' | 'find' | 'list' | 'add' | 'revoke' | 'revokeAll'>
+  /** The commits of a removal. */
+  readonly removal: RemovalStore
   /** Messages to webhooks. */
   readonly deliveries: Omit<DeliveryStore, 'release'>
   /** Tells the instances on this database what to read again. */
@@ -211,6 +214,7 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
     keys: {
       find: keys.find,
       findOf: keys.findOf,
+      removeAll: keys.removeAll,
       async sweep() {
         await writer.commit([keys.sweep()])
       },
@@ -224,6 +228,7 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
       find: (id) => upToDate(() => grants.find(id)),
       list: (query) => upToDate(() => grants.list(query)),
     },
+    removal: createRemovalStore({ writer, now }),
     deliveries,
     recover: () => recover({ writer, calls, deliveries, instances, holdDeath: backend.holdDeath, now }),
     clock,

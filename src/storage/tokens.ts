@@ -1,6 +1,7 @@
 import { addAgent, type NewAgent } from './agents.ts'
 import { type Change, toChangeEntry } from './audit.ts'
 import { type Database, type TokensTable, toStatement } from './database.ts'
+import type { Statement } from './unit.ts'
 import type { Writer } from './writer.ts'
 
 /** A token as it is kept: its digest, never itself. Times are milliseconds. */
@@ -9,6 +10,7 @@ export type StoredToken = {
   readonly kind: 'agent' | 'session'
   /** Of the agent or the session. */
   readonly name: string
+  readonly holderId: string
   readonly prefix: string
   /** SHA-256 of the whole token, hexadecimal. */
   readonly hash: string
@@ -26,6 +28,8 @@ export type TokenStore = {
   add(token: StoredToken, change: Change, agent?: NewAgent): Promise<boolean>
   /** `false` when it was revoked before, or never was: then nothing changes and no entry is written. */
   revoke(id: string, at: number, change: Change): Promise<boolean>
+  /** A step of a removal: the tokens of these agents. */
+  revokeAll(holderIds: readonly string[]): Statement
   markUsed(id: string, at: number): void
 }
 
@@ -59,6 +63,14 @@ export function createTokenStore({ database, writer, now }: TokenStoreParts): To
       const outcome = await writer.commit([revoke, { entry: toChangeEntry(change, now()) }])
       return outcome.kind === 'done'
     },
+    revokeAll: (holderIds) =>
+      toStatement(
+        database
+          .updateTable('tokens')
+          .set({ revoked_at: now() })
+          .where('revoked_at', 'is', null)
+          .where('holder_id', 'in', [...holderIds, '']),
+      ),
     markUsed: (id, at) =>
       writer.attempt([toStatement(database.updateTable('tokens').set({ last_used_at: at }).where('id', '=', id))]),
   }
@@ -73,6 +85,7 @@ function toRow(token: StoredToken): TokensTable {
     id: token.id,
     kind: token.kind,
     name: token.name,
+    holder_id: token.holderId,
     prefix: token.prefix,
     hash: token.hash,
     created_at: token.createdAt,
@@ -88,6 +101,7 @@ function toStoredToken(row: TokensTable): StoredToken {
     id: row.id,
     kind: row.kind === 'session' ? 'session' : 'agent',
     name: row.name,
+    holderId: row.holder_id,
     prefix: row.prefix,
     hash: row.hash,
     createdAt: row.created_at,

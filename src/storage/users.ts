@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import { Role } from '../contract/principal.ts'
 import { type Change, toChangeEntry } from './audit.ts'
-import { type Database, toStatement, type UsersTable } from './database.ts'
+import { type Database, retiredName, toStatement, type UsersTable } from './database.ts'
 import type { Statement, Unit, UnitOutcome } from './unit.ts'
 import type { Writer } from './writer.ts'
 
 /** A user as it is kept. Times are milliseconds. */
 export type StoredUser = {
+  readonly id: string
   readonly name: string
   readonly role: Role
   readonly groups: readonly string[]
@@ -27,7 +28,6 @@ export type UserFields = {
   readonly password?: string
   /** Null takes it back. */
   readonly disabledAt?: number | null
-  readonly removedAt?: number
 }
 
 /** Why nothing was changed: the row changed meanwhile, or nobody could administer any more. */
@@ -36,12 +36,16 @@ export type UserRefusal = 'changed-meanwhile' | 'last-administrator'
 export type UserStore = {
   /** The removed ones included. */
   all(): Promise<StoredUser[]>
-  /** `false` when there is one of this name. One that was removed comes back. */
+  /** `false` when there is one of this name. */
   add(user: StoredUser, change: Change): Promise<boolean>
   /** Only while there is no administrator; agents that nobody owns become the new one's. */
   addFirst(user: StoredUser, change: Change): Promise<boolean>
   /** All sign-ins of the user end in the same unit. */
   change(user: StoredUser, fields: UserFields, change: Change): Promise<'done' | UserRefusal>
+  /** Steps of a removal. The first ones are refused if the user is the last administrator. */
+  disable(user: StoredUser): { readonly guards: readonly Statement[]; readonly steps: readonly Statement[] }
+  /** The name is free for somebody else afterwards. */
+  retire(id: string): readonly Statement[]
 }
 
 type UserStoreParts = { database: Database; writer: Writer; now(): number }
@@ -77,7 +81,7 @@ export function createUserStore({ database, writer, now }: UserStoreParts): User
       .where('role', '=', 'administrator')
       .where('disabled_at', 'is', null)
       .where('removed_at', 'is', null)
-      .where('name', '!=', except)
+      .where('id', '!=', except)
     const guard = database.updateTable('memory').set({ updated_at: now() }).where('key', '=', turn)
     return toStatement(
       guard.where(({ exists, not }) => (wanted === 'some' ? exists(others) : not(exists(others)))),
@@ -85,22 +89,21 @@ export function createUserStore({ database, writer, now }: UserStoreParts): User
     )
   }
 
+  function guardsOf(user: StoredUser, fields: UserFields): readonly Statement[] {
+    return endsAdministrator(user, fields) ? [takeTurn(), unlessAdministrators('some', user.id)] : []
+  }
+
+  function endSignIns(id: string): Statement {
+    const signIns = database.updateTable('sign_ins').set({ revoked_at: now() }).where('user_id', '=', id)
+    return toStatement(signIns.where('revoked_at', 'is', null))
+  }
+
   function insert(user: StoredUser): Statement {
     const row = database.insertInto('users').values(toRow(user))
-    const again = row.onConflict((conflict) =>
-      conflict
-        .column('name')
-        .doUpdateSet(({ ref, eb }) => ({
-          role: ref('excluded.role'),
-          member_of: ref('excluded.member_of'),
-          password: ref('excluded.password'),
-          disabled_at: null,
-          removed_at: null,
-          revision: eb('users.revision', '+', 1),
-        }))
-        .where('users.removed_at', 'is not', null),
+    return toStatement(
+      row.onConflict((conflict) => conflict.column('name').doNothing()),
+      1,
     )
-    return toStatement(again, 1)
   }
 
   return {
@@ -112,20 +115,42 @@ export function createUserStore({ database, writer, now }: UserStoreParts): User
       return (await commit([insert(user)], change)).kind === 'done'
     },
     async addFirst(user, change) {
-      const adopt = database.updateTable('agents').set({ owner: user.name }).where('owner', 'is', null)
+      const adopt = database.updateTable('agents').set({ owner_id: user.id }).where('owner_id', 'is', null)
       const steps = [takeTurn(), unlessAdministrators('none', ''), insert(user), toStatement(adopt)]
       return (await commit(steps, change)).kind === 'done'
     },
+    disable(user) {
+      const fields = { disabledAt: user.disabledAt ?? now() }
+      const update = database.updateTable('users').set((row) => ({
+        ...toColumns(fields),
+        revision: row('revision', '+', 1),
+      }))
+      return {
+        guards: guardsOf(user, fields),
+        steps: [toStatement(update.where('id', '=', user.id)), endSignIns(user.id)],
+      }
+    },
+    retire: (id) => [
+      // They refer to the name, which changes.
+      toStatement(database.deleteFrom('sign_ins').where('user_id', '=', id)),
+      toStatement(
+        database
+          .updateTable('users')
+          .set({ removed_at: now(), name: retiredName })
+          .where('id', '=', id)
+          .where('removed_at', 'is', null),
+        1,
+      ),
+    ],
     async change(user, fields, change) {
       const update = database
         .updateTable('users')
         .set((row) => ({ ...toColumns(fields), revision: row('revision', '+', 1) }))
-        .where('name', '=', user.name)
+        .where('id', '=', user.id)
         .where('revision', '=', user.revision)
         .where('removed_at', 'is', null)
-      const signIns = database.updateTable('sign_ins').set({ revoked_at: now() }).where('user_name', '=', user.name)
-      const guards = endsAdministrator(user, fields) ? [takeTurn(), unlessAdministrators('some', user.name)] : []
-      const steps = [...guards, toStatement(update, 1), toStatement(signIns.where('revoked_at', 'is', null))]
+      const guards = guardsOf(user, fields)
+      const steps = [...guards, toStatement(update, 1), endSignIns(user.id)]
       const outcome = await commit(steps, change)
       if (outcome.kind === 'done') return 'done'
       return outcome.step < guards.length ? 'last-administrator' : 'changed-meanwhile'
@@ -133,23 +158,23 @@ export function createUserStore({ database, writer, now }: UserStoreParts): User
   }
 }
 
-function endsAdministrator(user: StoredUser, { role, disabledAt, removedAt }: UserFields): boolean {
+function endsAdministrator(user: StoredUser, { role, disabledAt }: UserFields): boolean {
   if (user.role !== 'administrator' || user.disabledAt !== undefined) return false
-  return (role !== undefined && role !== 'administrator') || typeof disabledAt === 'number' || removedAt !== undefined
+  return (role !== undefined && role !== 'administrator') || typeof disabledAt === 'number'
 }
 
-function toColumns({ role, groups, password, disabledAt, removedAt }: UserFields): Partial<UsersTable> {
+function toColumns({ role, groups, password, disabledAt }: UserFields): Partial<UsersTable> {
   return {
     ...(role !== undefined && { role }),
     ...(groups !== undefined && { member_of: JSON.stringify(groups) }),
     ...(password !== undefined && { password }),
     ...(disabledAt !== undefined && { disabled_at: disabledAt }),
-    ...(removedAt !== undefined && { removed_at: removedAt }),
   }
 }
 
 function toRow(user: StoredUser): UsersTable {
   return {
+    id: user.id,
     name: user.name,
     role: user.role,
     member_of: JSON.stringify(user.groups),
@@ -167,6 +192,7 @@ const Groups = z.array(z.string())
 
 function toStoredUser(row: UsersTable): StoredUser {
   return {
+    id: row.id,
     name: row.name,
     role: Role.parse(row.role),
     groups: Groups.parse(JSON.parse(row.member_of)),

@@ -26,6 +26,7 @@ const order = [
   'agents',
   'automations',
   'notify',
+  'removal',
   'gateway',
   'mcp',
   'http',

@@ -5,6 +5,7 @@ import { stringify as toYaml } from 'yaml'
 import { type ConfigEdit, parseConfig } from '../../src/config/config.ts'
 import { editText } from '../../src/config/edit.ts'
 import { Rule } from '../../src/contract/rule.ts'
+import type { Scope } from '../../src/contract/scope.ts'
 import { configOf } from './support.ts'
 
 function edit(file: string, text: string, change: Omit<Extract<ConfigEdit, { kind: 'set-rules' }>, 'kind'>): string {
@@ -84,7 +85,7 @@ owners = ["kim"]
   })
 
   it('are refused for a project that is not there, and for scopes that no file has', () => {
-    const set = (scope: ConfigEdit['scope']) => () => edit('x.yaml', '{}\n', { rules: [], scope })
+    const set = (scope: Scope) => () => edit('x.yaml', '{}\n', { rules: [], scope })
     expect(set({ kind: 'project', name: 'shop' })).toThrow('No project is named shop')
     expect(set({ kind: 'session', name: 's' })).toThrow('do not stand in the file')
   })
@@ -100,7 +101,7 @@ owners = ["kim"]
       fc.constantFrom(...pool).map((rule) => structuredClone(rule)),
       { maxLength: 5 },
     )
-    const scopes = fc.constantFrom<ConfigEdit['scope']>(undefined, { kind: 'agent', name: 'a' })
+    const scopes = fc.constantFrom<Scope | undefined>(undefined, { kind: 'agent', name: 'a' })
     fc.assert(
       fc.property(lists, lists, scopes, (before, after, scope) => {
         const config = {

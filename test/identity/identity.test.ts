@@ -35,10 +35,10 @@ it('knows an agent by its token, before and after a restart', async () => {
   const created = await first.identity.createToken({ agent: 'reviewer' })
   expect(created.token).toMatch(/^sp_[0-9a-z]{10}_[A-Za-z0-9_-]{43}$/)
   expect(created.token.startsWith(created.prefix)).toBe(true)
-  expect(first.identity.authenticate(created.token)).toEqual({ kind: 'agent', name: 'reviewer' })
+  expect(first.identity.authenticate(created.token)).toMatchObject({ kind: 'agent', name: 'reviewer' })
   await first.storage.close()
   const second = await openIdentity(first.folder)
-  expect(second.identity.authenticate(created.token)).toEqual({ kind: 'agent', name: 'reviewer' })
+  expect(second.identity.authenticate(created.token)).toMatchObject({ kind: 'agent', name: 'reviewer' })
 })
 
 type Case = readonly [
@@ -84,7 +84,7 @@ it.each(cases)('refuses %s as %s, and repeats no token', async (_, code, given) 
   const { token: revoked, id } = await identity.createToken({ agent: 'revoked' })
   await identity.revokeToken(id)
   const { token: expired } = await identity.createToken({ agent: 'expired', expiresAt: '2030-01-01T00:01:00Z' })
-  expect(identity.authenticate(expired)).toEqual({ kind: 'agent', name: 'expired' })
+  expect(identity.authenticate(expired)).toMatchObject({ kind: 'agent', name: 'expired' })
   time.now = start + 60_000
   const admin = readFileSync(join(folder, 'admin-token'), 'utf8').trim()
 
@@ -104,7 +104,7 @@ it('makes the token of the administrator at the first start, for nobody else to 
   const path = join(first.folder, 'admin-token')
   const text = readFileSync(path, 'utf8')
   expect(statSync(path).mode & 0o777).toBe(0o600)
-  expect(first.identity.authenticate(text.trim())).toEqual({
+  expect(first.identity.authenticate(text.trim())).toMatchObject({
     kind: 'user',
     name: 'admin-token',
     role: 'administrator',

@@ -88,9 +88,9 @@ describe('the first administrator', () => {
   it('becomes the owner of the agents that nobody owned', async () => {
     const { identity } = await openIdentity({ first: false })
     const { token } = await identity.createToken({ agent: 'reviewer' })
-    expect(identity.authenticate(token)).toEqual({ kind: 'agent', name: 'reviewer' })
+    expect(identity.authenticate(token)).toMatchObject({ kind: 'agent', name: 'reviewer' })
     await identity.setup.finish({ code: identity.setup.code() ?? '', name: 'ada', password })
-    expect(identity.authenticate(token)).toEqual({ kind: 'agent', name: 'reviewer', owner: 'ada' })
+    expect(identity.authenticate(token)).toMatchObject({ kind: 'agent', name: 'reviewer', owner: 'ada' })
   })
 
   it('is `admin` when the environment has a password for it, at the very first start only', async () => {
@@ -157,7 +157,7 @@ describe('signing in', () => {
   it('makes a person of a user, who is known by the cookie, also after a restart', async () => {
     const first = await openIdentity()
     const { cookie, principal } = await first.signIn('ada')
-    expect(principal).toEqual({ kind: 'user', name: 'ada', role: 'administrator', person: true })
+    expect(principal).toMatchObject({ kind: 'user', name: 'ada', role: 'administrator', person: true })
     expect(await first.identity.signIns.authenticate(cookie)).toBe(principal)
     await first.storage.close()
     const second = await openIdentity({ place: { folder: first.folder }, first: false })
@@ -219,23 +219,24 @@ describe('signing in', () => {
     expect((await changesOf(storage, 'user:ada'))[0]).toEqual({ principal: 'user:ada', action: 'signed-out' })
   })
 
-  const endings: [
-    string,
-    (admin: Principal, identity: Awaited<ReturnType<typeof openIdentity>>['identity']) => unknown,
-  ][] = [
-    ['another role', (admin, identity) => identity.users.change('bob', { role: 'auditor' }, admin)],
-    ['being disabled', (admin, identity) => identity.users.change('bob', { disabled: true }, admin)],
-    ['another password', (admin, identity) => identity.users.setPassword('bob', { password: 'x'.repeat(12) }, admin)],
-    ['being removed', (admin, identity) => identity.users.remove('bob', admin)],
+  const endings: [string, (admin: Principal, opened: Awaited<ReturnType<typeof openIdentity>>) => unknown][] = [
+    ['another role', (admin, { identity }) => identity.users.change('bob', { role: 'auditor' }, admin)],
+    ['being disabled', (admin, { identity }) => identity.users.change('bob', { disabled: true }, admin)],
+    [
+      'another password',
+      (admin, { identity }) => identity.users.setPassword('bob', { password: 'x'.repeat(12) }, admin),
+    ],
+    ['being removed', (admin, { remove }) => remove(admin, 'user', 'bob')],
   ]
   it.each(endings)('ends with %s, and whatever was open is told', async (_, end) => {
-    const { identity, person, signIn } = await openIdentity()
+    const opened = await openIdentity()
+    const { identity, person, signIn } = opened
     const bob = await person('bob', 'member')
     const { cookie, principal } = await signIn('bob')
     const { principal: ada } = await signIn('ada')
     const told: Principal[] = []
     identity.onRevoked((revoked) => void told.push(revoked))
-    await end(ada, identity)
+    await end(ada, opened)
     expect((await refusalOf(() => identity.signIns.authenticate(cookie))).code).toBe('sign-in-needed')
     expect(told).toHaveLength(2)
     expect(told).toEqual(expect.arrayContaining([bob, principal]))
@@ -332,7 +333,7 @@ async function countLate(compare: () => Promise<void>): Promise<boolean> {
 
 describe('users', () => {
   it('are made by an administrator who has signed in, and by nothing else', async () => {
-    const { identity, person } = await openIdentity()
+    const { identity, person, remove } = await openIdentity()
     const wanted = { name: 'new', role: 'member' as const, password }
     const others: Principal[] = [
       await person('bob', 'member'),
@@ -348,7 +349,7 @@ describe('users', () => {
       () => identity.users.add(wanted, tokenFile),
       () => identity.users.change('bob', { role: 'administrator' }, tokenFile),
       () => identity.users.setPassword('bob', { password }, tokenFile),
-      () => identity.users.remove('bob', tokenFile),
+      () => remove(tokenFile, 'user', 'bob'),
     ]) {
       expect((await refusalOf(act)).code).toBe('person-needed')
     }
@@ -378,10 +379,10 @@ describe('users', () => {
   })
 
   it('come back with a new password when they were removed, and their past stays theirs', async () => {
-    const { identity, person, signIn } = await openIdentity()
+    const { identity, person, signIn, remove } = await openIdentity()
     await person('bob', 'member')
     const { principal: ada } = await signIn('ada')
-    await identity.users.remove('bob', ada)
+    await remove(ada, 'user', 'bob')
     expect(identity.users.list()).toHaveLength(1)
     expect((await refusalOf(() => signIn('bob'))).code).toBe('sign-in-failed')
     await identity.users.add({ name: 'bob', role: 'auditor', password: 'another long password' }, ada)
@@ -390,12 +391,12 @@ describe('users', () => {
   })
 
   it('always keep one administrator, also when two take each other out at once', async () => {
-    const { identity, person, signIn } = await openIdentity()
+    const { identity, person, signIn, remove } = await openIdentity()
     const { principal: ada } = await signIn('ada')
     for (const act of [
       () => identity.users.change('ada', { role: 'member' }, ada),
       () => identity.users.change('ada', { disabled: true }, ada),
-      () => identity.users.remove('ada', ada),
+      () => remove(ada, 'user', 'ada'),
     ]) {
       expect((await refusalOf(act)).code).toBe('last-administrator')
     }
@@ -410,15 +411,16 @@ describe('users', () => {
   })
 
   it('stand in the record with who changed them, without any password', async () => {
-    const { identity, person, signIn, storage } = await openIdentity()
+    const { identity, person, signIn, storage, remove } = await openIdentity()
     await person('bob', 'member')
     const { principal: ada } = await signIn('ada')
     await identity.users.change('bob', { role: 'auditor', groups: ['ops'] }, ada)
     await identity.users.setPassword('bob', { password: 'another long password' }, ada)
-    await identity.users.remove('bob', ada)
+    await remove(ada, 'user', 'bob')
     const entries = await changesOf(storage, 'user:bob')
     expect(entries.filter(({ principal }) => principal === 'user:ada').map(({ action }) => action)).toEqual([
       'user-removed',
+      'user-removing',
       'password-set',
       'user-changed',
       'user-added',

@@ -1,8 +1,10 @@
 import { onTestFinished } from 'vitest'
+import { Config } from '../../src/contract/config.ts'
 import { GatewayError } from '../../src/contract/errors.ts'
 import type { Principal, Role } from '../../src/contract/principal.ts'
 import { createIdentity, type Identity, type IdentityParts } from '../../src/identity/identity.ts'
 import { systemClock } from '../../src/lib/clock.ts'
+import { createRemoval, type RemovalKind } from '../../src/removal/removal.ts'
 import type { Storage } from '../../src/storage/storage.ts'
 import { ids, open, type Place, temporaryFolder } from '../storage/support.ts'
 
@@ -20,6 +22,8 @@ export type Opened = {
   signIn(name: string, given?: string): Promise<{ cookie: string; principal: Principal }>
   /** Adds a user and signs in. */
   person(name: string, role: Role): Promise<Principal>
+  /** Removes a user or an agent with everything that identity keeps for it. */
+  remove(by: Principal, kind: RemovalKind, name: string): Promise<unknown>
 }
 
 /** Who there is, with a clock that stands still until it is moved, and an administrator `ada` if wanted. */
@@ -43,6 +47,7 @@ export async function openIdentity(
     storage,
     identity,
     signIn,
+    remove: createRemoval({ storage, config, identity, removers: [identity.remover] }).remove,
     async person(name, role) {
       const { principal: ada } = await signIn('ada')
       await identity.users.add({ name, role, password }, ada)
@@ -50,6 +55,9 @@ export async function openIdentity(
     },
   }
 }
+
+/** Nobody here has settings. */
+const config = { current: () => Config.parse({}), async change() {} }
 
 export async function refusalOf(action: () => unknown): Promise<GatewayError> {
   try {

@@ -22,6 +22,7 @@ const call: Grantee = {
   server: 'github',
   risk: 'write',
   principal: 'agent:reviewer',
+  principalId: 'agent-reviewer',
   arguments: { repository: 'acme/shop', number: 481 },
   now,
   definition: 'one',

@@ -16,7 +16,7 @@ const secrets = await createSecrets({
   config: { resolve: (definition) => definition },
   masking: createMasking(),
   environment: {},
-  owners: { ownsProject: () => false, ownerOf: () => undefined, trusts: () => true },
+  owners: { findUserId: () => undefined, ownsProject: () => false, ownerOf: () => undefined, trusts: () => true },
   onChange() {},
 })
 writeSync(1, 'ready\n')

@@ -45,6 +45,7 @@ export async function openSecrets(place: Place, { environment = {}, listed = [] 
     masking,
     folder: place.folder,
     owners: {
+      findUserId: (user) => `user-${user}`,
       ownsProject: (project, user) => config.current().projects[project]?.owners.includes(user) ?? false,
       ownerOf: (session) => (session === 'work' ? 'alice' : undefined),
       trusts: (scope) => isTrusted(config.current(), scope),

@@ -48,7 +48,15 @@ async function fill(storage: Storage): Promise<void> {
   })
   await Promise.all(calls)
   await storage.tokens.add(
-    { id: 'token-1', kind: 'agent', name: 'reviewer', prefix: 'sp', hash: '00', createdAt: 1 },
+    {
+      id: 'token-1',
+      kind: 'agent',
+      name: 'reviewer',
+      holderId: 'agent-reviewer',
+      prefix: 'sp',
+      hash: '00',
+      createdAt: 1,
+    },
     { principal: 'user:a', subject: 'token:token-1', body: {} },
   )
   storage.memory.set('protocol:files', 'new')

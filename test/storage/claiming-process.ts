@@ -23,6 +23,7 @@ async function claimWithoutEnd(): Promise<void> {
       id,
       method: 'tools/call',
       principal: 'agent:reviewer',
+      principalId: 'agent-reviewer',
       surface: 'mcp',
       connection: 'connection-1',
       server: 'files',

@@ -152,7 +152,8 @@ async function keepInMemory(storage: Storage, slowly = async () => {}) {
   }
 }
 
-const token = { id: 'token-1', kind: 'agent' as const, name: 'reviewer', prefix: 'sp', hash: '00', createdAt: 1 }
+const holder = { kind: 'agent' as const, name: 'reviewer', holderId: 'agent-reviewer' }
+const token = { id: 'token-1', ...holder, prefix: 'sp', hash: '00', createdAt: 1 }
 const change = { principal: 'user:a', subject: 'token:token-1', body: {} }
 const slowly = () => new Promise<void>((resolve) => setTimeout(resolve, 300))
 

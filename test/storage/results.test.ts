@@ -24,18 +24,18 @@ async function openOn(kind: DatabaseKind, resultBounds?: ResultBounds) {
 }
 
 let handles = 0
-async function keep({ results }: Storage, text: string, principal = owner): Promise<string> {
+async function keep({ results }: Storage, text: string, principalId = owner): Promise<string> {
   const handle = `handle-${++handles}`
-  expect(await results.keep({ handle, principal, form: 'text', text })).toBe(true)
+  expect(await results.keep({ handle, principalId, form: 'text', text })).toBe(true)
   return handle
 }
 
 function read(
   { results }: Storage,
   handle: string,
-  more: Partial<{ principal: string; offset: number; length: number }> = {},
+  more: Partial<{ principalId: string; offset: number; length: number }> = {},
 ) {
-  return results.read({ handle, principal: owner, offset: 0, length: 1000, ...more }, keptMs)
+  return results.read({ handle, principalId: owner, offset: 0, length: 1000, ...more }, keptMs)
 }
 
 async function readAll(storage: Storage, handle: string, length: number): Promise<string[]> {
@@ -92,7 +92,7 @@ describe.each(databases)('the rest of a result on %s', (kind) => {
   it('does not exist for anybody else, nor under a handle that never was', async () => {
     const { storage } = await opened()
     const handle = await keep(storage, 'private')
-    expect(await read(storage, handle, { principal: 'agent:other' })).toBeUndefined()
+    expect(await read(storage, handle, { principalId: 'agent:other' })).toBeUndefined()
     expect(await read(storage, `${handle}x`)).toBeUndefined()
     expect(await read(storage, handle)).toMatchObject({ text: 'private' })
   })
@@ -136,11 +136,11 @@ describe.each(databases)('the rest of a result on %s', (kind) => {
       'n2',
       'n3',
     ])
-    for (const handle of others) expect(await read(storage, handle, { principal: 'agent:other' })).toBeDefined()
+    for (const handle of others) expect(await read(storage, handle, { principalId: 'agent:other' })).toBeDefined()
     await storage.flush()
     await skip(10)
     const third = await keep(storage, 'third', 'agent:third')
-    expect(await read(storage, third, { principal: 'agent:third' })).toBeDefined()
+    expect(await read(storage, third, { principalId: 'agent:third' })).toBeDefined()
     expect(await count()).toEqual([5, 5])
     await skip(10)
     const large = await keep(storage, 'x'.repeat(299_999))
@@ -151,9 +151,9 @@ describe.each(databases)('the rest of a result on %s', (kind) => {
       undefined,
     ])
     expect((await readAll(storage, large, 300_000)).join('')).toHaveLength(299_999)
-    expect(await storage.results.keep({ handle: 'h', principal: owner, form: 'text', text: 'x'.repeat(300_001) })).toBe(
-      false,
-    )
+    expect(
+      await storage.results.keep({ handle: 'h', principalId: owner, form: 'text', text: 'x'.repeat(300_001) }),
+    ).toBe(false)
   })
 
   it('stays within its bounds when many come at once', async () => {
@@ -178,7 +178,7 @@ describe.each(databases)('the rest of a result on %s', (kind) => {
   it('leaves nothing behind when it has to make room before it is written', async () => {
     const one = { count: 1, characters: 67_108_864 }
     const { storage, count } = await opened({ perPrincipal: one, inAll: one })
-    const large = { handle: 'large', principal: owner, form: 'text' as const, text: 'x'.repeat(16_000_000) }
+    const large = { handle: 'large', principalId: owner, form: 'text' as const, text: 'x'.repeat(16_000_000) }
     const keeping = storage.results.keep(large)
     while ((await count())[1] === 0) await new Promise(setImmediate)
     const small = await keep(storage, 'small')
@@ -190,6 +190,6 @@ describe.each(databases)('the rest of a result on %s', (kind) => {
   it('is not promised by a store that cannot keep it', async () => {
     const { storage } = await opened()
     await storage.close()
-    await expect(storage.results.keep({ handle: 'h', principal: owner, form: 'text', text: 'x' })).rejects.toThrow()
+    await expect(storage.results.keep({ handle: 'h', principalId: owner, form: 'text', text: 'x' })).rejects.toThrow()
   })
 })

@@ -44,6 +44,7 @@ export function callOf(risk: ResolvedCall['risk'], more: Partial<ResolvedCall> =
     id: ids.next('call'),
     method: 'tools/call',
     principal: 'agent:reviewer',
+    principalId: 'agent-reviewer',
     surface: 'mcp',
     connection: 'connection-1',
     server: 'files',

@@ -35,6 +35,8 @@ export type TestGateway = AsyncDisposable & {
   token(agent: string): Promise<string>
   /** Replaces the configuration file, as an editor would. */
   writeConfig(config: ConfigInput): Promise<void>
+  /** The same with a text that may be wrong. */
+  writeText(text: string): Promise<void>
   /** Resolves when a server has reached a state; fails with what it is in after ten seconds. */
   reach(server: string, state: ConnectionState): Promise<Server>
   /** One request as the agent would send it; `path` starts with `/`. */
@@ -102,6 +104,7 @@ export async function startTestGateway(config: ConfigInput, options: TestOptions
     configFile,
     token,
     writeConfig: write,
+    writeText: (text) => writeFile(configFile, text),
     reach: (server, state) => reach(gateway, server, state),
     async fetch(agent, path, init = {}) {
       return fetch(`${url}${path}`, { ...init, headers: { ...(await headers(agent)), ...toPlain(init.headers) } })

@@ -2,8 +2,8 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { toVisible } from '../../text/visible.ts'
 import { addCommand, addExamples, addGlobalOptions, noInput, type OptionSpec, type Run } from '../command.ts'
-import { confirm } from '../confirm.ts'
 import { exit } from '../exit.ts'
+import { runRemoval } from '../removal.ts'
 import { renderTable } from '../table.ts'
 import { toRelative } from '../time.ts'
 
@@ -77,15 +77,10 @@ export function addAgents(program: Command, run: Run): void {
 
   addCommand(agents, run, {
     use: 'remove <name>',
-    summary: 'remove an agent; its tokens and sessions end',
-    options: [['--yes', 'do not ask']],
+    summary: 'remove an agent with its tokens, sessions, servers, secrets and grants',
+    options: [['--yes', 'do not show what goes, and do not ask']],
     examples: ['sallyport agents remove reviewer', 'sallyport agents remove reviewer --yes'],
     input: z.object({ name: z.string(), yes: z.boolean().default(false) }),
-    async run({ terminal, request }, { name, yes }) {
-      if (!yes && !(await confirm(terminal, `Remove ${toVisible(name)}?`))) return exit.failed
-      const removed = await request('Removing the agent', (client) => client.agents.remove({ params: { name } }))
-      terminal.answer(removed, () => `Removed ${toVisible(name)}.`)
-      return exit.done
-    },
+    run: (context, { name, yes }) => runRemoval(context, { kind: 'agent', name, yes }),
   })
 }

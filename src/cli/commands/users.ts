@@ -4,9 +4,9 @@ import { Role } from '../../contract/principal.ts'
 import type { User } from '../../contract/user.ts'
 import { toVisible } from '../../text/visible.ts'
 import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from '../command.ts'
-import { confirm } from '../confirm.ts'
 import { exit } from '../exit.ts'
 import { demandPerson } from '../person.ts'
+import { runRemoval } from '../removal.ts'
 import { readSecret } from '../secret-input.ts'
 import { renderTable } from '../table.ts'
 import { toRelative } from '../time.ts'
@@ -128,17 +128,15 @@ export function addUsers(program: Command, run: Run): void {
 
   addCommand(users, run, {
     use: 'remove <name>',
-    summary: 'remove a user; tokens of what the user owns stop working',
-    options: [['--yes', 'do not ask']],
-    notes,
+    summary: 'remove a user with everything that belongs to the user',
+    options: [['--yes', 'do not show what goes, and do not ask']],
+    notes: [
+      ...notes,
+      "The user's agents, sessions, servers, secrets and grants go too. To keep an agent, give it another owner first: sallyport agents change NAME --owner USER.",
+    ],
     examples: ['sallyport users remove kim --as ada', 'sallyport users remove kim --yes --as ada'],
     input: z.object({ name: z.string(), yes: z.boolean().default(false) }),
-    async run({ terminal, request }, { name, yes }) {
-      if (!yes && !(await confirm(terminal, `Remove ${toVisible(name)}?`))) return exit.failed
-      const removed = await request('Removing the user', (client) => client.users.remove({ params: { name } }))
-      terminal.answer(removed, () => `Removed ${toVisible(name)}.`)
-      return exit.done
-    },
+    run: (context, { name, yes }) => runRemoval(context, { kind: 'user', name, yes }),
   })
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Agent } from '../agent.ts'
+import { RemovalPlan, Removed } from '../removal.ts'
 import { AgentName } from '../token.ts'
 import { UserName } from '../user.ts'
 import { base, page } from './base.ts'
@@ -28,14 +29,24 @@ export const agents = {
     })
     .input(named.extend({ body: z.strictObject(settings) }))
     .output(Agent),
+  removal: base
+    .route({
+      method: 'GET',
+      path: '/agents/{name}/removal',
+      tags: ['agents'],
+      summary: 'What the removal of an agent would take along',
+      inputStructure: 'detailed',
+    })
+    .input(named)
+    .output(RemovalPlan),
   remove: base
     .route({
       method: 'DELETE',
       path: '/agents/{name}',
       tags: ['agents'],
-      summary: 'Remove an agent; its tokens and sessions end',
+      summary: 'Remove an agent with everything that belongs to it: tokens, sessions, servers, secrets, grants',
       inputStructure: 'detailed',
     })
     .input(named)
-    .output(z.object({ removed: z.string() })),
+    .output(Removed),
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Toolset } from '../config.ts'
+import { RemovalPlan, Removed } from '../removal.ts'
 import { base, page } from './base.ts'
 
 const byName = z.object({ params: z.strictObject({ name: z.string() }) })
@@ -30,6 +31,26 @@ export const projects = {
     })
     .input(byName)
     .output(ProjectSummary),
+  removal: base
+    .route({
+      method: 'GET',
+      path: '/projects/{name}/removal',
+      tags: ['projects'],
+      summary: 'What the removal of a project would take along',
+      inputStructure: 'detailed',
+    })
+    .input(byName)
+    .output(RemovalPlan),
+  remove: base
+    .route({
+      method: 'DELETE',
+      path: '/projects/{name}',
+      tags: ['projects'],
+      summary: 'Remove a project with everything that belongs to it: sessions, servers, secrets, grants',
+      inputStructure: 'detailed',
+    })
+    .input(byName)
+    .output(Removed),
 }
 
 export const toolsets = {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Role } from '../principal.ts'
+import { RemovalPlan, Removed } from '../removal.ts'
 import { GroupName, Password, User, UserName } from '../user.ts'
 import { base, page } from './base.ts'
 
@@ -37,14 +38,24 @@ export const users = {
     })
     .input(named.extend({ body: z.strictObject({ password: Password, current: z.string().max(4096).optional() }) }))
     .output(User),
+  removal: base
+    .route({
+      method: 'GET',
+      path: '/users/{name}/removal',
+      tags: ['users'],
+      summary: 'What the removal of a user would take along',
+      inputStructure: 'detailed',
+    })
+    .input(named)
+    .output(RemovalPlan),
   remove: base
     .route({
       method: 'DELETE',
       path: '/users/{name}',
       tags: ['users'],
-      summary: 'Remove a user; tokens of what the user owns stop working',
+      summary: 'Remove a user with everything that belongs to the user: agents, sessions, servers, secrets, grants',
       inputStructure: 'detailed',
     })
     .input(named)
-    .output(z.object({ removed: z.string() })),
+    .output(Removed),
 }

@@ -12,9 +12,11 @@ export function createAgentsRoutes(gateway: Gateway) {
     change: on.change.handler(({ input: { params, body }, context }) =>
       agents.change(params.name, body, context.principal),
     ),
-    remove: on.remove.handler(async ({ input: { params }, context }) => {
-      await agents.remove(params.name, context.principal)
-      return { removed: params.name }
-    }),
+    removal: on.removal.handler(({ input: { params }, context }) =>
+      gateway.removal.plan(context.principal, 'agent', params.name),
+    ),
+    remove: on.remove.handler(({ input: { params }, context }) =>
+      gateway.removal.remove(context.principal, 'agent', params.name),
+    ),
   })
 }

@@ -2,7 +2,7 @@ import { implement } from '@orpc/server'
 import { api } from '../../contract/api.ts'
 import type { Call } from '../../contract/call.ts'
 import { GatewayError } from '../../contract/errors.ts'
-import { type Principal, toPrincipalKey } from '../../contract/principal.ts'
+import { type Principal, toPrincipalId, toPrincipalKey } from '../../contract/principal.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import { seesAll } from '../api-access.ts'
 import type { ApiContext } from './context.ts'
@@ -18,14 +18,15 @@ export function createCallsRoutes(gateway: Gateway) {
   })
 }
 
-type Seen = { principal?: string; owner?: string }
+type Seen = { principal?: string; principalId?: string; ownerId?: string }
 
 /** Whose calls a principal gets to see: an administrator or auditor anybody's, a member also those of what it owns. */
 function toSeen(principal: Principal, wanted: string | undefined): Seen {
   if (seesAll(principal)) return { principal: wanted }
   const own = toPrincipalKey(principal)
-  if (isPerson(principal)) return { principal: wanted, owner: principal.name }
-  if (wanted === undefined || wanted === own) return { principal: own }
+  const id = toPrincipalId(principal)
+  if (isPerson(principal)) return { principal: wanted, ownerId: id }
+  if (wanted === undefined || wanted === own) return { principal: own, principalId: id }
   throw new GatewayError('forbidden', 'Only administrators and auditors see the calls of others')
 }
 
@@ -37,9 +38,9 @@ async function getCall(gateway: Gateway, principal: Principal, id: string): Prom
 }
 
 /** The same of one call that is at hand. */
-export function maySeeCall(principal: Principal, call: Call): boolean {
-  if (seesAll(principal) || call.principal === toPrincipalKey(principal)) return true
-  return isPerson(principal) && call.owner === principal.name
+export function maySeeCall(gateway: Gateway, principal: Principal, { principalId = '' }: Call): boolean {
+  if (seesAll(principal) || principalId === toPrincipalId(principal)) return true
+  return isPerson(principal) && gateway.identity.idsOf(principal).includes(principalId)
 }
 
 function isPerson({ kind, person }: Principal): boolean {

@@ -20,6 +20,6 @@ export function createEventsRoutes() {
 export function maySeeEvent(gateway: Gateway, principal: Principal, { event }: LoggedEvent): boolean {
   if ('approval' in event && typeof event.approval === 'object')
     return gateway.approvals.maySee(principal, event.approval)
-  if ('call' in event && typeof event.call === 'object') return maySeeCall(principal, event.call)
+  if ('call' in event && typeof event.call === 'object') return maySeeCall(gateway, principal, event.call)
   return seesAll(principal)
 }

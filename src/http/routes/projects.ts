@@ -21,6 +21,12 @@ export function createProjectsRoutes(gateway: Gateway) {
       if (found) return found
       throw new GatewayError('not-found', `No project is named ${params.name}`)
     }),
+    removal: on.removal.handler(({ input: { params }, context }) =>
+      gateway.removal.plan(context.principal, 'project', params.name),
+    ),
+    remove: on.remove.handler(({ input: { params }, context }) =>
+      gateway.removal.remove(context.principal, 'project', params.name),
+    ),
   })
 }
 

@@ -15,9 +15,11 @@ export function createUsersRoutes(gateway: Gateway) {
     password: on.password.handler(({ input: { params, body }, context }) =>
       users.setPassword(params.name, body, context.principal),
     ),
-    remove: on.remove.handler(async ({ input: { params }, context }) => {
-      await users.remove(params.name, context.principal)
-      return { removed: params.name }
-    }),
+    removal: on.removal.handler(({ input: { params }, context }) =>
+      gateway.removal.plan(context.principal, 'user', params.name),
+    ),
+    remove: on.remove.handler(({ input: { params }, context }) =>
+      gateway.removal.remove(context.principal, 'user', params.name),
+    ),
   })
 }

@@ -69,7 +69,7 @@ export async function buildRoad(place: Place, wrong: Wrong = right, url?: string
   })
   const pins = await createPins({ storage, clock, log, emit, onChange() {} })
   const catalog = createCatalog({ config, servers, pins })
-  const findUser = (name: string) => ({ name, role: 'administrator' as const, groups: [] })
+  const findUser = (name: string) => ({ id: `user-${name}`, name, role: 'administrator' as const, groups: [] })
   const book = await createGrantBook({ storage, findUser, log })
   const board = createBoard({ storage, expiry: () => 600_000, clock, ids, log, emit })
   const calls = createCalls({ storage, catalog, config, board, grants: book, servers, masking, clock, ids, emit })
@@ -77,7 +77,7 @@ export async function buildRoad(place: Place, wrong: Wrong = right, url?: string
     storage,
     board,
     book,
-    identity: { roster: () => ({ agents: [], sessions: [], administrators: [] }) },
+    identity: { idsOf: () => [], findId: () => undefined },
     findUser,
     clock,
     ids,

@@ -1,0 +1,11 @@
+import { idsOf, type Remover } from '../storage/removal.ts'
+import type { Storage } from '../storage/storage.ts'
+
+/** Kept results and idempotency keys; the record of the calls stays. */
+export function createCallsRemover(storage: Pick<Storage, 'results' | 'keys'>): Remover {
+  return {
+    topics: [],
+    list: async () => [],
+    remove: (subjects) => [storage.results.removeAll(idsOf(subjects)), storage.keys.removeAll(idsOf(subjects))],
+  }
+}

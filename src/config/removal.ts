@@ -1,0 +1,68 @@
+import type { Config } from '../contract/config.ts'
+import type { RemovalItem } from '../contract/removal.ts'
+import type { Scope } from '../contract/scope.ts'
+import type { ConfigEdit } from './edit.ts'
+import { own } from './values.ts'
+
+type Gone = { readonly kind: 'user' | 'agent' | 'project'; readonly name: string }
+
+/** What the configuration says under the names that go, and the edits that remove it. */
+export type ConfigRemoval = { readonly items: readonly RemovalItem[]; readonly edits: readonly ConfigEdit[] }
+
+/**
+ * `heir` gets the projects that would have no owner left: a project without owners counts as written by administrators.
+ * With `keepsAgents` the settings of agents stay, because administrators wrote them and somebody else removes the agent.
+ */
+export function planConfigRemoval(
+  config: Config,
+  gone: readonly Gone[],
+  { heir, keepsAgents }: { heir: string; keepsAgents: boolean },
+): ConfigRemoval {
+  const plans = gone.flatMap((each) => {
+    if (each.kind === 'user') return [planScope(config, each), ...planOwnership(config, each.name, heir)]
+    if (each.kind === 'project') return [...planMembers(config, each.name), planScope(config, each)]
+    return [keepsAgents ? planKept(config, each.name) : planScope(config, each)]
+  })
+  return { items: plans.flatMap(({ items }) => items), edits: plans.flatMap(({ edits }) => edits) }
+}
+
+const nothing: ConfigRemoval = { items: [], edits: [] }
+
+function planScope(config: Config, { kind, name }: Gone): ConfigRemoval {
+  const entry = own(config[`${kind}s`], name)
+  if (entry === undefined) return nothing
+  const scope: Scope = { kind, name }
+  const servers = Object.keys(entry.servers).map((server) => ({ noun: 'server', name: `${server} of ${kind}:${name}` }))
+  const rules = entry.rules.length > 0 ? [{ noun: 'rules', name: `${entry.rules.length} of ${kind}:${name}` }] : []
+  return {
+    items: [...servers, ...rules, { noun: 'configuration', name: `${kind}s.${name}` }],
+    edits: [{ kind: 'remove-scope', scope }],
+  }
+}
+
+function planKept(config: Config, name: string): ConfigRemoval {
+  if (own(config.agents, name) === undefined) return nothing
+  const effect = 'stays: only administrators can reuse the name'
+  return { items: [{ noun: 'configuration', name: `agents.${name}`, effect }], edits: [] }
+}
+
+function planOwnership(config: Config, user: string, heir: string): ConfigRemoval[] {
+  return Object.entries(config.projects).flatMap(([project, { owners }]) => {
+    if (!owners.includes(user)) return []
+    const others = owners.filter((owner) => owner !== user)
+    const left = others.length > 0 ? others : [heir]
+    const effect = others.length > 0 ? `loses the owner ${user}` : `gets the owner ${heir} instead of ${user}`
+    return [
+      { items: [{ noun: 'project', name: project, effect }], edits: [{ kind: 'set-owners', project, owners: left }] },
+    ]
+  })
+}
+
+/** Agents that inherit from a project which is gone would be a mistake in the file. */
+function planMembers(config: Config, project: string): ConfigRemoval[] {
+  return Object.entries(config.agents).flatMap(([agent, settings]) => {
+    if (settings.project !== project) return []
+    const effect = `leaves the project ${project}`
+    return [{ items: [{ noun: 'agent', name: agent, effect }], edits: [{ kind: 'leave-project', agent }] }]
+  })
+}

@@ -1,0 +1,54 @@
+import type { RemovalItem, RemovalPlan } from '../contract/removal.ts'
+import type { ScopeKey } from '../contract/scope.ts'
+import { type Change, toChangeEntry } from './audit.ts'
+import type { ChangeTopic } from './changes.ts'
+import type { Statement } from './unit.ts'
+import type { Writer } from './writer.ts'
+
+/** One identity that goes; the removal of a user has the user's agents as further subjects. */
+export type Subject = { readonly kind: RemovalPlan['kind']; readonly name: string; readonly id: string }
+
+/**
+ * What a noun removes together with a user, an agent or a project. Each noun has one; the removal asks all of them, so a new
+ * noun only adds its own.
+ */
+export type Remover = {
+  /** What will go, for whoever decides. */
+  list(subjects: readonly Subject[]): Promise<RemovalItem[]>
+  /** Ends access. Committed together with the intent, before anything is removed. */
+  cut?(subjects: readonly Subject[]): readonly Statement[]
+  /** Committed together with the outcome. */
+  remove?(subjects: readonly Subject[]): readonly Statement[]
+  /** After the commit: what is neither a statement nor kept in memory by a topic. */
+  settle?(subjects: readonly Subject[], why: string): Promise<void>
+  /** What has to be read again. */
+  readonly topics: readonly ChangeTopic[]
+}
+
+export type RemovalStore = {
+  /** The steps and the entry in one commit; otherwise the number of the step that refused it. */
+  commit(steps: readonly Statement[], change: Change): Promise<'done' | number>
+}
+
+export function createRemovalStore({ writer, now }: { writer: Writer; now(): number }): RemovalStore {
+  return {
+    async commit(steps, change) {
+      const outcome = await writer.commit([...steps, { entry: toChangeEntry(change, now()) }])
+      if (outcome.kind === 'done') return 'done'
+      if (outcome.by === 'error') throw new Error(outcome.reason)
+      return outcome.step
+    },
+  }
+}
+
+export function idsOf(subjects: readonly Subject[], kind?: Subject['kind']): string[] {
+  return subjects.filter((subject) => kind === undefined || subject.kind === kind).map(({ id }) => id)
+}
+
+export function namesOf(subjects: readonly Subject[], kind: Subject['kind']): string[] {
+  return subjects.filter((subject) => subject.kind === kind).map(({ name }) => name)
+}
+
+export function scopesOf(subjects: readonly Subject[]): ScopeKey[] {
+  return subjects.map(({ kind, name }): ScopeKey => `${kind}:${name}`)
+}
