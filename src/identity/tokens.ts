@@ -47,6 +47,8 @@ type KnownToken = {
   /** Always the same object: what is open with this token is found again by it. */
   readonly principal: Principal
   stored: StoredToken
+  /** The agent was removed or the session has ended: it is nobody's, whoever has the names by now. */
+  gone: boolean
   /** Why it does not count although it is neither revoked nor expired. */
   blocked: string | undefined
   told: boolean
@@ -77,6 +79,7 @@ export function createTokens(parts: TokensParts): Tokens {
       stored,
       digest: Buffer.from(stored.hash, 'hex'),
       principal: { kind, name, id: holderId },
+      gone: false,
       blocked: undefined,
       told: false,
     }
@@ -118,6 +121,7 @@ export function createTokens(parts: TokensParts): Tokens {
     if (holder && holder.owner === undefined) delete principal.owner
     if (holder?.owner !== undefined) principal.owner = holder.owner
     if (session?.project !== undefined) principal.project = session.project
+    known.gone = holder === undefined
     known.blocked = findBlock(known.stored, holder)
   }
 
@@ -147,6 +151,10 @@ export function createTokens(parts: TokensParts): Tokens {
       if (kind === 'session' && over + keepEnded < now) tokens.delete(id)
     }
     for (const [text, { stored }] of proven) if (stored.revokedAt !== undefined) proven.delete(text)
+  }
+
+  function isManaged({ gone, principal }: KnownToken, by: Principal): boolean {
+    return administers(by) || (!gone && manages(by, principal.owner))
   }
 
   function endAtOnce(known: KnownToken, revokedAt: number): void {
@@ -239,13 +247,13 @@ export function createTokens(parts: TokensParts): Tokens {
     },
     create,
     list(by) {
-      const seen = [...tokens.values()].filter(({ principal }) => oversees(by) || manages(by, principal.owner))
+      const seen = [...tokens.values()].filter((known) => oversees(by) || isManaged(known, by))
       return seen.map(({ stored }) => toToken(stored))
     },
     async revoke(id, by) {
       const known = tokens.get(id)
       // Somebody else's is no different from one that never was.
-      if (!known || !manages(by, known.principal.owner)) throw new GatewayError('not-found', 'No token has this id')
+      if (!known || !isManaged(known, by)) throw new GatewayError('not-found', 'No token has this id')
       endAtOnce(known, clock.now())
       judge()
       const { kind, name, revokedAt = clock.now() } = known.stored

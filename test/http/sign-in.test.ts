@@ -41,6 +41,7 @@ describe('signing in over REST', () => {
   it('makes a person of whoever has the cookie, until signing out', async () => {
     const person = await signIn(gateway, 'ada')
     expect((await person.request('GET', '/api/me')).message).toEqual({
+      id: expect.stringMatching(/^user_/),
       kind: 'user',
       name: 'ada',
       role: 'administrator',

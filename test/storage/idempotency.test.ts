@@ -12,7 +12,7 @@ describe.each(databases)('the key of a call on %s', (kind) => {
     const clock = jumpingClock()
     const place = await placeOn(kind)
     const storage = await open(place, { clock })
-    const find = (principal = 'agent:reviewer') => storage.keys.find(principal, once.key)
+    const find = (principalId = 'agent-reviewer') => storage.keys.find(principalId, once.key)
     const skip = (milliseconds: number) => clock.skip(storage, milliseconds)
     return { place, storage, find, skip, observer: observe(place) }
   }
@@ -31,12 +31,12 @@ describe.each(databases)('the key of a call on %s', (kind) => {
   it('belongs to its principal, and is durable for a reading call too', async () => {
     const { storage, find, observer } = await opened()
     await storage.claim(keyed({ risk: 'read' }))
-    await storage.claim(keyed({ principal: 'agent:other' }))
+    await storage.claim(keyed({ principalId: 'agent-other' }))
     expect(await observer.all('select count(*) as count from calls')).toEqual([
       { count: expect.toSatisfy((n) => Number(n) === 2) },
     ])
     expect(await find()).toMatchObject({ state: 'running', hash: 'abc' })
-    expect(await find('agent:nobody')).toBeUndefined()
+    expect(await find('agent-nobody')).toBeUndefined()
   })
 
   it.each<[KeyEnd, object | undefined]>([
@@ -85,7 +85,7 @@ describe.each(databases)('the key of a call on %s', (kind) => {
     await storage.close()
     const next = await open(place)
     await next.recover()
-    expect(await next.keys.find('agent:reviewer', once.key)).toMatchObject({ state: 'unknown', call: call.id })
+    expect(await next.keys.find('agent-reviewer', once.key)).toMatchObject({ state: 'unknown', call: call.id })
     await expect(next.claim(keyed())).rejects.toMatchObject({ code: 'idempotency-busy' })
   })
 })

@@ -102,16 +102,16 @@ describe.each(databases)('on %s', (kind) => {
     const once = { key: 'a-key', hash: 'a-hash' }
     const call = await owner.claim(callOf('write', { once }))
     await other.remove(closeAsUnknown(kind, call))
-    expect(await owner.keys.find(call.principal, 'a-key')).toMatchObject({ state: 'unknown' })
+    expect(await owner.keys.find(call.principalId, 'a-key')).toMatchObject({ state: 'unknown' })
     await owner.finishOnce(call, endOf('failed', { unsent: true }), { kind: 'released' })
     await vi.waitFor(async () => expect(await observer.state(call.id)).toBe('failed'), patiently)
-    expect(await owner.keys.find(call.principal, 'a-key')).toMatchObject({ state: 'unknown' })
+    expect(await owner.keys.find(call.principalId, 'a-key')).toMatchObject({ state: 'unknown' })
 
     const second = await owner.claim(callOf('write', { once: { key: 'another', hash: 'a-hash' } }))
     await other.remove(closeAsUnknown(kind, second))
     await owner.finishOnce(second, endOf('ok'), { kind: 'done', response: '{}' })
     await vi.waitFor(async () => expect(await observer.state(second.id)).toBe('ok'), patiently)
-    expect(await owner.keys.find(call.principal, 'another')).toMatchObject({ state: 'done', response: '{}' })
+    expect(await owner.keys.find(call.principalId, 'another')).toMatchObject({ state: 'done', response: '{}' })
   })
 
   it('would notice an end that is replaced whatever it was', async () => {

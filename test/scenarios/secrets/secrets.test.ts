@@ -5,6 +5,7 @@ import type { EventTable } from '../../../src/contract/events.ts'
 import { collect, createFolder, recording, runCli, serve, startCli, until, writeConfig } from '../../cli/support.ts'
 import { startHttpFixture, stdioFixture } from '../../fixtures/fixtures.ts'
 import { poll, startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { addPerson, firstAdministrator } from '../../support/people.ts'
 
 const value = 'tok-0123456789abcdef'
 const other = 'tok-another-9876543210'
@@ -142,6 +143,7 @@ describe('a member', () => {
     const found = new Map(servers().map((server) => [server.name, server]))
     expect(found.get('mine')?.error).toMatchObject({ code: 'variable-missing' })
     expect(found.get('docs')?.state).toBe('connected')
+    await addPerson(gateway, await firstAdministrator(gateway), 'alice', 'member')
     const alice = { kind: 'user', name: 'alice', role: 'member' } as const
     const detail = gateway.gateway.getServer('docs', 'user:alice', alice)
     expect(JSON.stringify(detail.definition)).not.toContain('DOCS')
