@@ -4,7 +4,7 @@ import { type Scope, toScopeKey } from '../contract/scope.ts'
 import type { ServerDefinition, SharedLimits, ToolChoice } from '../contract/server.ts'
 import { matchesAny } from '../lib/glob.ts'
 import { changesIdentity } from './merge.ts'
-import { lowersDefaultRisk, lowersRiskOf, lowersTrust } from './tighten.ts'
+import { isWithin, lowersDefaultRisk, lowersRiskOf, lowersTrust } from './tighten.ts'
 import { own } from './values.ts'
 
 /** A scope, and whose it is where the file does not tell: the owner of the session or of the agent. */
@@ -159,8 +159,7 @@ function differs(wanted: string | undefined, before: string | undefined): boolea
   return wanted !== undefined && wanted !== before
 }
 
-function narrows(wanted: Partial<ToolChoice>, { include, exclude }: ToolChoice): boolean {
-  const keeps = wanted.exclude === undefined || exclude.every((glob) => wanted.exclude?.includes(glob))
-  const within = include.includes('*') || (wanted.include ?? include).every((glob) => include.includes(glob))
-  return keeps && within
+function narrows(wanted: Partial<ToolChoice>, before: ToolChoice): boolean {
+  const keeps = wanted.exclude === undefined || before.exclude.every((glob) => wanted.exclude?.includes(glob))
+  return keeps && (wanted.include ?? []).every((glob) => isWithin(glob, before))
 }

@@ -1,39 +1,68 @@
 import type { ScopedServer } from '../contract/config.ts'
-import type { ServerDefinition } from '../contract/server.ts'
+import type { ServerDefinition, SharedLimits, ToolChoice, ToolOverride } from '../contract/server.ts'
+import { matchesAny } from '../lib/glob.ts'
 import { own } from './values.ts'
 
 /**
- * A statement without the fields that would loosen the inherited server. Writing is checked as well (`members.ts`), but
- * the inherited entry may become stricter after a member wrote the statement.
+ * A statement without what would loosen the inherited server. Writing is checked as well (`members.ts`), but the
+ * inherited entry may become stricter, or be added, after a member wrote the statement.
  */
 export function withoutLoosening(statement: ScopedServer, inherited: ServerDefinition, trusted: boolean): ScopedServer {
   const { pinning, ...others } = statement
   const kept = pinning === undefined || inherited.pinning === 'strict' ? others : statement
-  return trusted ? kept : withoutLowering(kept, inherited)
+  return trusted ? kept : tightened(kept, inherited)
 }
 
-/** Where others than administrators write, risk only rises: a lower one is left out. */
-function withoutLowering(statement: ScopedServer, inherited: ServerDefinition): ScopedServer {
-  const { trust, defaultRisk, tools, ...others } = statement
+/** Where others than administrators write, a server is switched off and narrowed, and its risk only rises. */
+function tightened(statement: ScopedServer, inherited: ServerDefinition): ScopedServer {
+  const { enabled, trust, defaultRisk, limits, tools, ...others } = statement
   return {
     ...others,
+    ...(enabled === false && { enabled }),
     ...(trust !== undefined && !lowersTrust(statement, inherited) && { trust }),
     ...(defaultRisk !== undefined && !lowersDefaultRisk(statement, inherited) && { defaultRisk }),
-    ...(tools && { tools: withoutLoweredTools(tools, inherited) }),
+    ...(limits && { limits: lowerOf(limits, inherited.limits) }),
+    ...(tools && { tools: tightenedTools(tools, inherited) }),
   }
-}
-
-function withoutLoweredTools(tools: Tools, inherited: ServerDefinition): Tools {
-  if (!tools.override) return tools
-  const override = Object.entries(tools.override).map(([name, change]) => {
-    const { risk, ...others } = change
-    return [name, lowersRiskOf(name, risk, inherited) ? others : change]
-  })
-  return { ...tools, override: Object.fromEntries(override) }
 }
 
 type Tools = NonNullable<ScopedServer['tools']>
 type Risk = ServerDefinition['defaultRisk']
+
+function tightenedTools({ include, exclude, override }: Tools, inherited: ServerDefinition): Tools {
+  const { tools } = inherited
+  return {
+    ...(include && { include: include.filter((glob) => isWithin(glob, tools)) }),
+    ...(exclude && { exclude: [...new Set([...tools.exclude, ...exclude])] }),
+    ...(override && { override: tightenedOverride(override, inherited) }),
+  }
+}
+
+/** Rules are written for names, so the inherited names and texts stay. */
+function tightenedOverride(override: ToolChoice['override'], inherited: ServerDefinition): ToolChoice['override'] {
+  const tightenedOne = (tool: string, { risk, limits }: ToolOverride): ToolOverride => ({
+    ...(risk !== undefined && !lowersRiskOf(tool, risk, inherited) && { risk }),
+    ...(limits && { limits: lowerOf(limits, own(inherited.tools.override, tool)?.limits) }),
+  })
+  return Object.fromEntries(Object.entries(override).map(([tool, change]) => [tool, tightenedOne(tool, change)]))
+}
+
+/** Whether a glob offers nothing that the inherited entry does not offer. */
+export function isWithin(glob: string, { include }: Pick<ToolChoice, 'include'>): boolean {
+  if (include.includes('*') || include.includes(glob)) return true
+  return !/[*?]/.test(glob) && matchesAny(include, glob)
+}
+
+function lowerOf(stated: SharedLimits, inherited: SharedLimits = {}): SharedLimits {
+  return Object.fromEntries(
+    limitNames.flatMap((name) => {
+      const values = [stated[name], inherited[name]].filter((value) => value !== undefined)
+      return values.length === 0 ? [] : [[name, Math.min(...values)]]
+    }),
+  )
+}
+
+const limitNames = ['callsPerMinute', 'concurrent'] as const satisfies (keyof SharedLimits)[]
 
 export function lowersTrust({ trust }: ScopedServer, inherited: ServerDefinition | undefined): boolean {
   return trust === 'annotations' && inherited?.trust !== 'annotations'

@@ -4,7 +4,8 @@ import { connections, effective, type SessionSettings, toSettings } from '../../
 import { Config, Project } from '../../src/contract/config.ts'
 import { Rule } from '../../src/contract/rule.ts'
 import { globalScope, type Scope, toScopeKey } from '../../src/contract/scope.ts'
-import { ServerPatch } from '../../src/contract/server.ts'
+import { type ServerDefinition, ServerPatch, type SharedLimits } from '../../src/contract/server.ts'
+import { matchesAny } from '../../src/lib/glob.ts'
 import { configOf } from './support.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -69,7 +70,8 @@ function flatten(statement: Fields): [string, unknown][] {
 
 function check(order: readonly Scope[], statements: readonly Fields[]): void {
   const layers = scopes.map((scope, index) => ({ scope, statement: statements[index] ?? {} }))
-  const server = effective(toConfig(statements), order).servers.get('s')
+  const settings = toSettings(toConfig(statements), { agents: [], sessions: [], administrators: ['anna'] })
+  const server = effective(settings, order).servers.get('s')
   if (server === undefined) throw new Error('no server')
   const origins = new Map(Object.entries(server.origins).map(([key, scope]) => [key.toLowerCase(), scope]))
   const values = new Map(flatten(server.definition))
@@ -244,9 +246,28 @@ describe('what a member states of an inherited server', () => {
   const risks = fc.constantFrom(undefined, 'read' as const, 'write' as const, 'danger' as const)
   const trust = fc.constantFrom(undefined, 'annotations' as const, 'none' as const)
   const pinning = fc.constantFrom(undefined, 'baseline' as const, 'strict' as const)
+  const globs = fc.option(fc.subarray(['*', 'erase', 'e*', 'peek', '?eek', 'p*']), { nil: undefined })
+  const limits = fc.option(
+    fc.record(
+      { callsPerMinute: fc.integer({ min: 1, max: 9 }), concurrent: fc.integer({ min: 1, max: 9 }) },
+      { requiredKeys: [] },
+    ),
+    { nil: undefined },
+  )
+  const name = fc.constantFrom(undefined, 'harmless', 'other')
+  const changes = { risk: risks, name, description: name, limits }
   const statement = fc
-    .record({ trust, pinning, defaultRisk: risks, risk: risks })
-    .map(({ risk, ...fields }) => ({ ...fields, tools: { override: { erase: { risk } } } }))
+    .record({
+      fields: fc.record({
+        trust,
+        pinning,
+        defaultRisk: risks,
+        limits,
+        enabled: fc.constantFrom(undefined, true, false),
+      }),
+      tools: fc.record({ include: globs, exclude: globs, override: fc.record({ erase: fc.record(changes) }) }),
+    })
+    .map(({ fields, tools }) => ({ ...fields, tools }))
 
   /** What holds for Anna, where everybody has the first and she wrote the second, at whatever time. */
   function mergeFor(everybody: object, annas: object, administrators: string[] = []) {
@@ -260,6 +281,25 @@ describe('what a member states of an inherited server', () => {
   }
 
   const rank = { read: 0, write: 1, danger: 2 }
+
+  it('offers nothing more, under no other name, no more often and not where it is switched off', () => {
+    const offered = ({ enabled, tools: { include, exclude } }: ServerDefinition) =>
+      ['peek', 'erase'].filter((tool) => enabled && matchesAny(include, tool) && !matchesAny(exclude, tool))
+    const most = (stated: number | undefined) => stated ?? Number.POSITIVE_INFINITY
+    const isAtMost = (after: SharedLimits = {}, before: SharedLimits = {}) =>
+      most(after.callsPerMinute) <= most(before.callsPerMinute) && most(after.concurrent) <= most(before.concurrent)
+    fc.assert(
+      fc.property(statement, statement, (everybody, annas) => {
+        const [before, after] = mergeFor(everybody, annas)
+        if (!before || !after) throw new Error('no server')
+        expect(offered(before)).toEqual(expect.arrayContaining(offered(after)))
+        const [ofTool, ofAnnas] = [before.tools.override.erase, after.tools.override.erase]
+        expect([ofAnnas?.name, ofAnnas?.description]).toEqual([ofTool?.name, ofTool?.description])
+        expect(isAtMost(after.limits, before.limits) && isAtMost(ofAnnas?.limits, ofTool?.limits)).toBe(true)
+      }),
+      { numRuns: 500 },
+    )
+  })
 
   it('never lowers risk, trust or pinning, also where the inherited entry became stricter later', () => {
     fc.assert(
@@ -280,5 +320,13 @@ describe('what a member states of an inherited server', () => {
     const everybody = { pinning: 'strict', defaultRisk: 'danger', trust: 'none' }
     const [, after] = mergeFor(everybody, { pinning: 'baseline', defaultRisk: 'read', trust: 'annotations' }, ['anna'])
     expect(after).toMatchObject({ pinning: 'strict', defaultRisk: 'read', trust: 'annotations' })
+    const narrow = { enabled: false, tools: { include: ['peek'], exclude: ['erase'] } }
+    const [, wider] = mergeFor(narrow, { enabled: true, tools: { include: ['*'], exclude: [] } }, ['anna'])
+    expect(wider).toMatchObject({ enabled: true, tools: { include: ['*'], exclude: [] } })
+  })
+
+  it('may narrow the tools by their own names within the inherited globs', () => {
+    const [, after] = mergeFor({ tools: { include: ['p*'] } }, { tools: { include: ['peek', 'erase', 'e*'] } })
+    expect(after?.tools.include).toEqual(['peek'])
   })
 })

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import type { ViewSelector } from '../../../src/catalog/catalog.ts'
 import { ScopeText } from '../../../src/contract/api/base.ts'
 import type { Pin } from '../../../src/contract/pin.ts'
 import type { Principal } from '../../../src/contract/principal.ts'
@@ -65,8 +66,13 @@ function pinOf(test: TestGateway, scope: string, name: string): Pin {
 
 const decisionOf = ({ id, live }: Pin) => ({ id, hash: live?.hash ?? '' })
 
-async function callAs({ gateway }: TestGateway, principal: Principal, name: string): Promise<string> {
-  const call = { principal, surface: 'library', selector: { kind: 'all' }, name, arguments: {} } as const
+async function callAs(
+  { gateway }: TestGateway,
+  principal: Principal,
+  name: string,
+  selector: ViewSelector = { kind: 'all' },
+): Promise<string> {
+  const call = { principal, surface: 'library', selector, name, arguments: {} } as const
   const outcome = await gateway.call(call, { signal: AbortSignal.timeout(30_000) })
   return outcome.kind === 'refused' ? outcome.error.code : outcome.kind
 }
@@ -183,17 +189,18 @@ it('hides a steering text that a member accepted for themselves while the inheri
 
 it('applies the pins of an inherited entry that is switched off or away', async () => {
   await using fickle = await startFickle()
-  await using test = await start(fickle.url, ownHeader)
+  const helper: Principal = { kind: 'agent', name: 'helper' }
+  await using test = await start(fickle.url, { agents: { helper: { servers: { shared: header } } } })
   await test.gateway.pins.block(people.root, decisionOf(pinOf(test, 'global', 'erase')))
   await test.gateway.enableServer(people.root, 'shared', false, 'global')
   const definition = { ...header, enabled: true }
-  await test.gateway.changeServer(people.root, { name: 'shared', scope: 'user:anna', definition })
+  await test.gateway.changeServer(people.root, { name: 'shared', scope: 'agent:helper', definition })
   await fickle.restate(test, [toTool('peek', 'Other words'), toTool('erase')])
-  expect(namesOf(test, anna)).toEqual(['peek'])
-  expect(await callAs(test, anna, 'shared_peek')).toBe('waiting')
+  expect(namesOf(test, helper)).toEqual(['peek'])
+  expect(await callAs(test, helper, 'shared_peek')).toBe('waiting')
   // The inherited entry lists nothing, so the refinement reports the change for it.
   await test.gateway.pins.accept(people.root, [decisionOf(pinOf(test, 'global', 'peek'))])
-  expect(await callAs(test, anna, 'shared_peek')).toBe('answered')
+  expect(await callAs(test, helper, 'shared_peek')).toBe('answered')
 })
 
 it('follows the whole chain: a session refines a user, who refines an agent, who refines everybody', async () => {
@@ -243,4 +250,65 @@ it('lets a scope be stricter than the entry it inherits, without being strict fo
   expect(namesOf(test, olga)).toEqual(['erase', 'peek'])
   await test.gateway.pins.accept(anna, [decisionOf(pinOf(test, 'user:anna', 'peek'))])
   expect(namesOf(test, anna)).toEqual(['peek'])
+})
+
+it('keeps a blocked tool out of reach along a whole chain, at every address', async () => {
+  await using fickle = await startFickle()
+  const toggled = (header: string) => ({ headers: { [header]: '1' }, enabled: true, pinning: 'baseline' as const })
+  await using test = await start(
+    fickle.url,
+    {
+      projects: { shop: { owners: ['olga'], servers: { shared: toggled('x-project') } } },
+      agents: { helper: { project: 'shop', servers: { shared: toggled('x-agent') } } },
+      users: { anna: { servers: { shared: toggled('x-own') } } },
+    },
+    { toolsets: { some: { servers: ['shared'] } } },
+  )
+  const { gateway } = test
+  await gateway.identity.users.add({ name: 'anna', role: 'member', password: 'a long enough password' }, people.root)
+  await gateway.identity.agents.add({ name: 'helper', owner: 'anna' }, people.root)
+  const servers = { shared: toggled('x-session') }
+  const { name } = await gateway.identity.sessions.create({ agent: 'helper', owner: 'anna', servers }, anna)
+  const session: Principal = { kind: 'session', name, owner: 'anna' }
+  await poll(() => (namesOf(test, session).length === 2 ? true : undefined))
+  await gateway.pins.block(people.root, decisionOf(pinOf(test, 'global', 'erase')))
+  for (const principal of [session, { kind: 'agent', name: 'helper', owner: 'anna' } as const, anna]) {
+    const ends = [
+      await callAs(test, principal, 'shared_erase'),
+      await callAs(test, principal, 'shared_erase', { kind: 'toolset', name: 'some' }),
+      await callAs(test, principal, 'erase', { kind: 'server', name: 'shared' }),
+    ]
+    expect(ends).toEqual(['tool-not-found', 'tool-not-found', 'tool-not-found'])
+  }
+  expect(fickle.calls()).toBe(0)
+})
+
+it('applies what an administrator decides later to an entry that a member wrote before', async () => {
+  await using fickle = await startFickle()
+  const denied = { tools: 'shared_erase', action: 'deny' as const }
+  await using test = await start(fickle.url, {}, { rules: [{ action: 'allow' }, denied] })
+  const everybody = { transport: 'http' as const, url: fickle.url }
+  await test.gateway.removeServer(people.root, 'shared', 'global')
+
+  // A server of her own may have other names for its tools. Then everybody gets that server.
+  const renamed = { tools: { override: { erase: { name: 'harmless' } } }, limits: { callsPerMinute: 1000 } }
+  const own = { ...everybody, ...header, ...renamed, enabled: true }
+  await test.gateway.addServer(anna, { name: 'shared', scope: 'user:anna', definition: own })
+  expect(await callAs(test, anna, 'shared_harmless')).toBe('answered')
+  const limited = { ...everybody, limits: { callsPerMinute: 1 } }
+  await test.gateway.addServer(people.root, { name: 'shared', scope: 'global', definition: limited })
+  expect(await callAs(test, anna, 'shared_harmless')).toBe('tool-not-found')
+  expect(await callAs(test, anna, 'shared_erase')).toBe('call-denied')
+  expect([await callAs(test, anna, 'shared_peek'), await callAs(test, anna, 'shared_peek')]).toContain('limit-exceeded')
+
+  const stated = { ...header, enabled: true, tools: { include: ['peek', 'erase'], exclude: ['other'] } }
+  const change = (scope: 'global' | 'user:anna', definition: object) =>
+    test.gateway.changeServer(scope === 'global' ? people.root : anna, { name: 'shared', scope, definition } as never)
+  await change('user:anna', stated)
+  await change('global', { ...everybody, tools: { exclude: ['erase'] } })
+  expect(namesOf(test, anna)).toEqual(['peek'])
+  await change('global', { ...everybody, tools: { include: ['er*'] } })
+  expect(namesOf(test, anna)).toEqual(['erase'])
+  await test.gateway.enableServer(people.root, 'shared', false, 'global')
+  expect(namesOf(test, anna)).toEqual([])
 })
