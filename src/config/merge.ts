@@ -59,7 +59,7 @@ export function mergeServer({ earlier, name, statement: written, scope, trusts }
   const link =
     base?.fingerprint === print && !tightensPinning(statement, base)
       ? { connection: base.connection, lineage: base.lineage }
-      : { connection: toConnection(name, scope, base), lineage: [...(base?.lineage ?? []), entry] }
+      : { connection: toConnection(name, scope, earlier), lineage: [...(base?.lineage ?? []), entry] }
   return { ok: true, server: { name, scope, ...link, definition, origins, fingerprint: print } }
 }
 
@@ -79,9 +79,12 @@ export function withTrust(definition: ServerDefinition, trusted: boolean): Serve
   return { ...definition, trust: definition.trust ?? (trusted ? 'annotations' : 'none') }
 }
 
-/** An entry stands on what each chain has before it, so that the entry of a user may make a link for each agent. */
-function toConnection(name: string, scope: ScopeKey, base: EffectiveServer | undefined): string {
-  return scope === 'global' ? name : `${base?.connection ?? name}@${scope}`
+/**
+ * One id for each chain: the same entry refines the earlier one in one chain and replaces it in another, and the two must
+ * not share a link with its headers.
+ */
+function toConnection(name: string, scope: ScopeKey, earlier: EffectiveServer | undefined): string {
+  return scope === 'global' ? name : `${earlier?.connection ?? name}@${scope}`
 }
 
 const identity = ['transport', 'url', 'command']

@@ -312,3 +312,28 @@ it('applies what an administrator decides later to an entry that a member wrote 
   await test.gateway.enableServer(people.root, 'shared', false, 'global')
   expect(namesOf(test, anna)).toEqual([])
 })
+
+it('lends the headers of everybody to no entry that replaces the server of a project', async () => {
+  await using fickle = await startFickle()
+  await using other = await startFickle()
+  const place = (url: string) => ({ transport: 'http' as const, url })
+  const everybody = {
+    shared: { headers: { authorization: 'Bearer everybody' }, tools: { exclude: ['erase'] } } as never,
+  }
+  const refined = {
+    projects: { shop: { servers: { shared: place(other.url) } } },
+    agents: { helper: { project: 'shop' } },
+  }
+  await using test = await start(fickle.url, refined, { servers: everybody })
+  const { gateway } = test
+  await gateway.identity.users.add({ name: 'anna', role: 'member', password: 'a long enough password' }, people.root)
+  await gateway.identity.agents.add({ name: 'helper', owner: 'anna' }, people.root)
+  // The address of everybody's server: a refinement for Anna, and a replacement for her agent in the project.
+  await gateway.addServer(anna, { name: 'shared', scope: 'user:anna', definition: place(fickle.url) })
+  const helper: Principal = { kind: 'agent', name: 'helper', owner: 'anna' }
+  await poll(() => (namesOf(test, helper).length > 0 ? true : undefined))
+  expect(namesOf(test, anna)).toEqual(['peek'])
+  const heard = fickle.heard().length
+  expect(await callAs(test, helper, 'shared_erase')).toBe('answered')
+  expect(fickle.heard().slice(heard)).not.toContain('Bearer everybody')
+})
