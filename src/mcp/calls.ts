@@ -3,12 +3,13 @@ import { approvalStatusName, type ViewSelector, waitForApprovalName } from '../c
 import type { Approval } from '../contract/approval.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { CallMethod } from '../contract/permit.ts'
+import { type CallMethod, isTaskMethod } from '../contract/permit.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { isObject } from '../lib/json.ts'
 import { type Answer, toResultAnswer } from '../wire/answer.ts'
 import type { Caller } from '../wire/caller.ts'
-import { type CallMeta, readMeta } from '../wire/meta.ts'
+import { capabilitiesKey } from '../wire/codec.ts'
+import { type CallMeta, readMeta, splitCapabilities } from '../wire/meta.ts'
 
 /** The requests that are calls: decided, recorded and sent on. */
 const callMethods: Readonly<Record<string, CallMethod>> = {
@@ -46,11 +47,19 @@ export function readCall(method: CallMethod, params: JsonObject): McpCall {
   return {
     method,
     ...readers[method](params),
-    // A subscription belongs to a connection that many callers share: no `_meta` of one of them is sent with it.
-    ...(method !== 'resources/subscribe' && readMeta(meta)),
+    ...metaFor(method, readMeta(meta)),
     input: Object.keys(input).length > 0 ? input : undefined,
     progressToken: typeof progressToken === 'string' || typeof progressToken === 'number' ? progressToken : undefined,
   }
+}
+
+/**
+ * A subscription belongs to a connection that many callers share: no `_meta` of one of them is sent with it. Rules judge
+ * a request about a task by the call that started it, so what they would not see is not sent.
+ */
+function metaFor(method: CallMethod, { meta, trace }: CallMeta): CallMeta {
+  if (method === 'resources/subscribe') return {}
+  return { ...(trace && { trace }), ...(meta && !isTaskMethod(method) && { meta }) }
 }
 
 type Asked = { name: string; arguments: JsonObject }
@@ -62,7 +71,10 @@ const readers: Readonly<Record<CallMethod, (params: JsonObject) => Asked>> = {
   'resources/subscribe': ({ uri }) => ({ name: toName('resources/subscribe needs a uri', uri), arguments: {} }),
   'tasks/get': readTask,
   'tasks/result': readTask,
-  'tasks/update': readTask,
+  'tasks/update': (params) => {
+    const { inputResponses } = params
+    return { ...readTask(params), ...(isObject(inputResponses) && { arguments: { inputResponses } }) }
+  },
   'tasks/cancel': readTask,
   'completion/complete': ({ ref, argument, context }) => {
     const reference = isObject(ref) ? ref : {}
@@ -72,8 +84,9 @@ const readers: Readonly<Record<CallMethod, (params: JsonObject) => Asked>> = {
   },
 }
 
-function readTask({ taskId, _meta, ...given }: JsonObject): Asked {
-  return { name: toName('A task is asked for by its taskId', taskId), arguments: given }
+/** Rules judge it by the arguments that the task was started with, so it has none of its own. */
+function readTask({ taskId }: JsonObject): Asked {
+  return { name: toName('A task is asked for by its taskId', taskId), arguments: {} }
 }
 
 function readNamed(method: string, { name, arguments: given = {} }: JsonObject): Asked {
@@ -101,12 +114,24 @@ export async function runCall(
 ): Promise<Answer> {
   const { progressToken: _own, ...request } = call
   const { addressOf, ...options } = hearing
-  const outcome = await gateway.call({ ...who, ...request, surface: 'mcp' }, options)
+  const { caller, meta } = splitCaller(call, hearing)
+  const outcome = await gateway.call({ ...who, ...request, meta, surface: 'mcp' }, { ...options, caller })
   if (outcome.kind !== 'waiting') return toAnswer(outcome, call.method)
   const url = addressOf?.(outcome.approval.id) ?? ''
   if (call.method === 'tools/call') return toWaitingResult(outcome.approval, url, who.selector)
   const { code, message, details } = waiting(outcome.approval)
   throw new GatewayError(code, message, { ...details, url })
+}
+
+/** A server of the newer era gets what a caller declares with each call, so a part of it counts as `_meta`. */
+function splitCaller(
+  { method, meta }: McpCall,
+  { caller }: CallHearing,
+): { caller: Caller; meta?: JsonObject | undefined } {
+  const { plain, beyond } = splitCapabilities(caller.capabilities)
+  if (beyond === undefined) return { caller, meta }
+  if (isTaskMethod(method)) return { caller: { ...caller, capabilities: plain }, meta }
+  return { caller, meta: method === 'resources/subscribe' ? meta : { ...meta, [capabilitiesKey]: beyond } }
 }
 
 /** What Sallyport says instead of a tool is a failed result: the model reads it, and no output schema applies. */

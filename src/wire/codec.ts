@@ -52,6 +52,9 @@ export type GatewayFacts = {
 /** What the newer era calls its tasks; those of the older one are something else. */
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
 
+/** The key of `_meta` under which a request of the newer era says what its sender can do. */
+export const capabilitiesKey = 'io.modelcontextprotocol/clientCapabilities'
+
 /** The key of `_meta` under which a message of the older era names the task it belongs to. */
 export const relatedTaskKey = 'io.modelcontextprotocol/related-task'
 

@@ -4,6 +4,7 @@ import { isObject } from '../lib/json.ts'
 import { type Answer, createAnswer, memberText } from './answer.ts'
 import type { Question } from './caller.ts'
 import {
+  capabilitiesKey,
   type GatewayFacts,
   gatewayName,
   type Implementation,
@@ -42,7 +43,9 @@ export function createLegacyCodec(client: Implementation): ServerCodec {
     shape(params, own) {
       const { progressToken, meta } = own
       if (progressToken === undefined && meta === undefined) return params
-      return { ...params, _meta: { ...meta, ...(progressToken !== undefined && { progressToken }) } }
+      // This era declares capabilities once for a connection, and not with each request.
+      const { [capabilitiesKey]: _declared, ...passed } = meta ?? {}
+      return { ...params, _meta: { ...passed, ...(progressToken !== undefined && { progressToken }) } }
     },
     headers(): Record<string, string> {
       return revision === undefined ? {} : { [versionHeader]: revision }

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from '../contract/json.ts'
-import { relatedTaskKey } from './codec.ts'
+import { isObject } from '../lib/json.ts'
+import { relatedTaskKey, tasksExtension } from './codec.ts'
 
 /** `_meta` of a request, split by what happens to its keys. Keys for this connection only are dropped. */
 export type CallMeta = {
@@ -78,4 +79,49 @@ function isList(value: string, { characters, members, member }: ListForm): boole
   if (value === '' || value.length > characters) return false
   const found = value.split(',').map((each) => each.replace(/^[ \t]+|[ \t]+$/g, ''))
   return found.length <= members && found.every((each) => member.test(each))
+}
+
+export type Declared = {
+  /** The protocol's own capabilities. They are passed on, and an approval is not bound to them. */
+  readonly plain: JsonObject
+  /** Everything else that was declared. A server gets it with each call, so it is treated like other keys of `_meta`. */
+  readonly beyond: JsonObject | undefined
+}
+
+export function splitCapabilities(declared: JsonObject): Declared {
+  const { plain, beyond } = split(declared, ownCapabilities)
+  return { plain, beyond: Object.keys(beyond).length > 0 ? beyond : undefined }
+}
+
+type Shape = { readonly [name: string]: Shape | ((value: JsonValue) => boolean) }
+
+const isFlag = (value: JsonValue) => typeof value === 'boolean'
+const appType = 'text/html;profile=mcp-app'
+
+/** All that the protocol itself, and its extensions for tasks and user interfaces, let a client declare. */
+const ownCapabilities: Shape = {
+  elicitation: { form: { applyDefaults: isFlag }, url: {} },
+  sampling: { tools: {}, context: {} },
+  roots: { listChanged: isFlag },
+  extensions: {
+    [tasksExtension]: {},
+    [`${protocolPrefix}ui`]: {
+      mimeTypes: (value) => Array.isArray(value) && value.length === 1 && value[0] === appType,
+    },
+  },
+}
+
+function split(declared: JsonObject, shape: Shape): { plain: JsonObject; beyond: JsonObject } {
+  const plain: [string, JsonValue][] = []
+  const beyond: [string, JsonValue][] = []
+  for (const [key, value] of Object.entries(declared)) {
+    const form = Object.hasOwn(shape, key) ? shape[key] : undefined
+    if (typeof form === 'object' && isObject(value)) {
+      const inner = split(value, form)
+      plain.push([key, inner.plain])
+      if (Object.keys(inner.beyond).length > 0) beyond.push([key, inner.beyond])
+    } else if (typeof form === 'function' && form(value)) plain.push([key, value])
+    else beyond.push([key, value])
+  }
+  return { plain: Object.fromEntries(plain), beyond: Object.fromEntries(beyond) }
 }

@@ -4,7 +4,14 @@ import type { JsonObject } from '../contract/json.ts'
 import { isObject } from '../lib/json.ts'
 import { type Answer, createAnswer, memberText, toResultAnswer } from './answer.ts'
 import { isLogLevel, type LogLevel, type Questions, usualLevel } from './caller.ts'
-import { type GatewayFacts, gatewayName, type Implementation, type ServerCodec, type ServerFacts } from './codec.ts'
+import {
+  capabilitiesKey,
+  type GatewayFacts,
+  gatewayName,
+  type Implementation,
+  type ServerCodec,
+  type ServerFacts,
+} from './codec.ts'
 import { fromHeaderValue, toHeaderValue } from './header-value.ts'
 import { errorFacts, legacyResourceNotFound, toImplementation, versionHeader } from './legacy.ts'
 import { addMembers, dropMember } from './splice.ts'
@@ -16,7 +23,7 @@ export const modernRevision: string = revision
 const prefix = 'io.modelcontextprotocol/'
 const keys = {
   version: `${prefix}protocolVersion`,
-  capabilities: `${prefix}clientCapabilities`,
+  capabilities: capabilitiesKey,
   client: `${prefix}clientInfo`,
   logLevel: `${prefix}logLevel`,
   server: `${prefix}serverInfo`,

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { JsonObject } from '../../src/contract/json.ts'
-import { readMeta } from '../../src/wire/meta.ts'
+import { readMeta, splitCapabilities } from '../../src/wire/meta.ts'
 
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 
@@ -48,4 +48,25 @@ it('keeps every other key for the server, whatever it is called', () => {
   expect(readMeta({ ...meta, traceparent, progressToken: 'p' })).toEqual({ trace: { traceparent }, meta })
   const related = { 'io.modelcontextprotocol/related-task': { taskId: 't' } }
   expect(readMeta(related)).toEqual({ meta: related })
+})
+
+it('takes for the protocol only what the protocol lets a client declare', () => {
+  const ui = 'io.modelcontextprotocol/ui'
+  const plain = {
+    elicitation: { form: { applyDefaults: true }, url: {} },
+    sampling: { tools: {}, context: {} },
+    roots: { listChanged: false },
+    extensions: { 'io.modelcontextprotocol/tasks': {}, [ui]: { mimeTypes: ['text/html;profile=mcp-app'] } },
+  }
+  expect(splitCapabilities(plain)).toEqual({ plain, beyond: undefined })
+  const odd = {
+    elicitation: { form: { applyDefaults: 'production' } },
+    sampling: ['production'],
+    constructor: {},
+    extensions: { [ui]: { mimeTypes: ['text/html;profile=mcp-app', 'text/production'] }, 'example.com/a': { b: 1 } },
+  }
+  expect(splitCapabilities(odd)).toEqual({
+    plain: { elicitation: { form: {} }, extensions: { [ui]: {} } },
+    beyond: odd,
+  })
 })
