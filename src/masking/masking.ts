@@ -55,7 +55,7 @@ export function createMasking(): Masking {
     const entries = Object.entries(value)
     const masked = entries.map(([key, item]): [string, JsonValue] => [text(key), mask(item)])
     const same = masked.every(([key, item], index) => key === entries[index]?.[0] && item === entries[index]?.[1])
-    return same ? value : Object.fromEntries(masked)
+    return same ? value : Object.fromEntries(withDistinctKeys(masked, entries))
   }
 
   return {
@@ -77,6 +77,26 @@ export function createMasking(): Masking {
     },
     stream: () => createMaskedStream(finder),
   }
+}
+
+type Entry = readonly [key: string, item: JsonValue]
+
+/** Two keys that are masked alike would become one, and the value of the other would be shown to nobody. */
+function withDistinctKeys(masked: readonly Entry[], entries: readonly Entry[]): Entry[] {
+  const taken = new Set(masked.filter(([key], index) => key === entries[index]?.[0]).map(([key]) => key))
+  const counts = new Map<string, number>()
+  return masked.map(([key, item], index) => {
+    if (key === entries[index]?.[0]) return [key, item]
+    let count = counts.get(key) ?? 1
+    while (taken.has(toNumbered(key, count))) count++
+    counts.set(key, count + 1)
+    taken.add(toNumbered(key, count))
+    return [toNumbered(key, count), item]
+  })
+}
+
+function toNumbered(key: string, count: number): string {
+  return count === 1 ? key : `${key} (${count})`
 }
 
 /** Places and settings, which results are full of: hiding them would garble every second answer. */

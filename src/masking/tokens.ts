@@ -156,26 +156,118 @@ function endOfRun(bytes: Buffer, from: number): number {
 
 const keyMark = Buffer.from('PRIVATE KEY-----')
 const keyStart = Buffer.from('-----BEGIN ')
+const keyEnd = Buffer.from('-----END ')
+const capitals = toClass(lower.toUpperCase())
+const encoded = toClass(`${lower}${lower.toUpperCase()}${digits}+/=`)
+const blank = toClass(' \t\r\n')
+/** Quotes, commas and the like around the lines of a key in source code or in a quoted mail. */
+const around = toClass('"\'`,;+>|#*\\')
+const longestLabel = 12
+const longestKey = 64 * 1024
+/** Keys are written in lines of 64 characters. A much shorter piece is a word, unless it is the last line. */
+const leastPiece = 16
+const keyHeader = /^(?:Proc-Type:|4,ENCRYPTED|DEK-Info:|[A-Z0-9-]{3,20},[0-9A-Fa-f]{8,64})$/
 
 /**
- * Private keys in PEM; one whose end is missing is hidden as far as there is text. Looks at so many marks at most, and
- * returns where to go on.
+ * Private keys in PEM, with or without their end. Hides only what can be part of a key: whoever writes ordinary words
+ * between the marks must not hide them from those who read or approve. Looks at so many marks at most, and returns
+ * where to go on.
  */
 export function findPrivateKeys(bytes: Buffer, from: number, spans: Spans): number {
   let at = bytes.indexOf(keyMark, from)
   for (let marks = 0; at !== -1; marks++) {
     if (marks === mostMarks) return at
-    const nearby = Math.max(0, at - 48)
-    const offset = bytes[at - 1] === 0x20 ? bytes.subarray(nearby, at).lastIndexOf(keyStart) : -1
+    const start = findMark(bytes, at, keyStart)
     const next = bytes.indexOf(keyMark, at + 1)
-    const end = next === -1 ? bytes.length : next + keyMark.length
-    if (offset !== -1) spans.push(nearby + offset, end)
-    at = offset === -1 || next === -1 ? next : bytes.indexOf(keyMark, end)
+    if (start !== undefined) hideKey(bytes, { start, body: at + keyMark.length, next }, spans)
+    at = next
   }
   return bytes.length
 }
 
 const mostMarks = 1000
+
+/** Where the line begins that ends with a mark, with at most one word such as `RSA` in between. */
+function findMark(bytes: Buffer, at: number, beginning: Buffer): number | undefined {
+  let label = at - 1
+  while (at - label <= longestLabel && capitals[bytes[label - 1] ?? 0] === 1) label--
+  return [at, label].map((end) => end - beginning.length).find((start) => startsWith(bytes, start, beginning))
+}
+
+function startsWith(bytes: Buffer, at: number, text: Buffer): boolean {
+  return at >= 0 && bytes.subarray(at, at + text.length).equals(text)
+}
+
+function hideKey(bytes: Buffer, { start, body, next }: { start: number; body: number; next: number }, spans: Spans) {
+  const endMark = next === -1 ? undefined : findMark(bytes, next, keyEnd)
+  const limit = Math.min(endMark ?? (next === -1 ? bytes.length : next), body + longestKey)
+  let hidden = { start, end: body }
+  let mayBeLast = false
+  const show = (upTo: number) => {
+    if (hidden.end > hidden.start) spans.push(hidden.start, hidden.end)
+    hidden = { start: upTo, end: upTo }
+    mayBeLast = false
+  }
+  for (let at = skipBlank(bytes, body, limit); at < limit; ) {
+    const end = endOfPiece(bytes, at, limit)
+    const kind = kindOfPiece(bytes, at, end)
+    // A short piece is the last line of a key only if the end of the key follows it.
+    if (mayBeLast && kind !== 'around') show(at)
+    if (kind === 'word') show(end)
+    if (kind === 'word') hideRuns(bytes, at, end, spans)
+    if (kind === 'short') mayBeLast = hidden.end > hidden.start
+    if (kind === 'key') hidden = { start: hidden.end > hidden.start ? hidden.start : at, end }
+    at = skipBlank(bytes, end, limit)
+  }
+  if (endMark === limit) {
+    hidden = { start: hidden.end > hidden.start ? hidden.start : endMark, end: next + keyMark.length }
+  }
+  show(limit)
+}
+
+/** A key whose line ends were lost may begin in the middle of a word. */
+function hideRuns(bytes: Buffer, from: number, to: number, spans: Spans): void {
+  for (let at = from; at < to; at++) {
+    const start = at
+    while (at < to && encoded[bytes[at] ?? 0] === 1) at++
+    if (at - start >= leastRunInWord) spans.push(start, at)
+  }
+}
+
+const leastRunInWord = 40
+
+/** Line ends are also written as `\n`, once or twice escaped. */
+function skipBlank(bytes: Buffer, from: number, to: number): number {
+  let at = from
+  while (at < to) {
+    let escaped = at
+    while (bytes[escaped] === backslash) escaped++
+    const isEscape = escaped > at && escapable[bytes[escaped] ?? 0] === 1
+    if (!isEscape && blank[bytes[at] ?? 0] === 0) break
+    at = isEscape ? escaped + 1 : at + 1
+  }
+  return at
+}
+
+const backslash = 0x5c
+
+function endOfPiece(bytes: Buffer, from: number, to: number): number {
+  let at = from + 1
+  while (at < to && bytes[at - 1] === backslash && bytes[at] === backslash) at++
+  while (at < to && blank[bytes[at] ?? 0] === 0 && bytes[at] !== backslash) at++
+  return at
+}
+
+function kindOfPiece(bytes: Buffer, from: number, to: number): 'key' | 'short' | 'around' | 'word' {
+  let [start, end] = [from, to]
+  while (start < end && around[bytes[start] ?? 0] === 1) start++
+  while (end > start && around[bytes[end - 1] ?? 0] === 1) end--
+  if (start === end) return 'around'
+  let at = start
+  while (at < end && encoded[bytes[at] ?? 0] === 1) at++
+  if (at === end) return end - start >= leastPiece ? 'key' : 'short'
+  return keyHeader.test(bytes.toString('latin1', start, Math.min(end, start + 100))) ? 'key' : 'word'
+}
 
 function toClass(characters: string): Uint8Array {
   const table = new Uint8Array(256)

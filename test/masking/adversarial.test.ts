@@ -9,6 +9,8 @@ const texts = {
   'the beginning that fifty values share': 'github_pat_'.repeat(bytes / 11),
   'beginnings of a JWT': 'eyJ-'.repeat(bytes / 4),
   'ends of private keys': ' PRIVATE KEY-----'.repeat(bytes / 17),
+  'beginnings of private keys': '-----BEGIN PRIVATE KEY-----\\\\x'.repeat(bytes / 30),
+  'one private key of backslashes': `-----BEGIN PRIVATE KEY-----${'\\'.repeat(bytes / 4)}`,
   'quotes and backslashes': '\\"'.repeat(bytes / 4),
 }
 

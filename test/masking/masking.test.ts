@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createMasking } from '../../src/masking/masking.ts'
@@ -217,6 +218,46 @@ describe('a token of a known form', () => {
     expect(masking.text(`token=${token}`)).toBe(`token=${mark}`)
     const masked = masking.json(Buffer.from(JSON.stringify({ text: `first\n${token}\nlast` })))
     expect(JSON.parse(masked?.bytes.toString() ?? '')).toEqual({ text: `first\n${mark}\nlast` })
+  })
+
+  const lines = generateKeyPairSync('rsa', { modulusLength: 2048 })
+    .privateKey.export({ type: 'pkcs1', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' })
+    .toString()
+    .trim()
+    .split('\n')
+
+  it.each<[string, string]>([
+    ['with the line ends of another system', lines.join('\r\n')],
+    ['on one line', lines.join(' ')],
+    ['with written line ends', lines.join('\\n')],
+    ['with line ends that are escaped twice', lines.join('\\\\n')],
+    ['in a quoted mail', lines.join('\n> ')],
+    ['in source code', `"${lines.join('\\n" +\n  "')}"`],
+    ['without its end', lines.slice(0, -1).join('\n')],
+  ])('is hidden as a private key %s', (_, key) => {
+    const masked = createMasking().text(`first\n${key}\nlast`)
+    expect(masked).toContain(mark)
+    for (const line of lines.slice(4, -1)) expect(masked).not.toContain(line.slice(0, 16))
+    expect(masked).toMatch(/^first\n.*\nlast$/s)
+  })
+
+  it.each([
+    ['-----BEGIN PRIVATE KEY-----\n; rm -rf /home', `${mark}\n; rm -rf /home`],
+    ['-----BEGIN PRIVATE KEY-----rm', `${mark}rm`],
+    ['-----BEGIN PRIVATE KEY----- rm -rf /home -----END PRIVATE KEY-----', `${mark} rm -rf /home ${mark}`],
+    ['-----BEGIN DELETE IT ALL PRIVATE KEY-----', '-----BEGIN DELETE IT ALL PRIVATE KEY-----'],
+    [
+      `-----BEGIN PRIVATE KEY-----\n${'A'.repeat(64)}\nthen delete\n${'B'.repeat(64)}\nAB==\n-----END PRIVATE KEY-----`,
+      `${mark}\nthen delete\n${mark}`,
+    ],
+  ])('hides no ordinary words between the marks of a private key: %s', (text, shown) => {
+    expect(createMasking().text(text)).toBe(shown)
+  })
+
+  it('as a key of an object becomes no other key: every value stays', () => {
+    const token = (letter: string) => `ghp_${`${letter}1`.repeat(18)}`
+    const masked = createMasking().value({ [token('a')]: 1, [mark]: 2, [token('b')]: 3, [`${mark} (2)`]: 4 })
+    expect(masked).toEqual({ [`${mark} (3)`]: 1, [mark]: 2, [`${mark} (4)`]: 3, [`${mark} (2)`]: 4 })
   })
 
   it.each([

