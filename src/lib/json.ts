@@ -28,6 +28,9 @@ export type Member = {
 /** Deeper values parse, but break `JSON.stringify`, `structuredClone` and canonical forms later on. */
 export const maxDepth = 512
 
+/** A request is kept inside other values: in an entry, its export, a stored answer. These must be readable as well. */
+export const maxExactDepth = 500
+
 /** Told by a scan: how deep the value is nested and, if `seen` is given, what `parseExactJson` has to know. */
 export type Scan = { deepest: number; readonly seen?: Seen | undefined }
 
@@ -91,17 +94,17 @@ function readMember(bytes: Buffer, found: Omit<Member, 'end'>, { scan, level, in
 
 /** Parses text from outside: bounded in depth, and `__proto__` stays an ordinary key. */
 export function parseJson(text: string | Buffer): JsonValue {
-  return parse(text, undefined)
+  return parse(text, maxDepth, undefined)
 }
 
 /**
- * Parses what will be judged, shown and sent on, and refuses what would not stay the same on that way: a number that a
- * double cannot hold, a key that comes twice, `__proto__`, and text that is not valid Unicode.
+ * Parses what will be judged, shown, kept and sent on, and refuses what would not stay the same on that way: a number that
+ * a double cannot hold, a key that comes twice, `__proto__`, and text that is not valid Unicode.
  */
 export function parseExactJson(text: string | Buffer): JsonValue {
   if (typeof text !== 'string' && !isUtf8(text)) throw new JsonError('inexact', 'Text that is not valid UTF-8')
   const seen: Seen = { keys: 0, number: undefined }
-  const value = parse(text, seen)
+  const value = parse(text, maxExactDepth, seen)
   if (seen.number !== undefined) throw inexactNumber(seen.number)
   if (countKeys(value) !== seen.keys) throw new JsonError('inexact', 'An object has the same key twice')
   return value
@@ -113,21 +116,21 @@ export function parseExactJson(text: string | Buffer): JsonValue {
  */
 export function parseExactPart(bytes: Buffer, { start, end }: { start: number; end: number }, scan: Scan): JsonValue {
   const { deepest, seen } = scan
-  if (seen && seen.number === undefined && deepest <= maxDepth && isUtf8(bytes)) {
+  if (seen && seen.number === undefined && deepest <= maxExactDepth && isUtf8(bytes)) {
     const value = build(bytes.toString('utf8', start, end))
     if (countKeys(value) === seen.keys) return value
   }
   return parseExactJson(bytes.subarray(start, end))
 }
 
-function parse(text: string | Buffer, seen: Seen | undefined): JsonValue {
+function parse(text: string | Buffer, depth: number, seen: Seen | undefined): JsonValue {
   const bytes = typeof text === 'string' ? Buffer.from(text) : text
   const start = skipSpace(bytes, 0, bytes.length)
   if (start === bytes.length) throw new JsonError('invalid', 'Empty instead of JSON')
   const scan: Scan = { deepest: 0, seen }
   const end = skipValue(bytes, start, bytes.length, scan)
   expectEnd(bytes, end, bytes.length, undefined)
-  if (scan.deepest > maxDepth) throw tooDeep()
+  if (scan.deepest > depth) throw tooDeep(depth)
   return build(typeof text === 'string' ? text : bytes.toString('utf8'))
 }
 
@@ -209,7 +212,7 @@ function skipValue(bytes: Buffer, from: number, to: number, scan?: Scan, level =
     const first = bytes[at]
     if (at >= to || first === undefined) throw invalid(at)
     if (first === openObject || first === openArray) {
-      if (closers.length >= scanDepth) throw tooDeep()
+      if (closers.length >= scanDepth) throw tooDeep(maxDepth)
       const closer = first === openObject ? closeObject : closeArray
       at = skipSpace(bytes, at + 1, to)
       if (bytes[at] !== closer) {
@@ -355,8 +358,8 @@ function inexactNumber(word: string): JsonError {
   return new JsonError('inexact', `The number ${shown} cannot be kept exactly: it would become ${Number(word)}`)
 }
 
-function tooDeep(): JsonError {
-  return new JsonError('too-deep', `JSON nested deeper than ${maxDepth}`)
+function tooDeep(depth: number): JsonError {
+  return new JsonError('too-deep', `JSON nested deeper than ${depth}`)
 }
 
 function invalid(at: number): JsonError {

@@ -1,6 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { JsonError, maxDepth, parseExactJson, parseJson, type Scan, scanArray, scanObject } from '../../src/lib/json.ts'
+import {
+  JsonError,
+  maxDepth,
+  maxExactDepth,
+  parseExactJson,
+  parseJson,
+  type Scan,
+  scanArray,
+  scanObject,
+} from '../../src/lib/json.ts'
 
 const spaces = fc.constantFrom('', ' ', '\n', '\t \r\n')
 /** The same value with blanks where JSON permits them, which `JSON.stringify` never writes by itself. */
@@ -88,6 +97,10 @@ describe('parseJson', () => {
     expect(faultOf(() => parseJson(nested(maxDepth + 2)))).toBe('too-deep')
     expect(faultOf(() => parseJson(nested(1_000_000)))).toBe('too-deep')
     expect(faultOf(() => parseJson('{"a":'.repeat(1_000_000)))).toBe('too-deep')
+    // What is read back has more around it than what was taken.
+    expect(() => parseExactJson(nested(maxExactDepth))).not.toThrow()
+    expect(faultOf(() => parseExactJson(nested(maxExactDepth + 2)))).toBe('too-deep')
+    expect(maxExactDepth).toBeLessThanOrEqual(maxDepth - 10)
   })
 })
 
