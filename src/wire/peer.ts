@@ -228,7 +228,12 @@ export function createPeer(parts: PeerParts): Peer {
     }
     const body = message.subarray(envelope.span.start, envelope.span.end)
     if (body[0] !== 0x7b) return entry.settle(brokenError())
-    entry.settle(createAnswer(envelope.kind, body, toOwnMembers(envelope.span)))
+    const answer = createAnswer(envelope.kind, body, toOwnMembers(envelope.span))
+    // The answer is passed on as it came: we would read the one, and the caller the other.
+    if (hasKeyTwice(answer)) {
+      return entry.settle(new GatewayError('server-broken', 'The answer has a key twice', { sent: true }))
+    }
+    entry.settle(answer)
   }
 
   function onUnmatched(id: number | undefined): void {
@@ -376,6 +381,11 @@ function timeoutError(options: RequestOptions, sent: boolean): GatewayError {
   const { timeoutMs, maximumMs = timeoutMs } = options
   const message = `No answer within ${Math.min(timeoutMs, maximumMs)} ms (${maximumMs} ms in all)`
   return new GatewayError('call-timeout', message, { sent })
+}
+
+function hasKeyTwice(answer: Answer): boolean {
+  const members = answer.members()
+  return members.length > 1 && new Set(members.map(({ key }) => key)).size < members.length
 }
 
 function brokenError(): GatewayError {

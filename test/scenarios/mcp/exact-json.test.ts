@@ -1,7 +1,16 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { readRecord } from '../../fixtures/fixtures.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
-import { headersOf, modernRequest, openSession, type Reply, recordingAt, send, temporaryFolder } from './raw.ts'
+import {
+  headersOf,
+  modernRequest,
+  openSession,
+  type Reply,
+  recordedCalls,
+  recordingAt,
+  send,
+  temporaryFolder,
+} from './raw.ts'
 import { startScriptedServer } from './scripted-server.ts'
 
 const rules = [
@@ -152,4 +161,24 @@ it('a result over REST has every byte of what the server wrote', async () => {
   const reply = await send(test.url, { path: '/api/tools/web_talk/call', headers, body: '{"arguments":{}}' })
   expect(reply.status).toBe(200)
   expect(reply.text.slice(reply.text.indexOf('"result":') + '"result":'.length, -1)).toBe(result)
+})
+
+it('an answer with a key twice, which the agent could read in another way than the gateway, is not passed on', async () => {
+  const results = [
+    '{"content":[],"isError":true,"isError":false}',
+    '{"content":[],"isError":false,"isErr\\u006fr":true}',
+    '{"resultType":"complete","content":[],"resultType":"input_required","inputRequests":{},"requestState":"x"}',
+    '{"content":[],"structuredContent":{},"structuredContent":{"x":1}}',
+  ]
+  const exact = '{"content":[],"structuredContent":{"a":1,"a":2,"__proto__":1e400}}'
+  let result = exact
+  await using server = await startScriptedServer(({ id, response }) => {
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`)
+  })
+  await using test = await startTestGateway({ servers: { web: { transport: 'http', url: server.url } } })
+  const session = await openSession(test)
+  expect((await session.call('web_talk')).text).toContain(exact)
+  for (result of results) expect((await session.call('web_talk')).text).toContain('server-broken')
+  expect((await recordedCalls(test)).map(({ state }) => state)).toEqual(['ok', ...results.map(() => 'failed')])
 })
