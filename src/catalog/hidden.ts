@@ -1,4 +1,4 @@
-import { characterBefore, toCodePoint } from '../text/characters.ts'
+import { characterBefore, isBlank, toCodePoint } from '../text/characters.ts'
 import { eachMark, type Mark } from '../text/marks.ts'
 
 const longNothing = 100
@@ -6,18 +6,24 @@ const longNothing = 100
 /** Text that a person does not see and a model reads all the same. The list of characters is that of page and terminal. */
 export function findHidden(text: string): string | undefined {
   if (hasLongNothing(text)) return 'it has text after a long stretch of nothing'
+  let selectors = 0
   for (const mark of eachMark(text)) {
     const reason = toReason(mark, text)
     if (reason !== undefined) return reason
+    if (isSelector.test(mark.character) && ++selectors > mostSelectors) return 'it holds many variation selectors'
   }
   return undefined
 }
+
+/** A rare name needs one or two. Each could carry four bits that a model reads and nobody sees. */
+const mostSelectors = 8
+const isSelector = /\p{Variation_Selector}/u
 
 /** Text far to the right or far below is out of sight. */
 function hasLongNothing(text: string): boolean {
   let nothing = 0
   for (let at = 0; at < text.length; at++) {
-    if (isBlank(text.charCodeAt(at))) nothing++
+    if (isNothing(text.charCodeAt(at))) nothing++
     else if (nothing >= longNothing) return true
     else nothing = 0
   }
@@ -47,6 +53,6 @@ function isProper(character: string, { before, after }: { before: string; after:
   return selectorOfHan.test(character) && /\p{Script=Han}/u.test(before)
 }
 
-function isBlank(code: number): boolean {
-  return code === 32 || (code >= 9 && code <= 13) || code === 0xa0 || code === 0x2800 || code === 0x3000
+function isNothing(code: number): boolean {
+  return (code >= 9 && code <= 13) || isBlank(code)
 }

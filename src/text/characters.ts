@@ -48,6 +48,12 @@ export function* eachUnseen(text: string): Generator<Unseen> {
   }
 }
 
+/** Drawn as a gap between words: spaces of every width. */
+export function isBlank(code: number): boolean {
+  if (code < 128) return code === 0x20
+  return blank.test(String.fromCharCode(code))
+}
+
 function isPlain(code: number): boolean {
   return (code >= 0x20 && code < 0x7f) || code === 0x0a || code === 0x09
 }

@@ -33,13 +33,15 @@ const mixesWithLatin =
   /[\p{Script=Latin}\p{Script=Common}\p{Script=Inherited}\p{Script=Greek}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Bopomofo}]/u
 /** Letters and digits of formulas: they are drawn as ASCII ones in another style. */
 const mathematical = /[\u{1d400}-\u{1d7ff}]/u
-/** Latin letters of phonetic alphabets, and other forms of ASCII letters: `ɡ`, `ᴏ`, the Kelvin sign, `ⅼ`, `ｌ`. */
+/** Latin letters of phonetic alphabets, and other forms of ASCII letters: `ɡ`, `ᴏ`, the Kelvin sign, `ⅼ`, `ｌ`, `ǀ`. */
 const dressedLatin =
-  /[\u0250-\u02af\u1d00-\u1dbf\u212a\u2160-\u217f\ua730\ua731\ua7fa\uab30-\uab5a\uab60-\uab68\uff21-\uff3a\uff41-\uff5a]/u
+  /[\u01c0\u0250-\u02af\u1d00-\u1dbf\u212a\u2160-\u217f\ua730\ua731\ua7fa\uab30-\uab5a\uab60-\uab68\uff21-\uff3a\uff41-\uff5a]/u
+/** A word of small capitals reads like an ASCII word and is none. */
+const smallCapitals = /^[ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ]{3,}$/u
 const foreignDigit = /[\p{Nd}--[0-9]]/v
 const asciiLetterOrDigit = /[A-Za-z0-9]/
 /** Signs that are drawn like the separators of addresses and paths. */
-const separators = /[\u02d0\u0589\u05c3\u2024\u2044\u2215\u2216\u2236\u29f5\u29f8\ua789\ufe52\ufe55\ufe68]/u
+const separators = /[\u02d0\u037e\u0589\u05c3\u2024\u2044\u2215\u2216\u2236\u29f5\u29f8\ua789\ufe52\ufe55\ufe68]/u
 /** What JSON and our own marks write for one character: its letters are no part of the word that follows. */
 const escapes = /\\(?:u\{([0-9a-f]{1,6})\}|u([0-9a-f]{4})|([bfnrt]))/gi
 
@@ -84,7 +86,9 @@ function judgeToken(piece: string, start: number, judge: Judge): void {
   let index = start
   for (const character of piece) {
     const isDigit = beside.ascii && foreignDigit.test(character)
-    const isSeparator = separators.test(character) && isBetween(piece, index - start, character)
+    const isSeparator =
+      (separators.test(character) && isBetween(piece, index - start, character)) ||
+      (wideSeparators.test(character) && isInAddress(piece, index - start))
     if (isDigit || isSeparator || (mathematical.test(character) && !letter.test(character)))
       add(judge, index, character)
     index += character.length
@@ -97,16 +101,33 @@ function isBetween(piece: string, at: number, character: string): boolean {
   return asciiLetterOrDigit.test(neighbours) && !(character === '\u2044' && isDigits)
 }
 
+/** Wide signs are common in Chinese and Japanese text. Inside an address they lead elsewhere than they seem to. */
+const wideSeparators = /[\u3002\uff0e\uff0f\uff1a\uff20\uff3c\uff61]/
+const longestAddress = 100
+
+function isInAddress(piece: string, at: number): boolean {
+  const sign = piece.charAt(at)
+  const before = /[!-~]*$/.exec(piece.slice(Math.max(0, at - longestAddress), at))?.[0] ?? ''
+  const after = /^[!-~]*/.exec(piece.slice(at + 1, at + 1 + longestAddress))?.[0] ?? ''
+  if (!asciiLetterOrDigit.test(before.slice(-1))) return false
+  if (sign === '\uff1a') return after.startsWith('//')
+  if (!asciiLetterOrDigit.test(after.charAt(0))) return false
+  if (sign === '\uff20') return after.includes('.')
+  const isSlash = sign === '\uff0f' || sign === '\uff3c'
+  return /:\/\/|@/.test(before) || (isSlash && /[A-Za-z0-9-]\.[A-Za-z]{2,24}$/.test(before))
+}
+
 function judgeWord(letters: string, start: number, judge: Judge & { readonly latinBeside: boolean }): void {
   const isLatin = latin.test(letters)
   const isAsciiBeside = asciiLetter.test(letters)
   const isWhole = !isLatin && isAllLookAlike(letters) && isSuspect(letters, start, judge)
+  const isDressedWhole = smallCapitals.test(letters)
   const last = isLatin ? lastLatin(letters) : -1
   let seenLatin = false
   let index = 0
   for (const character of letters) {
     const isMixed = isLatin && isOutOfPlace(character, seenLatin && index < last)
-    const isDressed = mathematical.test(character) || (isAsciiBeside && dressedLatin.test(character))
+    const isDressed = isDressedWhole || mathematical.test(character) || (isAsciiBeside && dressedLatin.test(character))
     if (isMixed || isDressed || (isWhole && lookAlikes.has(character))) add(judge, start + index, character)
     if (latin.test(character)) seenLatin = true
     index += character.length

@@ -51,6 +51,10 @@ describe('a text that tries to steer a model', () => {
     ['Adds n\u0301\u0302\u0303\u0304umbers', 'combining character U+0304'],
     ['Adds nu\u043cbers', 'mixes alphabets'],
     [`Adds numbers${' '.repeat(300)}and more`, 'long stretch of nothing'],
+    [`Adds numbers${'\u2003'.repeat(300)}and more`, 'long stretch of nothing'],
+    [`Adds numbers${'\u202f\n\u1680'.repeat(100)}and more`, 'long stretch of nothing'],
+    ['漢\u{e0100}字\u{e0101}'.repeat(20), 'many variation selectors'],
+    ['Go →\ufe0e →\ufe0f '.repeat(20), 'many variation selectors'],
     [Buffer.from('a long hidden order '.repeat(12)).toString('base64'), 'long encoded text'],
   ])('is found: %j', (text, reason) => {
     expect(findSteering({ ...add, description: text })).toContain(reason)

@@ -95,6 +95,15 @@ describe('a letter that looks like another one is marked', () => {
     ['a sign that looks like a slash', 'github.com\u2215login', '\u2215'],
     ['a sign that looks like a colon', 'https\ua789//x', '\ua789'],
     ['a sign that looks like a full stop', 'example\u2024com', '\u2024'],
+    ['a sign that looks like a semicolon', 'ls\u037e rm', '\u037e'],
+    ['a letter that looks like a bar', 'paypa\u01c0', '\u01c0'],
+    ['a word of small capitals', 'please \u1d05\u1d07\u029f it', '\u1d05\u1d07\u029f'],
+    ['a wide slash behind a host', 'github.com\uff0flogin.example', '\uff0f'],
+    ['a wide full stop in an address', 'https://github\uff0ecom/x', '\uff0e'],
+    ['an ideographic full stop in an address', 'mailto:a@github\u3002com', '\u3002'],
+    ['a halfwidth full stop in an address', 'https://github\uff61com', '\uff61'],
+    ['a wide colon behind a scheme', 'https\uff1a//x', '\uff1a'],
+    ['a wide at sign', 'admin\uff20example.com', '\uff20'],
   ])('%s', (_, text, letters) => {
     expect(marked(text)).toEqual([...letters].map((letter) => [letter, 'look-alike']))
     expect(marked(JSON.stringify({ a: `\n${text}` }))).toEqual(marked(text))
@@ -113,6 +122,8 @@ describe('ordinary text has no mark', () => {
     'Удаляет файл через API-шлюз; а у нас хор, и сор',
     'Το αρχείο διαγράφεται',
     'Հայերեն տեքստ',
+    '支持GET／POST。API：详细信息，HTTP/1.1：OK（见 https://example.com/文档）。file.txt：文本',
+    'メールは＠を使う。A／Bテスト',
     'Tシャツ, A型, AとB, IT부서, בAPI',
     '5 μs, ΔE, 10 kΩ, λ, α = 0.05, 3 ± 1 m², 1⁄2, № 5, 25 ℃, naïve “quoted” — text…',
     'العدد ١٢٣',
