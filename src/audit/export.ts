@@ -70,10 +70,16 @@ export function toCsvRow(values: readonly string[]): string {
   return `${values.map(toCsvField).join(',')}\r\n`
 }
 
-/** What a spreadsheet would run as a formula begins with one of these; a quote before it makes it text. */
-const formula = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/
+/**
+ * Where a spreadsheet could find the beginning of a formula: at the start of a value, and behind a character at which a
+ * spreadsheet with other settings begins a new cell or row, quoted or not. Spaces and quotation marks in between do not
+ * help. Commas are not among them: a reader that splits at commas respects the quotation marks.
+ */
+const formulas =
+  /(?:^(?=[\s"]*[=+\-@\uff1d\uff0b\uff0d\uff20])|(?<=[;\t|\r\n])(?=(?:"|[^\S\t\r\n])*[=+\-@\uff1d\uff0b\uff0d\uff20]))/g
 
+/** An apostrophe makes text of a formula. */
 function toCsvField(value: string): string {
-  const safe = `${formula.test(value) ? "'" : ''}${toVisible(value)}`
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+  const safe = toVisible(value.replace(formulas, "'"))
+  return /[",;\t|\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
