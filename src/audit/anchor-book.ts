@@ -17,7 +17,8 @@ export type AnchorBook = {
   of(instance: string): AnchoredHead[]
   outsideOf(instance: string): AnchoredHead | undefined
   farthest(): Map<string, AnchoredHead>
-  unchainedUpTo(instance: string): number | undefined
+  /** Entries up to here are older than the chain and have no hash. */
+  unchainedUpTo(instance: string): number
   counts(): { inside: number; outside: number; last: number }
 }
 
@@ -26,15 +27,19 @@ export function createAnchorBook(span: { oldest: number; newest: number } | unde
   const inside = new Map<string, AnchoredHead>()
   const outside = new Map<string, AnchoredHead>()
   const unchained = new Map<string, number>()
+  /** Instances that wrote anchors, or had a hash when one was written: a head without a hash was blanked. */
+  const chained = new Set<string>()
   const unreadable: string[] = []
   const counts = { inside: 0, outside: 0, last: 0 }
 
   return {
     addInside(row, findings) {
       counts.inside++
+      chained.add(row.instance)
       const body = parseBody(row, AnchorBody, findings)
       for (const [instance, { sequence, hash }] of Object.entries(body?.heads ?? {})) {
-        if (hash === '') unchained.set(instance, Math.max(sequence, unchained.get(instance) ?? 0))
+        if (hash !== '') chained.add(instance)
+        else unchained.set(instance, Math.max(sequence, unchained.get(instance) ?? 0))
         keepFarthest(inside, instance, { sequence, hash, at: row.at, outside: false })
       }
     },
@@ -50,6 +55,7 @@ export function createAnchorBook(span: { oldest: number; newest: number } | unde
       const body = parseBody({ ...anchor }, AnchorBody, findings)
       const own: ChainMark = { sequence: anchor.sequence, hash: anchor.hash }
       for (const [instance, mark] of [...Object.entries(body?.heads ?? {}), [anchor.instance, own] as const]) {
+        if (mark.hash !== '') chained.add(instance)
         keepFarthest(outside, instance, { sequence: mark.sequence, hash: mark.hash, at: anchor.at, outside: true })
       }
     },
@@ -60,7 +66,7 @@ export function createAnchorBook(span: { oldest: number; newest: number } | unde
       for (const [instance, head] of outside) keepFarthest(farthest, instance, head)
       return farthest
     },
-    unchainedUpTo: (instance) => unchained.get(instance),
+    unchainedUpTo: (instance) => (chained.has(instance) ? 0 : (unchained.get(instance) ?? 0)),
     unreadable: () => unreadable,
     counts: () => counts,
   }

@@ -16,6 +16,8 @@ export type ChainCheckParts = {
   readonly removed: readonly ChainMark[]
   /** Heads that anchors say this chain had; the farthest inside and outside. */
   readonly anchored: readonly AnchoredHead[]
+  /** Entries up to here are older than the chain and have no hash. */
+  readonly unchainedUpTo: number
   readonly findings: Findings
 }
 
@@ -36,7 +38,8 @@ export type ChainEnd = {
 }
 
 /** Follows one chain entry by entry. */
-export function createChainCheck({ instance, keys, removed, anchored, findings }: ChainCheckParts): ChainCheck {
+export function createChainCheck(parts: ChainCheckParts): ChainCheck {
+  const { instance, keys, removed, anchored, unchainedUpTo, findings } = parts
   let last: ChainMark = { sequence: 0, hash: '' }
   /** The hash that the next entry must build on; undefined when nobody knows it. */
   let previous: string | undefined = ''
@@ -60,7 +63,7 @@ export function createChainCheck({ instance, keys, removed, anchored, findings }
     }
     if (begins === 0) begin(row)
     else if (sequence !== last.sequence + 1) gap(row, last.sequence + 1)
-    if (hash === '') unchained++
+    if (hash === '') miss(row)
     else prove(row)
     for (const head of anchored) if (head.sequence === sequence) compare(head, hash)
     if (removed.some((mark) => mark.sequence === sequence && mark.hash !== hash)) {
@@ -68,7 +71,21 @@ export function createChainCheck({ instance, keys, removed, anchored, findings }
       findings.add({ kind: 'anchor-differs', message, instance, sequence })
     }
     last = { sequence, hash }
-    previous = hash
+    previous = hash === '' ? findLost(row) : hash
+  }
+
+  function miss({ sequence }: CheckedRow): void {
+    if (sequence <= unchainedUpTo) return void unchained++
+    const message = `Entry ${name(sequence)} has no hash, and should`
+    findings.add({ kind: 'unchained', message, instance, sequence })
+  }
+
+  /** The hash that an entry without one had, so that the entries after it are proven all the same. */
+  function findLost(row: CheckedRow): string | undefined {
+    if (row.sequence <= unchainedUpTo) return ''
+    const base = row.previous ?? previous
+    const key = fits ?? (keys.length === 1 ? keys[0] : undefined)
+    return base === undefined || key === undefined ? undefined : linkEntry(key, base, toLinked(row))
   }
 
   function begin(row: CheckedRow): void {

@@ -98,7 +98,8 @@ export async function verifyRecord({ source, keys, outside, apart, now, signal }
 
   function begin(instance: string): ChainCheck {
     const removed = checkpoint.removed.get(instance) ?? []
-    const chain = createChainCheck({ instance, keys, removed, anchored: anchors.of(instance), findings })
+    const unchainedUpTo = anchors.unchainedUpTo(instance)
+    const chain = createChainCheck({ instance, keys, removed, anchored: anchors.of(instance), unchainedUpTo, findings })
     chains.set(instance, chain)
     return chain
   }
@@ -106,19 +107,10 @@ export async function verifyRecord({ source, keys, outside, apart, now, signal }
   function endChain(instance: string, chain: ChainCheck): void {
     const { last, unchained, begins } = chain.end()
     if (begins > 1 && source.span) notices.push(`The export begins at entry ${begins} of ${instance}.`)
-    if (unchained > 0) judgeUnchained(instance, last, unchained)
+    if (unchained > 0)
+      notices.push(`${count(unchained, 'entry', 'entries')} of ${instance} are older than the chain and not proven.`)
     for (const head of anchors.of(instance)) if (head.sequence > last.sequence) missTail(instance, last, head)
     afterAnchor += Math.max(0, last.sequence - (anchors.outsideOf(instance)?.sequence ?? 0))
-  }
-
-  /** Older than the chain is only what the first anchor of the chain says to be. */
-  function judgeUnchained(instance: string, last: ChainMark, unchained: number): void {
-    if ((anchors.unchainedUpTo(instance) ?? 0) >= last.sequence) {
-      notices.push(`${count(unchained, 'entry', 'entries')} of ${instance} are older than the chain and not proven.`)
-      return
-    }
-    const message = `${count(unchained, 'entry', 'entries')} of ${instance} have no hash, and should`
-    findings.add({ kind: 'unchained', message, instance })
   }
 
   function missTail(instance: string, last: ChainMark, head: AnchoredHead): void {

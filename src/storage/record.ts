@@ -57,17 +57,19 @@ export function createRecordStore(database: Database): RecordStore {
         .executeTakeFirst()
       return row?.instance
     },
-    entries: (instance, after, limit) =>
-      database
+    async entries(instance, after, limit) {
+      const rows = await database
         .selectFrom('audit')
         .selectAll()
         .where('instance', '=', instance)
         .where('sequence', '>', after)
         .orderBy('sequence')
         .limit(limit)
-        .execute(),
-    marks: (kind, from, limit) =>
-      database
+        .execute()
+      return rows.map(withHash)
+    },
+    async marks(kind, from, limit) {
+      const rows = await database
         .selectFrom('audit')
         .selectAll()
         .where('call', 'is', null) // what its index is for
@@ -80,7 +82,9 @@ export function createRecordStore(database: Database): RecordStore {
         .orderBy('instance')
         .orderBy('sequence')
         .limit(limit)
-        .execute(),
+        .execute()
+      return rows.map(withHash)
+    },
     async heads(limit) {
       const living = database.selectFrom('instances').select('id').where('ended_at', 'is', null)
       const newest = database.selectFrom('instances').select('id').orderBy('id', 'desc').limit(limit)
@@ -174,15 +178,21 @@ export function createRecordStore(database: Database): RecordStore {
       .executeTakeFirst()
   }
 
-  function findHead(instance: string): Promise<ChainHead | undefined> {
-    return database
+  async function findHead(instance: string): Promise<ChainHead | undefined> {
+    const row = await database
       .selectFrom('audit')
       .select(['instance', 'sequence', 'hash'])
       .where('instance', '=', instance)
       .orderBy('sequence', 'desc')
       .limit(1)
       .executeTakeFirst()
+    return row && withHash(row)
   }
+}
+
+/** The column cannot be null until somebody changes the table: such an entry has no hash, like one with an empty one. */
+function withHash<Row extends { readonly hash: string | null }>(row: Row): Row & { readonly hash: string } {
+  return { ...row, hash: row.hash ?? '' }
 }
 
 type MarkParts = {

@@ -24,6 +24,17 @@ async function change({ folder, databaseUrl }: Place, ...statements: string[]): 
   await client.end()
 }
 
+/** Takes away what keeps the column from being null, as whoever has the database can. */
+async function allowNullHashes(place: Place): Promise<void> {
+  if (place.databaseUrl !== undefined) return change(place, 'alter table audit alter column hash drop not null')
+  await change(
+    place,
+    'alter table audit rename column hash to was',
+    'alter table audit add column hash text',
+    'update audit set hash = was',
+  )
+}
+
 /** Some gateways one after the other, each some days after the one before. */
 async function fillOverDays(place: Place, ...days: number[]): Promise<void> {
   for (const after of days) {
@@ -91,6 +102,37 @@ describe.each(databases)('on %s', (kind) => {
     expect(kindsOf(await audit.verify(never))).toEqual(['altered'])
     await change(place, 'delete from audit where sequence = 4')
     expect(kindsOf(await audit.verify(never))).toEqual(['altered', 'missing', 'not-recorded'])
+    await close()
+  })
+
+  it.each(['empty', 'null'])('names the entry whose hash was made %s, and no entry after it', async (how) => {
+    const place = await placeOn(kind)
+    const { storage, audit, close } = await openRecord(place)
+    await fill(storage, 3)
+    await audit.anchor()
+    const { instance } = storage
+    if (how === 'null') await allowNullHashes(place)
+    const value = how === 'null' ? 'null' : "''"
+    await change(place, `update audit set hash = ${value} where sequence in (5, 7) and instance = '${instance}'`)
+    const [first, second, ...others] = (await audit.verify(never)).findings
+    expect(first).toMatchObject({ kind: 'unchained', instance, sequence: 5 })
+    expect(first?.message).toBe(`Entry ${instance}:5 has no hash, and should`)
+    expect(second).toMatchObject({ kind: 'unchained', instance, sequence: 7 })
+    expect(others).toEqual([])
+    expect((await exportAndVerify(audit, place, systemClock)).findings[0]).toEqual(first)
+    await close()
+  })
+
+  it('does not take a chain whose hashes were blanked before the next start for older than the chain', async () => {
+    const place = await placeOn(kind)
+    const killed = await openRecord(place)
+    await killed.audit.close()
+    await fill(killed.storage, 2) // no anchor follows
+    await killed.storage.close()
+    await change(place, "update audit set hash = '', principal = 'agent:other'")
+    const { audit, close } = await openRecord(place, { clock: clockAfter(1) })
+    const { findings } = await audit.verify(never)
+    expect(findings[0]).toMatchObject({ kind: 'unchained', sequence: 1 })
     await close()
   })
 
