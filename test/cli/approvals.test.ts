@@ -164,7 +164,7 @@ describe('a call that waits', () => {
 
 describe('questions', () => {
   it('are listed by state, and shown with every byte of their arguments', async () => {
-    const hidden = '{"path":"listed","text":"a\\u200bb","deep":{"list":[1,{"last":"\\u202eend"}]}}'
+    const hidden = '{"path":"listed","text":"a\\u200bb","deep":{"list":[1,{"last":"\\u202eend"}]},"to":"p\\u0430ypal"}'
     const asked = await gateway.run('tools', 'call', 'rec_write_thing', '--args', hidden, '--no-wait', '--json')
     const id = idOf(asked.json().approval)
     const listed = await gateway.run('approvals', 'list', '--state', 'waiting', '--json')
@@ -175,6 +175,7 @@ describe('questions', () => {
       'Write thing listed',
       '"a\\u{200b}b"',
       '"last": "\\u{202e}end"',
+      '"to": "p\\u{430}ypal"',
       'no rule matches',
       'user:admin-token',
       'the owner of the agent, or an administrator',

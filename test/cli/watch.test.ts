@@ -233,6 +233,16 @@ describe('the screen', () => {
     expect(screen).toContain('Write \\u{202e}gnp.exe')
   })
 
+  it('marks letters that look like others, in values, names and titles, as the page does', () => {
+    const given = { to: 'p\u0430ypal', 'p\u0430th': '\u0441onfig' }
+    const { watch } = play([listed(question(1, { arguments: given, title: 'Pay p\u0430ypal' }))])
+    const screen = draw(watch, { ...look, size: { columns: 80, rows: 40 } }).join('\n')
+    expect(screen).not.toMatch(/[\u0430\u0441]/)
+    for (const shown of ['"p\\u{430}ypal"', '"p\\u{430}th"', '\\u{441}onfig', 'Pay p\\u{430}ypal'])
+      expect(screen).toContain(shown)
+    expect(screen).toContain('characters that look like others in the arguments')
+  })
+
   it('says who asks, why, who may answer and until when', () => {
     const { screen } = play([listed(question(1, { approvers: ['other', 'group:ops'] }))])
     for (const fact of [
