@@ -10,8 +10,10 @@ type Kind = {
   readonly run: Uint8Array
   readonly least: number
   readonly most?: number
-  /** Names and slugs have no digits. */
-  readonly digit?: boolean
+  /** The place in the run where an underscore must be. */
+  readonly underscore?: number
+  /** Names of packages and pages begin like this too: what follows must not be made of words. */
+  readonly random?: boolean
 }
 
 const lower = 'abcdefghijklmnopqrstuvwxyz'
@@ -20,20 +22,18 @@ const alnum = toClass(lower + lower.toUpperCase() + digits)
 const word = toClass(`${lower}${lower.toUpperCase()}${digits}_-`)
 const capital = toClass(lower.toUpperCase() + digits)
 const digit = toClass(digits)
+const small = toClass(lower)
+const large = toClass(lower.toUpperCase())
 
 const kinds: readonly Kind[] = [
   ...['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_'].map((start) => ({ start, run: alnum, least: 36 })),
   { start: 'github_pat_', run: word, least: 50 },
-  ...['xoxa-', 'xoxb-', 'xoxe-', 'xoxo-', 'xoxp-', 'xoxr-', 'xoxs-'].map((start) => ({
-    start,
-    run: word,
-    least: 20,
-    digit: true,
-  })),
+  ...['xoxa-', 'xoxb-', 'xoxe-', 'xoxp-', 'xoxr-', 'xoxs-'].map((start) => ({ start, run: word, least: 20 })),
+  { start: 'xoxo-', run: word, least: 20, random: true },
   ...['AKIA', 'ASIA'].map((start) => ({ start, run: capital, least: 16, most: 16 })),
-  { start: 'sk-ant-', run: word, least: 24, digit: true },
-  { start: 'sk-', run: word, least: 32, digit: true },
-  { start: 'sp_', run: word, least: 54, most: 54, digit: true },
+  { start: 'sk-ant-', run: word, least: 24, random: true },
+  { start: 'sk-', run: word, least: 32, random: true },
+  { start: 'sp_', run: word, least: 54, most: 54, underscore: 10 },
 ]
 const kindsByFirst = new Map<number, Kind[]>()
 for (const kind of kinds) {
@@ -71,16 +71,16 @@ function findInRun(bytes: Buffer, inside: number, spans: Spans): number {
   while (start > 0 && inside - start < farthestBack && word[bytes[start - 1] ?? 0] === 1) start--
   let end = inside
   while (end < bytes.length && end - inside < longestRun && word[bytes[end] ?? 0] === 1) end++
+  // A token may go on behind this piece of the run.
+  let stop = end
+  while (stop - end < longestToken && word[bytes[stop] ?? 0] === 1) stop++
+  const run = { bytes, stop, isName: createNameCheck(bytes, start) }
   let jwt: number | undefined
-  let nextDigit = -1
   for (let at = start; at < end; at++) {
     if (starts[bytes[at] ?? 0] === 0 || !isBeginning(bytes, at)) continue
     // Found out once for the whole run: it is the same for every place in it.
     if (isObjectStart(bytes, at)) jwt ??= endOfJwt(bytes, end)
-    if (nextDigit < at) nextDigit = findDigit(bytes, at, end)
-    // Without this, a text of nothing but beginnings would be read from each of them.
-    if (nextDigit - at > farthestDigit && bytes[at] !== capitalA) continue
-    const found = isObjectStart(bytes, at) ? jwt : endOfKind(bytes, at)
+    const found = isObjectStart(bytes, at) ? jwt : endOfKind(run, at)
     if (found === undefined || found < 0) continue
     spans.push(at, found)
     at = found
@@ -89,8 +89,6 @@ function findInRun(bytes: Buffer, inside: number, spans: Spans): number {
 }
 
 const farthestBack = 128
-const farthestDigit = 64
-const capitalA = 0x41
 const longestToken = 1024
 /** Longer ones are looked at piece by piece, so that nobody waits for them. */
 const longestRun = 16 * 1024
@@ -103,34 +101,69 @@ function isBeginning(bytes: Buffer, at: number): boolean {
 
 const escapable = toClass('nrtbf')
 
-function findDigit(bytes: Buffer, from: number, to: number): number {
-  let at = from
-  while (at < to && digit[bytes[at] ?? 0] === 0) at++
-  return at < to ? at : Number.POSITIVE_INFINITY
-}
+/** Characters of `word` in a row, up to `stop`. */
+type Run = { readonly bytes: Buffer; readonly stop: number; isName(at: number): boolean }
 
-function endOfKind(bytes: Buffer, at: number): number | undefined {
-  for (const kind of kindsByFirst.get(bytes[at] ?? 0) ?? []) {
-    const end = endOf(kind, bytes, at)
+function endOfKind(run: Run, at: number): number | undefined {
+  for (const kind of kindsByFirst.get(run.bytes[at] ?? 0) ?? []) {
+    const end = endOf(kind, run, at)
     if (end !== undefined) return end
   }
   return undefined
 }
 
-function endOf({ start, run, least, most, digit: wanted }: Kind, bytes: Buffer, at: number): number | undefined {
+function endOf(kind: Kind, { bytes, stop, isName }: Run, at: number): number | undefined {
+  const { start, least, most } = kind
   for (let index = 0; index < start.length; index++) if (bytes[at + index] !== start.charCodeAt(index)) return undefined
-  let end = at + start.length
-  const enough = end + least
-  let found = wanted !== true
-  for (; end < enough; end++) {
-    if (run[bytes[end] ?? 0] === 0) return undefined
-    if (digit[bytes[end] ?? 0] === 1) found = true
-  }
-  if (!found) return undefined
-  if (most !== undefined) return word[bytes[end] ?? 0] === 1 ? undefined : end
-  while (end - at < longestToken && run[bytes[end] ?? 0] === 1) end++
-  return end
+  const begin = at + start.length
+  const farthest = Math.min(stop, at + longestToken)
+  let end = kind.run === word ? farthest : begin
+  while (end < farthest && kind.run[bytes[end] ?? 0] === 1) end++
+  if (end - begin < least) return undefined
+  if (most !== undefined && (end - begin > most || word[bytes[end] ?? 0] === 1)) return undefined
+  if (kind.underscore !== undefined && bytes[begin + kind.underscore] !== 0x5f) return undefined
+  return kind.random === true && isName(at) ? undefined : end
 }
+
+/**
+ * Tells of places in one run, which must be asked for in their order, whether what begins there reads like a name: no
+ * digit, few capitals, hardly any inside a word, and no word of 32 letters. Of random letters of both sizes half are
+ * capitals, and a quarter of the pairs turn from small to large. In `aNameLikeThis` fewer letters are capitals, and in
+ * `A-Name-Like-This` no pair turns. Each byte is counted once, so that a text of nothing but beginnings costs no more.
+ */
+function createNameCheck(bytes: Buffer, from: number): (at: number) => boolean {
+  let [first, next] = [from, from]
+  let [smalls, larges, turns] = [0, 0, 0]
+  let [length, lastDigit, lastLong] = [0, -1, -1]
+
+  return (at) => {
+    for (; next < at + judged && word[bytes[next] ?? 0] === 1; next++) {
+      const byte = bytes[next] ?? 0
+      const turned = turnsAt(bytes, next)
+      smalls += small[byte] ?? 0
+      larges += large[byte] ?? 0
+      if (turned) turns++
+      if (digit[byte] === 1) lastDigit = next
+      length = turned || alnum[byte] === 0 ? 0 : length + 1
+      if (length === longestWord) lastLong = next
+    }
+    for (; first < at; first++) {
+      smalls -= small[bytes[first] ?? 0] ?? 0
+      larges -= large[bytes[first] ?? 0] ?? 0
+      if (turnsAt(bytes, first)) turns--
+    }
+    if (lastDigit >= at || lastLong - longestWord >= at) return false
+    return Math.min(smalls, larges) * 6 < smalls + larges || turns < 3
+  }
+}
+
+/** From a small letter to a capital. */
+function turnsAt(bytes: Buffer, at: number): boolean {
+  return large[bytes[at] ?? 0] === 1 && small[bytes[at - 1] ?? 0] === 1
+}
+
+const judged = 64
+const longestWord = 32
 
 /** `{"` in base64, as both the header and the payload of a JWT begin. */
 function isObjectStart(bytes: Buffer, at: number): boolean {

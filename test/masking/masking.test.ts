@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { createHash, generateKeyPairSync } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createMasking } from '../../src/masking/masking.ts'
@@ -260,10 +260,70 @@ describe('a token of a known form', () => {
     expect(masked).toEqual({ [`${mark} (3)`]: 1, [mark]: 2, [`${mark} (4)`]: 3, [`${mark} (2)`]: 4 })
   })
 
+  const letters = 'aQbWcXdEeYfRgZhTiUjVkOlPmAnSoDpFqGrHsJtKuLvMwNxByC'
+  const undigited = {
+    'of GitHub': `ghp_${letters.slice(0, 36)}`,
+    'of GitHub, for an installation': `ghs_${letters.slice(0, 36)}`,
+    'of GitHub, fine-grained': `github_pat_${letters.slice(0, 22)}_${letters}`,
+    'of Slack': `xoxb-${letters.slice(0, 24)}`,
+    'of Slack, for a user': `xoxp-${letters.toLowerCase().slice(0, 24)}`,
+    'of Slack, with a beginning that people write too': `xoxo-${letters.slice(0, 32)}`,
+    'of AWS': 'AKIAIOSFODNNXEXAMPLE',
+    'of OpenAI': `sk-${letters}`,
+    'of OpenAI, for a project': `sk-proj-${letters.slice(0, 20)}-${letters.slice(20, 40)}_Ab`,
+    'of OpenAI, in small letters': `sk-${letters.toLowerCase().slice(0, 48)}`,
+    'of Anthropic': `sk-ant-api-${letters}`,
+    'of this gateway': `sp_abcdefghij_${letters.slice(0, 43)}`,
+    'of OpenAI, with its digit far behind': `sk-proj-${'Ab-Cd_'.repeat(8)}7`,
+    'a JWT': `eyJhbGciOi${letters}${letters}.eyJzdWIiOi${letters}.${letters}`,
+  }
+
+  it.each(Object.entries(undigited))('%s is hidden without a digit in it', (_, token) => {
+    expect(createMasking().text(`token=${token} behind`)).toBe(`token=${mark} behind`)
+  })
+
+  it.each(['sk-', 'sk-proj-', 'sk-ant-', 'xoxo-'])('beginning with %s is hidden whatever its letters are', (start) => {
+    const alphabet = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'
+    const masking = createMasking()
+    for (let round = 0; round < 1000; round++) {
+      const random = createHash('sha512').update(`${start}${round}`).digest()
+      const run = [...random.subarray(0, 40)].map((byte) => alphabet[byte % alphabet.length]).join('')
+      expect(masking.text(start + run)).toBe(mark)
+    }
+  })
+
+  it('is not seen in names that are made of words', () => {
+    const anyWord = fc.string({ minLength: 2, maxLength: 12, unit: fc.constantFrom(...'abcdefghijklmnopqrstuvwxyz') })
+    const styles: readonly ((words: string[]) => string)[] = [
+      (words) => words.join('-'),
+      (words) => words.join('_'),
+      (words) => words.map((word) => `${word[0]?.toUpperCase()}${word.slice(1)}`).join('-'),
+      (words) => words.join('-').toUpperCase(),
+    ]
+    fc.assert(
+      fc.property(
+        fc.constantFrom('sk-', 'sk-ant-', 'xoxo-'),
+        fc.array(anyWord, { minLength: 4, maxLength: 12 }),
+        fc.constantFrom(...styles),
+        (start, words, toName) => {
+          const name = start + toName(words)
+          expect(createMasking().text(name)).toBe(name)
+        },
+      ),
+      { numRuns: 1000 },
+    )
+  })
+
   it.each([
     'task-force-with-a-very-long-name-that-goes-on-and-on-and-on',
     'desk-0123456789-0123456789-0123456789-0123456789',
     'sk-learn-is-a-library-with-a-name-that-begins-like-a-token-does',
+    'sk-learn-my-long-package-name-with-words',
+    'sk-scrollableKeyboardAccessibleContainerView',
+    'sk-Scrollable-Keyboard-Accessible-Container',
+    'sk-ant-colony-optimization-for-the-routing-of-vehicles',
+    'xoxo-from-all-of-your-friends-in-the-office',
+    'sp_configure_the_number_of_concurrent_connections_here',
     '8f14e45fceea167a5a36dedd4bea2543c1a1b2c3d4e5f60718293a4b5c6d7e8f',
     'AKIA is how they begin; AKIAIOSFODNN7EXAMPLEX is one too long',
     'eyJhbGciOiJIUzI1NiJ9 is a header alone',
