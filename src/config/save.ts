@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { open, realpath, rename, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { GatewayError } from '../contract/errors.ts'
+import { syncFolder } from '../lib/durable-file.ts'
 import { readText, toReason } from './read.ts'
 
 export type SavePlan = { readonly file: string; readonly text: string; readonly expected: string }
@@ -52,11 +53,4 @@ async function writeDurably(temporary: string, target: string, text: string): Pr
 /** Who may write the folder may replace the file, but only root gives files away. */
 function unlessRoot(error: unknown): void {
   if (process.getuid?.() === 0) throw error
-}
-
-/** Makes the rename itself durable, where the system can. Windows opens no folders. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r').catch(() => undefined)
-  await handle?.sync().catch(() => undefined)
-  await handle?.close()
 }

@@ -1,6 +1,6 @@
-import { chmod, link, readFile, rename, rm } from 'node:fs/promises'
+import { chmod, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { writeNewFile } from '../lib/durable-file.ts'
+import { createFile, replaceFile } from '../lib/durable-file.ts'
 import type { Ids } from '../lib/ids.ts'
 import { createTokenText, findTokenId, toDigest } from './token-text.ts'
 
@@ -23,23 +23,14 @@ async function readToken(path: string): Promise<AdminToken | undefined> {
   return { id, digest: toDigest(text.trim()) }
 }
 
+/** Of two that start at once, both use the first one's token. */
 async function writeToken(path: string, ids: Ids): Promise<AdminToken> {
   const { id, text, digest } = createTokenText(ids)
-  const draft = `${path}.${id}`
-  try {
-    await writeNewFile(draft, `${text}\n`)
-    // A link fails where a rename would overwrite: of two that start at once, both use the first one's token.
-    await link(draft, path)
-    return { id, digest }
-  } catch (error) {
-    if (!hasCode(error, 'EEXIST')) throw error
-    const other = await readToken(path)
-    if (other) return other
-    await rename(draft, path)
-    return { id, digest }
-  } finally {
-    await rm(draft, { force: true })
-  }
+  if (await createFile(path, `${text}\n`)) return { id, digest }
+  const other = await readToken(path)
+  if (other) return other
+  await replaceFile(path, `${text}\n`)
+  return { id, digest }
 }
 
 function hasCode(error: unknown, code: string): boolean {

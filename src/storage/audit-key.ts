@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { GatewayError } from '../contract/errors.ts'
-import { appendLine, createFile } from '../lib/durable-file.ts'
+import { createFile, replaceFile } from '../lib/durable-file.ts'
 import type { DocumentStore } from './documents.ts'
 import { deriveKey, type KeyEnvironment, loadKeys } from './key.ts'
 
@@ -61,8 +61,9 @@ export async function rememberAuditKeys({ folder, environment }: KeyPlaces, main
   if (!isGiven(environment)) return
   for (const key of mains.map(toAuditKey)) {
     // It may be read there: anchors of later chains hold what it chained.
-    if (readKeys(folder).some((known) => known.equals(key))) continue
-    await appendLine(toKeyFile(folder), `${key.toString('base64url')}\n`)
+    const known = readKeys(folder)
+    if (known.some((each) => each.equals(key))) continue
+    await replaceFile(toKeyFile(folder), [...known, key].map((each) => `${each.toString('base64url')}\n`).join(''))
   }
 }
 

@@ -1,9 +1,10 @@
 import { createHash, type Hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { type FileHandle, link, open, rm } from 'node:fs/promises'
+import { type FileHandle, open, rm } from 'node:fs/promises'
 import { z } from 'zod'
 import { GatewayError } from '../contract/errors.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
+import { linkFile } from '../lib/durable-file.ts'
 import type { Ids } from '../lib/ids.ts'
 import { parseJson } from '../lib/json.ts'
 import type { DatabaseKind } from './backend.ts'
@@ -73,7 +74,7 @@ export async function writeBackup({ source, file, clock, ids }: WriteParts): Pro
     const rows = await writeLines(handle, source, facts)
     await handle.sync()
     // Never over another file: it may be the only backup that somebody has.
-    await link(draft, file).catch((error: unknown) => {
+    await linkFile(draft, file).catch((error: unknown) => {
       throw new GatewayError('backup-failed', `${file} cannot be written: ${toReason(error)}`)
     })
     return { ...facts, rows }

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs'
-import { link, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { GatewayError } from '../contract/errors.ts'
+import { linkFile } from '../lib/durable-file.ts'
 import type { BackupRow, BackupSource, BackupTarget } from './backup.ts'
 import { migrations } from './migrations.ts'
 import { type Connection, lockFolder, migrate, openPrivate } from './sqlite-file.ts'
@@ -84,7 +85,7 @@ export function openSqliteTarget(folder: string, now: number): BackupTarget {
     async finish() {
       connection.exec('commit')
       connection.close()
-      await link(draft, path)
+      await linkFile(draft, path)
       await leave()
     },
     abandon: leave,
