@@ -4,6 +4,7 @@ import type { EventTable } from '../contract/events.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Log } from '../lib/log.ts'
+import { onAbort } from '../lib/signals.ts'
 import type { NewQuestion, StoredQuestion } from '../storage/questions.ts'
 import type { Storage } from '../storage/storage.ts'
 
@@ -100,11 +101,10 @@ export function createLookout({ questions, changes, clock, log, emit, expire }: 
     settled(question, signal) {
       const { promise, resolve, reject } = Promise.withResolvers<StoredQuestion>()
       if (question.state !== 'waiting') return Promise.resolve(question)
-      const onAbort = () => reject(new GatewayError('call-cancelled', 'Nobody waits for this answer any more'))
-      if (signal.aborted) onAbort()
+      const giveUp = () => reject(new GatewayError('call-cancelled', 'Nobody waits for this answer any more'))
+      const unlink = onAbort(signal, giveUp)
       const here = waiters.get(question.id) ?? new Set()
       waiters.set(question.id, here.add(resolve))
-      signal.addEventListener('abort', onAbort, { once: true })
       const left = Math.max(0, Date.parse(question.expiresAt) - clock.now())
       const cancelExpiry = clock.after(left + roundingMs, () => {
         expire(question).catch((error: unknown) => log.warn({ code: toGatewayError(error).code }, 'not expired yet'))
@@ -113,7 +113,7 @@ export function createLookout({ questions, changes, clock, log, emit, expire }: 
       questions.find(question.id).then((now) => now && now.state !== 'waiting' && resolve(now), reject)
       return promise.finally(() => {
         cancelExpiry()
-        signal.removeEventListener('abort', onAbort)
+        unlink()
         here.delete(resolve)
         if (here.size === 0) waiters.delete(question.id)
       })

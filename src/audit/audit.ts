@@ -3,6 +3,7 @@ import type { AuditSettings } from '../contract/config.ts'
 import { toGatewayError } from '../contract/errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
+import { onAbort } from '../lib/signals.ts'
 import { toChainKey } from '../storage/chain.ts'
 import type { Storage } from '../storage/storage.ts'
 import { type AnchorParts, createAnchors, toAnchorFile } from './anchors.ts'
@@ -116,11 +117,10 @@ export function createAudit({ storage, keys, folder, settings, post, clock, log 
 async function unless<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
   signal.throwIfAborted()
   const { promise, reject } = Promise.withResolvers<never>()
-  const onAbort = () => reject(signal.reason)
-  signal.addEventListener('abort', onAbort, { once: true })
+  const unlink = onAbort(signal, () => reject(signal.reason))
   try {
     return await Promise.race([work, promise])
   } finally {
-    signal.removeEventListener('abort', onAbort)
+    unlink()
   }
 }

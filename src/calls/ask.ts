@@ -11,6 +11,7 @@ import type { Permission, ResolvedCall } from '../contract/permit.ts'
 import { type Principal, toPrincipalKey, userBehind } from '../contract/principal.ts'
 import type { ScopeKey } from '../contract/scope.ts'
 import type { Emitter } from '../lib/emitter.ts'
+import { onAbort } from '../lib/signals.ts'
 import { bindingOf, type Decision, hashOf, type Subject, toTitle } from '../policy/policy.ts'
 import { toApprovalKey } from '../storage/idempotency.ts'
 import type { StoredQuestion } from '../storage/questions.ts'
@@ -153,9 +154,7 @@ export function createAsk(parts: AskParts): Ask {
   async function present(question: StoredQuestion, options: CallOptions): Promise<StoredQuestion> {
     const ending = new AbortController()
     const end = () => ending.abort()
-    options.signal.addEventListener('abort', end, { once: true })
-    leaving.signal.addEventListener('abort', end, { once: true })
-    if (options.signal.aborted || leaving.signal.aborted) end()
+    const unlinks = [options.signal, leaving.signal].map((each) => onAbort(each, end))
     const settled = board.settled(question, ending.signal).then(
       () => {},
       () => {},
@@ -170,8 +169,7 @@ export function createAsk(parts: AskParts): Ask {
       return await board.look(question)
     } finally {
       end()
-      options.signal.removeEventListener('abort', end)
-      leaving.signal.removeEventListener('abort', end)
+      for (const unlink of unlinks) unlink()
     }
   }
 

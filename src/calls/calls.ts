@@ -21,6 +21,7 @@ import { crashPoint } from '../lib/crash-point.ts'
 import type { Account, Delivery } from '../lib/delivery.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Ids } from '../lib/ids.ts'
+import { onAbort } from '../lib/signals.ts'
 import type { Masking } from '../masking/masking.ts'
 import { type Decision, decide, type Subject } from '../policy/policy.ts'
 import type { Servers, Subscriber } from '../servers/servers.ts'
@@ -261,9 +262,8 @@ export function createCalls(parts: CallsParts): Calls {
     let resent = false
     // By hand instead of `AbortSignal.any`, which costs as much as the rest of this function.
     const ending = new AbortController()
-    const onAbort = () => ending.abort(options.signal.reason)
-    if (options.signal.aborted || stopping) onAbort()
-    options.signal.addEventListener('abort', onAbort, { once: true })
+    const unlink = onAbort(options.signal, () => ending.abort(options.signal.reason))
+    if (stopping) ending.abort()
     sending.add(ending)
     try {
       if (permit.connection === ownServer) return await answerOwn(permit, ending.signal)
@@ -291,7 +291,7 @@ export function createCalls(parts: CallsParts): Calls {
       const how = { state, error: told, resent, ...(isUnsent && { unsent: true }) }
       return end(permit, how, (call) => ({ kind: 'refused', call, error: told }))
     } finally {
-      options.signal.removeEventListener('abort', onAbort)
+      unlink()
       sending.delete(ending)
     }
   }

@@ -4,6 +4,7 @@ import { approvalStatusName, approvalWait, ownServer, type Target, waitForApprov
 import { GatewayError } from '../contract/errors.ts'
 import type { Permit } from '../contract/permit.ts'
 import type { Clock } from '../lib/clock.ts'
+import { onAbort } from '../lib/signals.ts'
 import type { Decision } from '../policy/policy.ts'
 import type { StoredQuestion } from '../storage/questions.ts'
 import { type Answer, toResultAnswer } from '../wire/answer.ts'
@@ -64,15 +65,14 @@ export function createOwnTools({ kept, board, clock }: OwnParts): OwnTools {
     const ending = new AbortController()
     const end = () => ending.abort()
     const cancel = clock.after(milliseconds, end)
-    for (const each of [signal, leaving.signal]) each.addEventListener('abort', end, { once: true })
-    if (signal.aborted || leaving.signal.aborted) end()
+    const unlinks = [signal, leaving.signal].map((each) => onAbort(each, end))
     try {
       await board.settled(question, ending.signal)
     } catch (error) {
       if (!ending.signal.aborted) throw error
     } finally {
       cancel()
-      for (const each of [signal, leaving.signal]) each.removeEventListener('abort', end)
+      for (const unlink of unlinks) unlink()
     }
   }
 }

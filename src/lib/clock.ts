@@ -1,3 +1,4 @@
+import { onAbort } from './signals.ts'
 /** Time is passed in, so that a test can move it. */
 export type Clock = {
   /** Milliseconds since 1970, for records and expiry. */
@@ -40,14 +41,13 @@ export function sleep(clock: Clock, milliseconds: number, signal: AbortSignal): 
     reject(signal.reason)
     return promise
   }
-  const onAbort = () => {
-    cancel()
-    reject(signal.reason)
-  }
   const cancel = clock.after(milliseconds, () => {
-    signal.removeEventListener('abort', onAbort)
+    unlink()
     resolve()
   })
-  signal.addEventListener('abort', onAbort, { once: true })
+  const unlink = onAbort(signal, () => {
+    cancel()
+    reject(signal.reason)
+  })
   return promise
 }

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../contract/json.ts'
+import { onAbort } from '../lib/signals.ts'
 import { type Caller, isAtLeast, type Questions, type Replies } from '../wire/caller.ts'
 import { toLegacyQuestion } from '../wire/legacy.ts'
 import type { Reply } from './reply.ts'
@@ -23,8 +24,7 @@ export function createLegacyCaller(session: McpSession, reply: Reply, giveUp: ()
 
   async function ask(questions: Questions, signal: AbortSignal): Promise<Replies> {
     const ending = new AbortController()
-    const onAbort = () => ending.abort()
-    signal.addEventListener('abort', onAbort, { once: true })
+    const unlink = onAbort(signal, () => ending.abort())
     const stopLooking = reply.onGone(giveUp) // nobody is left who could answer, or read what comes of it
     try {
       const asked = Object.entries(questions).map(async ([key, question]): Promise<[string, JsonObject]> => {
@@ -34,7 +34,7 @@ export function createLegacyCaller(session: McpSession, reply: Reply, giveUp: ()
       return Object.fromEntries(await Promise.all(asked))
     } finally {
       stopLooking()
-      signal.removeEventListener('abort', onAbort)
+      unlink()
       ending.abort() // one answer that does not come makes the others useless
     }
   }

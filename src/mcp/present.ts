@@ -6,6 +6,7 @@ import type { CallMethod } from '../contract/permit.ts'
 import type { Principal } from '../contract/principal.ts'
 import type { Clock } from '../lib/clock.ts'
 import { isObject } from '../lib/json.ts'
+import { onAbort } from '../lib/signals.ts'
 import { toVisible, toVisibleJson } from '../text/visible.ts'
 import { type Caller, missingFor, type Question } from '../wire/caller.ts'
 import type { Progress } from '../wire/peer.ts'
@@ -70,8 +71,7 @@ export function createPresenting({ baseUrl, hold, clock }: PresentingParts): Pre
       revoked = true
       end()
     }
-    wait.signal.addEventListener('abort', end, { once: true })
-    if (wait.signal.aborted) end()
+    const unlink = onAbort(wait.signal, end)
     open.set(revoke, audience.principal)
     const stopTelling = keepTelling(question, audience)
     try {
@@ -81,7 +81,7 @@ export function createPresenting({ baseUrl, hold, clock }: PresentingParts): Pre
     } finally {
       stopTelling()
       open.delete(revoke)
-      wait.signal.removeEventListener('abort', end)
+      unlink()
     }
   }
 
@@ -105,8 +105,7 @@ export function createPresenting({ baseUrl, hold, clock }: PresentingParts): Pre
   async function show(shown: Question, caller: Caller, { settled, signal }: Wait): Promise<JsonObject | undefined> {
     const ending = new AbortController()
     const end = () => ending.abort()
-    signal.addEventListener('abort', end, { once: true })
-    if (signal.aborted) end()
+    const unlink = onAbort(signal, end)
     // Nothing runs without a request that waits for it: between two of them it stays asked, whatever people say.
     if (!caller.parks) settled.then(end)
     try {
@@ -116,18 +115,19 @@ export function createPresenting({ baseUrl, hold, clock }: PresentingParts): Pre
       if (error instanceof GatewayError && error.code === 'question-refused') return undefined
       throw error
     } finally {
-      signal.removeEventListener('abort', end)
+      unlink()
     }
   }
 
   async function holdOpen(question: Approval, audience: Audience, { settled, signal }: Wait): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
-    signal.addEventListener('abort', () => resolve(), { once: true })
+    const unlink = onAbort(signal, resolve)
     settled.then(resolve)
     const left = Math.max(0, Date.parse(question.expiresAt) - clock.now()) + graceMs
     const cancel = clock.after(audience.hearsProgress() ? left : hold(), resolve)
     await promise
     cancel()
+    unlink()
   }
 
   function keepTelling({ id, tool }: Approval, { hearsProgress, onProgress }: Audience): () => void {

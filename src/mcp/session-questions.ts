@@ -1,6 +1,8 @@
+import type { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Clock } from '../lib/clock.ts'
 import { isObject, JsonError, parseExactJson } from '../lib/json.ts'
+import { onAbort } from '../lib/signals.ts'
 import { type Question, type Refusal, refusal } from '../wire/caller.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import type { Reply } from './reply.ts'
@@ -23,6 +25,7 @@ export function createSessionQuestions(clock: Clock): SessionQuestions {
   return {
     async ask(toQuestion, reply, signal) {
       if (open.size >= maxOpen) throw refusal({ code: -32603, message: 'Too many questions are open' })
+      if (signal.aborted) throw untaken()
       const id = `sallyport-${++asked}`
       const { method, params } = toQuestion(id)
       const answer = Promise.withResolvers<JsonObject>()
@@ -30,18 +33,15 @@ export function createSessionQuestions(clock: Clock): SessionQuestions {
         reply.notify('notifications/cancelled', { requestId: id, reason: message })
         answer.reject(refusal({ code: -32603, message }))
       }
-      const onAbort = () => takeBack('The question was taken back')
       const cancel = clock.after(patienceMs, () => takeBack('Nobody answered in time'))
       open.set(id, answer)
-      signal.addEventListener('abort', onAbort, { once: true })
+      const unlink = onAbort(signal, () => takeBack('The question was taken back'))
       try {
-        if (signal.aborted || !reply.say({ jsonrpc: '2.0', id, method, params })) {
-          throw refusal({ code: -32603, message: 'The caller takes no questions with this request' })
-        }
+        if (!reply.say({ jsonrpc: '2.0', id, method, params })) throw untaken()
         return await answer.promise
       } finally {
         cancel()
-        signal.removeEventListener('abort', onAbort)
+        unlink()
         open.delete(id)
       }
     },
@@ -56,6 +56,10 @@ export function createSessionQuestions(clock: Clock): SessionQuestions {
       answer.resolve(value)
     },
   }
+}
+
+function untaken(): GatewayError {
+  return refusal({ code: -32603, message: 'The caller takes no questions with this request' })
 }
 
 function toRefusal(value: unknown): Refusal {

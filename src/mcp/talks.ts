@@ -4,6 +4,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import { isObject } from '../lib/json.ts'
+import { onAbort } from '../lib/signals.ts'
 import type { Answer } from '../wire/answer.ts'
 import { type Questions, type Replies, refusal } from '../wire/caller.ts'
 
@@ -145,13 +146,11 @@ export function createTalks(parts: { instance: string; clock: Clock; ids: Ids })
 
   function ask(talk: Talk, wanted: Pick<Asked, 'questions' | 'first'>, signal: AbortSignal): Promise<Replies> {
     const asked: Asked = { ...wanted, answer: Promise.withResolvers() }
-    // The server no longer wants to know. Who comes with an answer to it hears how the call went on.
-    const onAbort = () => refuse(talk, asked, 'The question was taken back')
     talk.asked.add(asked)
-    signal.addEventListener('abort', onAbort, { once: true })
-    if (signal.aborted) onAbort()
+    // The server no longer wants to know. Who comes with an answer to it hears how the call went on.
+    const unlink = onAbort(signal, () => refuse(talk, asked, 'The question was taken back'))
     if (talk.waiting && talk.asked.has(asked)) park(talk, asked)
-    return asked.answer.promise.finally(() => signal.removeEventListener('abort', onAbort))
+    return asked.answer.promise.finally(unlink)
   }
 
   function refuse(talk: Talk, asked: Asked, message: string): void {

@@ -5,6 +5,7 @@ import ipaddr from 'ipaddr.js'
 import { GatewayError } from '../contract/errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import { matchesGlob } from '../lib/glob.ts'
+import { onAbort } from '../lib/signals.ts'
 
 export type EgressRules = {
   /** Servers whose address an administrator wrote may stand anywhere; members' servers and addresses found elsewhere may not. */
@@ -36,9 +37,7 @@ export async function connectGuarded(origin: Origin, rules: EgressRules, parts: 
   const { timeoutMs, clock, signal } = parts
   const { promise: stopped, reject } = Promise.withResolvers<never>()
   const cancel = clock.after(timeoutMs, () => reject(notConnected('ETIMEDOUT')))
-  const onAbort = () => reject(signal.reason)
-  signal.addEventListener('abort', onAbort, { once: true })
-  if (signal.aborted) onAbort()
+  const unlink = onAbort(signal, () => reject(signal.reason))
   let socket: Socket | undefined
   try {
     const addresses = await Promise.race([pickAddresses(origin.host, rules), stopped])
@@ -52,7 +51,7 @@ export async function connectGuarded(origin: Origin, rules: EgressRules, parts: 
     throw notConnected(error instanceof Error && 'code' in error ? String(error.code) : 'unknown', error)
   } finally {
     cancel()
-    signal.removeEventListener('abort', onAbort)
+    unlink()
   }
 }
 

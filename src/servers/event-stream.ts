@@ -1,4 +1,5 @@
 import { GatewayError } from '../contract/errors.ts'
+import { onAbort } from '../lib/signals.ts'
 import { createSseReader, type StreamPlace } from '../wire/sse.ts'
 import type { HttpClient } from './http-client.ts'
 import { toLinkError, toStatusError } from './http-errors.ts'
@@ -24,11 +25,11 @@ export function openStream(
   let refused: GatewayError | undefined
   let ended = false
   let abort = (_error: Error) => {}
-  const onAbort = () => abort(new Error('The stream is closed'))
+  const stop = () => abort(new Error('The stream is closed'))
   const end = (error?: GatewayError) => {
     if (ended) return
     ended = true
-    parts.signal.removeEventListener('abort', onAbort)
+    unlink()
     if (!parts.signal.aborted) parts.onEnd(refused, error)
   }
   const reader = createSseReader({
@@ -38,7 +39,7 @@ export function openStream(
     onTooLong: () => abort(new GatewayError('result-too-large', 'An event has no end')),
   })
   if (parts.signal.aborted) return
-  parts.signal.addEventListener('abort', onAbort, { once: true })
+  const unlink = onAbort(parts.signal, stop)
   abort = client.send(
     { method: 'GET', path, headers },
     {
@@ -47,7 +48,7 @@ export function openStream(
         const type = received.get('content-type')?.toLowerCase()
         if (status === 200 && type?.startsWith('text/event-stream')) return parts.onOpen()
         refused = toStatusError(status, received, false)
-        onAbort()
+        stop()
       },
       onData: (chunk) => reader.push(Buffer.from(chunk)),
       onEnd: () => end(),

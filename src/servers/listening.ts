@@ -2,6 +2,7 @@ import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import { backoffDelay } from '../lib/backoff.ts'
 import type { Clock } from '../lib/clock.ts'
 import { isObject } from '../lib/json.ts'
+import { onAbort } from '../lib/signals.ts'
 import type { Answer } from '../wire/answer.ts'
 
 export type Listening = {
@@ -85,9 +86,7 @@ export function createListening(parts: ListeningParts): Listening {
     const next: Standing = { controller: new AbortController(), waiters: [...(before?.waiters ?? []), ...waiters] }
     coming = next
     before?.controller.abort()
-    const onAbort = () => next.controller.abort()
-    closing.addEventListener('abort', onAbort, { once: true })
-    if (closing.aborted) onAbort()
+    const unlink = onAbort(closing, () => next.controller.abort())
     parts
       .request(toParams(wanted), {
         signal: next.controller.signal,
@@ -97,7 +96,7 @@ export function createListening(parts: ListeningParts): Listening {
         (answer) => ended(next, answer, attempt),
         (error: unknown) => ended(next, toGatewayError(error), attempt),
       )
-      .finally(() => closing.removeEventListener('abort', onAbort))
+      .finally(unlink)
   }
 
   function acknowledged(next: Standing, honoured: unknown): void {

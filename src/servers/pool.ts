@@ -1,5 +1,6 @@
 import { GatewayError } from '../contract/errors.ts'
 import type { Clock } from '../lib/clock.ts'
+import { onAbort } from '../lib/signals.ts'
 import type { Link } from './link.ts'
 
 /** The links of one server. Calls share the first, unless its questions do not say which call they belong to. */
@@ -127,7 +128,7 @@ export function createLinkPool(parts: PoolParts): LinkPool {
     const leave = () => {
       waiting.delete(waiter)
       cancel()
-      signal.removeEventListener('abort', onAbort)
+      unlink()
     }
     const waiter: Waiter = {
       take(link) {
@@ -139,13 +140,14 @@ export function createLinkPool(parts: PoolParts): LinkPool {
         reject(error)
       },
     }
-    const onAbort = () => waiter.fail(new GatewayError('call-cancelled', 'The caller cancelled', { sent: false }))
+    let unlink = () => {}
     const cancel = parts.clock.after(timeoutMs, () =>
       waiter.fail(new GatewayError('call-timeout', `No link was free within ${timeoutMs} ms`, { sent: false })),
     )
     waiting.add(waiter)
-    signal.addEventListener('abort', onAbort, { once: true })
-    if (signal.aborted) onAbort()
+    unlink = onAbort(signal, () =>
+      waiter.fail(new GatewayError('call-cancelled', 'The caller cancelled', { sent: false })),
+    )
     return promise
   }
 

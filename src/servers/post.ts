@@ -1,5 +1,6 @@
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { Clock } from '../lib/clock.ts'
+import { onAbort } from '../lib/signals.ts'
 import type { EgressRules } from './egress.ts'
 import { createHttpClient } from './http-client.ts'
 
@@ -41,14 +42,13 @@ export async function postJson({ url, body, headers, egress, clock, signal }: Po
       onError: (error) => reject(toGatewayError(error)),
     },
   )
-  const onAbort = () => end(new GatewayError('unreachable', `${to.origin} did not answer in time`))
-  signal.addEventListener('abort', onAbort, { once: true })
+  const unlink = onAbort(signal, () => end(new GatewayError('unreachable', `${to.origin} did not answer in time`)))
   try {
     const answered = await promise
     if (answered >= 200 && answered < 300) return answered
     throw new GatewayError('server-refused', `${to.origin} answered ${answered}`, { status: answered })
   } finally {
-    signal.removeEventListener('abort', onAbort)
+    unlink()
     await client.close()
   }
 }

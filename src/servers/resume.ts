@@ -1,5 +1,6 @@
 import { GatewayError } from '../contract/errors.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
+import { onAbort } from '../lib/signals.ts'
 import type { Outgoing } from '../wire/peer.ts'
 import type { StreamPlace } from '../wire/sse.ts'
 import { openStream } from './event-stream.ts'
@@ -45,7 +46,7 @@ function follow(message: Outgoing, from: StreamPlace, signal: AbortSignal, parts
   const enough = new AbortController()
   const headers = { ...parts.headers(), ...(from.id !== undefined && { 'last-event-id': from.id }) }
   let place = from
-  signal.addEventListener('abort', () => reject(silent()), { once: true, signal: enough.signal })
+  const unlink = onAbort(signal, () => reject(silent()))
   openStream(parts.client, parts.path, headers, {
     maxBytes: parts.maxBytes,
     signal: AbortSignal.any([signal, enough.signal]),
@@ -65,7 +66,7 @@ function follow(message: Outgoing, from: StreamPlace, signal: AbortSignal, parts
       resolve(place)
     },
   })
-  return promise
+  return promise.finally(unlink)
 }
 
 function silent(): GatewayError {

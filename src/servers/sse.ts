@@ -1,4 +1,5 @@
 import { GatewayError } from '../contract/errors.ts'
+import { onAbort } from '../lib/signals.ts'
 import type { ServerCarrier } from './carrier.ts'
 import { openStream } from './event-stream.ts'
 import { exchange } from './exchange.ts'
@@ -19,8 +20,7 @@ export async function openSse(
     closing.abort()
     await client.close()
   }
-  const onAbort = () => endpoint.reject(signal.reason)
-  signal.addEventListener('abort', onAbort, { once: true })
+  const unlink = onAbort(signal, () => endpoint.reject(signal.reason))
   const cancelTimer = parts.clock.after(timeoutMs, () => {
     endpoint.reject(new GatewayError('call-timeout', `The server did not say where to post within ${timeoutMs} ms`))
   })
@@ -52,7 +52,7 @@ export async function openSse(
     })
     .finally(() => {
       cancelTimer()
-      signal.removeEventListener('abort', onAbort)
+      unlink()
     })
   return {
     send(message) {

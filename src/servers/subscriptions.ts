@@ -1,4 +1,5 @@
 import { GatewayError } from '../contract/errors.ts'
+import { onAbort } from '../lib/signals.ts'
 import type { Link } from './link.ts'
 
 /** Who wants to hear when a resource changes, until the signal is aborted. */
@@ -36,14 +37,14 @@ export function createSubscriptions(parts: { current(): Following | undefined })
       const followed = known ?? { subscribers: new Set(), agreed: begin(uri, link) }
       byUri.set(uri, followed)
       followed.subscribers.add(subscriber)
-      subscriber.signal.addEventListener('abort', () => remove(uri, subscriber), { once: true })
+      const unlink = onAbort(subscriber.signal, () => remove(uri, subscriber))
       try {
         await followed.agreed
       } catch (error) {
+        unlink()
         remove(uri, subscriber)
         throw error
       }
-      if (subscriber.signal.aborted) remove(uri, subscriber)
     },
     renew(link) {
       for (const [uri, followed] of byUri) {

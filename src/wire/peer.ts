@@ -3,6 +3,7 @@ import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Clock } from '../lib/clock.ts'
 import { isObject, JsonError, maxDepth, parseJson, type Scan } from '../lib/json.ts'
+import { onAbort } from '../lib/signals.ts'
 import { type Answer, createAnswer, toOwnMembers } from './answer.ts'
 import type { Caller } from './caller.ts'
 import { relatedTaskKey, type ServerCodec, subscriptionKey } from './codec.ts'
@@ -127,7 +128,7 @@ export function createPeer(parts: PeerParts): Peer {
       settle(outcome) {
         if (!pending.delete(id)) return
         cancelTimer()
-        options.signal.removeEventListener('abort', onAbort)
+        unlink()
         for (const question of asking ?? []) question.abort()
         if (outcome instanceof GatewayError) reject(outcome)
         if (!(outcome instanceof GatewayError)) resolve(outcome)
@@ -152,14 +153,11 @@ export function createPeer(parts: PeerParts): Peer {
         }
       },
     }
-    function onAbort() {
-      giveUp(id, entry, cancelledError(entry.sent))
-    }
     function onTimeout() {
       giveUp(id, entry, timeoutError(options, entry.sent))
     }
     pending.set(id, entry)
-    options.signal.addEventListener('abort', onAbort, { once: true })
+    const unlink = onAbort(options.signal, () => giveUp(id, entry, cancelledError(entry.sent)))
 
     const { meta, caller, onProgress } = options
     const shaped = codec.shape(params, { meta, caller, progressToken: onProgress ? id : undefined })

@@ -1,6 +1,7 @@
 import { GatewayError, toGatewayError } from '../../contract/errors.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { JsonError } from '../../lib/json.ts'
+import { onAbort } from '../../lib/signals.ts'
 import { sessionHeader } from '../../wire/legacy.ts'
 import { idOfLongLine, type LongLine } from '../../wire/lines.ts'
 import { toErrorMessage } from '../../wire/rpc-error.ts'
@@ -187,7 +188,10 @@ export function createBridge(parts: BridgeParts): Bridge {
       open = false
       session.quiet()
       for (const request of requests.values()) if (isSubscription(request.message)) request.gone.abort()
-      await Promise.race([Promise.allSettled(underWay), aborted(hurry)])
+      const hurried = Promise.withResolvers<void>()
+      const unlink = onAbort(hurry, hurried.resolve)
+      await Promise.race([Promise.allSettled(underWay), hurried.promise])
+      unlink()
       closing.abort(new GatewayError('shutting-down', 'The program is ending'))
       for (const request of requests.values()) request.gone.abort()
       await session.end()
@@ -225,13 +229,6 @@ function toFailure(error: GatewayError, { message, sent }: Request): GatewayErro
 
 function isSubscription(message: Message): boolean {
   return message.era === 'modern' && message.method === 'subscriptions/listen'
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  if (signal.aborted) resolve()
-  signal.addEventListener('abort', () => resolve(), { once: true })
-  return promise
 }
 
 function isBlank(line: Buffer): boolean {
