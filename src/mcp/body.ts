@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { GatewayError } from '../contract/errors.ts'
 import type { Delivery } from '../lib/delivery.ts'
+import { createPieces } from '../lib/pieces.ts'
 
 /**
  * A bounded body. What is too large is not kept. Its bytes are counted for the principal: at once if the length is
@@ -23,19 +24,17 @@ export async function readBody(
   if (announced > maxBytes) throw tooLarge()
   delivery.takeRequest(announced)
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-  const chunks: Buffer[] = []
-  let bytes = 0
+  const pieces = createPieces()
   request.on('data', (chunk: Buffer) => {
-    bytes += chunk.length
-    if (bytes > maxBytes) return reject(tooLarge())
+    if (pieces.bytes() + chunk.length > maxBytes) return reject(tooLarge())
     try {
       if (announced === 0) delivery.takeRequest(chunk.length)
-      chunks.push(chunk)
+      pieces.add(chunk)
     } catch (error) {
       reject(error)
     }
   })
-  request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)))
+  request.on('end', () => resolve(pieces.take()))
   request.on('error', (error) =>
     reject(new GatewayError('request-invalid', 'The request broke off', {}, { cause: error })),
   )

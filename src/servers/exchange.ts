@@ -1,5 +1,6 @@
 import { GatewayError } from '../contract/errors.ts'
 import type { Clock } from '../lib/clock.ts'
+import { createPieces } from '../lib/pieces.ts'
 import { readEnvelope } from '../wire/envelope.ts'
 import type { ResponseHeaders } from '../wire/http-response.ts'
 import type { Outgoing } from '../wire/peer.ts'
@@ -39,7 +40,7 @@ export function exchange(message: Outgoing, parts: ExchangeParts): Promise<void>
   let kind: BodyKind = 'nothing'
   let headers: ResponseHeaders = noHeaders
   let room: Buffer | undefined
-  let chunks: Buffer[] = []
+  const pieces = createPieces()
   let bytes = 0
   let reader: ReturnType<typeof createSseReader> | undefined
   let place: StreamPlace = {}
@@ -101,13 +102,12 @@ export function exchange(message: Outgoing, parts: ExchangeParts): Promise<void>
     if (room) return
     if (kind === 'json' && bytes > parts.maxBytes) return tooLarge()
     if (kind !== 'json' && bytes > maxIdleBody) return cutShort()
-    if (kind !== 'nothing') chunks.push(Buffer.from(chunk))
+    if (kind !== 'nothing') pieces.add(Buffer.from(chunk))
   }
 
   function onEnd(): void {
     done()
-    const body = room ?? joined(chunks)
-    chunks = []
+    const body = room ?? pieces.take()
     if (kind === 'refusal') return refuse(body)
     if (kind === 'json' && body.length > 0) parts.onMessage(body)
     if (parts.answers === 'here' && message.waiting()) return breakOff(silentError(kind))
@@ -145,11 +145,6 @@ export function exchange(message: Outgoing, parts: ExchangeParts): Promise<void>
 }
 
 const noHeaders: ResponseHeaders = new Map()
-
-function joined(chunks: readonly Buffer[]): Buffer {
-  const [first] = chunks
-  return chunks.length === 1 && first ? first : Buffer.concat(chunks)
-}
 
 function abandoned(): Error {
   return new Error('Nobody waits for this answer')

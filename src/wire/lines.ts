@@ -1,3 +1,5 @@
+import { createPieces } from '../lib/pieces.ts'
+
 /** What stood at both ends of a line that was too long: enough to tell whose answer it was. */
 export type LongLine = { readonly head: Buffer; readonly tail: Buffer; readonly bytes: number }
 
@@ -19,7 +21,7 @@ export function createLineReader(parts: {
   /** Once a line is so much longer than the limit that it has no end. */
   onEndless?(): void
 }): LineReader {
-  let chunks: Buffer[] = []
+  const pieces = createPieces()
   let bytes = 0
   let long: { head: Buffer; tail: Buffer } | undefined
 
@@ -31,16 +33,15 @@ export function createLineReader(parts: {
       if (bytes > endless && bytes - piece.length <= endless) parts.onEndless?.()
       return
     }
-    chunks.push(piece)
+    pieces.add(piece)
     if (bytes <= parts.maxBytes) return
-    long = toEnds(chunks)
-    chunks = []
+    long = toEnds(pieces.list())
+    pieces.clear()
     parts.onOverflow?.()
   }
   const end = () => {
-    const line = long ? undefined : joined(chunks)
+    const line = long ? undefined : pieces.take()
     const tooLong = long && { ...long, bytes }
-    chunks = []
     bytes = 0
     long = undefined
     if (tooLong) parts.onLongLine?.(tooLong)
@@ -86,11 +87,6 @@ function toEnds(chunks: readonly Buffer[]): { head: Buffer; tail: Buffer } {
     bytes += piece.length
   }
   return { head: Buffer.concat(head), tail: Buffer.concat(tail) }
-}
-
-function joined(chunks: readonly Buffer[]): Buffer {
-  const [first] = chunks
-  return chunks.length === 1 && first ? first : Buffer.concat(chunks)
 }
 
 /**

@@ -1,3 +1,4 @@
+import { createPieces } from '../lib/pieces.ts'
 import { createLineReader } from './lines.ts'
 
 export type SseEvent = { readonly event: string; readonly data: Buffer; readonly id: string | undefined }
@@ -19,17 +20,17 @@ export function createSseReader(parts: {
 }): SseReader {
   let event = ''
   let id: string | undefined
-  let data: Buffer[] = []
-  let bytes = 0
+  const data = createPieces()
+  let hasData = false
   let place: StreamPlace | undefined
 
   const dispatch = () => {
     if (place) parts.onPlace?.(place)
     place = undefined
-    if (data.length > 0) parts.onEvent({ event: event || 'message', data: joinLines(data), id })
+    if (hasData) parts.onEvent({ event: event || 'message', data: data.take(), id })
     event = ''
-    data = []
-    bytes = 0
+    hasData = false
+    data.clear()
   }
   const onId = (text: string) => {
     id = text
@@ -42,9 +43,12 @@ export function createSseReader(parts: {
       place = { ...place, retryMs: Number(value.toString('latin1')) }
     }
     if (name !== 'data') return
-    bytes += value.length
-    if (bytes > parts.maxBytes) return parts.onTooLong()
-    data.push(value)
+    // Line feeds count, or an event of empty lines would have no end.
+    const feed = hasData ? lineFeed.length : 0
+    if (data.bytes() + feed + value.length > parts.maxBytes) return parts.onTooLong()
+    if (hasData) data.add(lineFeed)
+    data.add(value)
+    hasData = true
   }
   return createLineReader({
     maxBytes: parts.maxBytes,
@@ -69,9 +73,3 @@ export function toSseEvent(json: Buffer | string, id?: string): Buffer {
 
 /** Keeps proxies and clients from taking a quiet stream for a dead one. */
 export const sseKeepAlive = Buffer.from(': keep-alive\n\n')
-
-function joinLines(data: readonly Buffer[]): Buffer {
-  const [first] = data
-  if (data.length === 1 && first) return first
-  return Buffer.concat(data.flatMap((piece, index) => (index === 0 ? [piece] : [lineFeed, piece])))
-}

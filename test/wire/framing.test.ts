@@ -129,6 +129,14 @@ describe('server-sent events', () => {
     for (let chunk = 0; chunk < 3; chunk += 1) push(Buffer.from(toChunk('x'.repeat(400))))
     expect(tooLong()).toBeGreaterThan(0)
   })
+
+  it('of empty lines without an end are reported as too long', () => {
+    const { tooLong, push } = readEvents(1000)
+    push(Buffer.from('data:\n'.repeat(900)))
+    expect(tooLong()).toBe(0)
+    push(Buffer.from('data:\n'.repeat(200)))
+    expect(tooLong()).toBeGreaterThan(0)
+  })
 })
 
 function readLines(maxBytes: number) {

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
@@ -253,5 +254,20 @@ describe('large requests', () => {
     for (const socket of sockets) socket.destroy()
     await poll(() => bufferedFor(gateway) === 0 || undefined)
     refused.destroy()
+  })
+
+  it('that come byte by byte take up little more memory than is counted', async () => {
+    await using gateway = await start({})
+    const socket = await pipeline(gateway, [await head(gateway, 'transfer-encoding: chunked')])
+    const before = process.memoryUsage().rss
+    const bytes = 500_000
+    for (let sent = 0; sent < bytes; sent += 10_000) {
+      if (!socket.write('1\r\nx\r\n'.repeat(10_000))) await once(socket, 'drain')
+    }
+    await poll(() => bufferedFor(gateway) === bytes || undefined)
+    // Pieces that are kept as they come take up some 400 bytes each.
+    expect(process.memoryUsage().rss - before).toBeLessThan(100_000_000)
+    socket.destroy()
+    await poll(() => bufferedFor(gateway) === 0 || undefined)
   })
 })
