@@ -2,16 +2,24 @@ import type { IncomingMessage } from 'node:http'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
 import { isObject, JsonError, parseExactJson } from '../lib/json.ts'
+import { createPieces } from '../lib/pieces.ts'
 
-const mostBytes = 1_048_576
+export type BodyLimits = {
+  readonly mostBytes: number
+  /** Counts bytes, at once if their number is announced, or as they come; throws if there is no room for them. */
+  take(bytes: number): void
+}
 
 /**
  * Read here and not by the framework, which would take forms, files and event streams as well,
  * and would parse without a limit of size or depth.
  */
-export async function readBody(request: IncomingMessage): Promise<JsonValue> {
-  if (request.method === 'GET' || request.method === 'HEAD') return {}
-  const bytes = await readBytes(request)
+export async function readBody(request: IncomingMessage, limits: BodyLimits): Promise<JsonValue> {
+  if (request.method === 'GET' || request.method === 'HEAD') {
+    limits.take(0)
+    return {}
+  }
+  const bytes = await readBytes(request, limits)
   if (bytes.length === 0) return {}
   const type = request.headers['content-type'] ?? ''
   if (!/^application\/json\s*(;|$)/i.test(type)) {
@@ -35,16 +43,23 @@ export function liftDefinition(path: string, body: JsonValue): JsonValue {
 }
 
 /** By events: leaving an iteration early would destroy the socket, and with it the way to say why. */
-function readBytes(request: IncomingMessage): Promise<Buffer> {
+function readBytes(request: IncomingMessage, { mostBytes, take }: BodyLimits): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-  const chunks: Buffer[] = []
-  let size = 0
+  const tooLarge = () => new GatewayError('request-too-large', `The body is larger than ${mostBytes} bytes`)
+  const announced = Number(request.headers['content-length'] ?? 0)
+  if (announced > mostBytes) throw tooLarge()
+  take(announced)
+  const pieces = createPieces()
   request.on('data', (chunk: Buffer) => {
-    size += chunk.length
-    if (size > mostBytes) reject(new GatewayError('request-too-large', `The body is larger than ${mostBytes} bytes`))
-    else chunks.push(chunk)
+    if (pieces.bytes() + chunk.length > mostBytes) return reject(tooLarge())
+    try {
+      if (announced === 0) take(chunk.length)
+      pieces.add(chunk)
+    } catch (error) {
+      reject(error)
+    }
   })
-  request.on('end', () => resolve(Buffer.concat(chunks)))
+  request.on('end', () => resolve(pieces.take()))
   request.on('error', (error) =>
     reject(new GatewayError('request-invalid', 'The body broke off', {}, { cause: error })),
   )

@@ -33,19 +33,32 @@ export function createApiHandler<T extends Context>(
   return new NodeHttpHandler(new StandardHandler(router, new StandardOpenAPIMatcher(), codec, options), options)
 }
 
+/** What is sent instead of what the framework would make of the answer. */
+export type Sending = {
+  readonly response: ServerResponse
+  /** The server's result of a call. */
+  readonly result: Buffer | undefined
+  /** Counts the answer before it is written; throws if there is no room for it. */
+  take(bytes: number): void
+}
+
 /**
- * Answers a call with the server's result byte by byte: parsed and written again its numbers might change. The
- * framework is told that nothing matched, and so sends nothing more.
+ * Writes an answer, counted before it is written; the framework would not tell its size. The result of a call goes out
+ * byte by byte: parsed and written again its numbers might change. The framework is told that nothing matched, and so
+ * sends nothing more.
  */
-export function sendResult(
-  response: ServerResponse,
-  handled: StandardHandleResult,
-  result: Buffer,
-): StandardHandleResult {
-  if (!handled.matched || handled.response.status !== 200) return handled
-  const { call } = Object(handled.response.body)
-  const start = Buffer.from(`{"call":${JSON.stringify(call)},"result":`)
-  response.writeHead(200, { 'content-type': 'application/json' })
-  response.end(Buffer.concat([start, result, Buffer.from('}')]))
+export function sendAnswer(handled: StandardHandleResult, { response, result, take }: Sending): StandardHandleResult {
+  if (!handled.matched || handled.response.status >= 300) return handled
+  const { status, body } = handled.response
+  if (body === undefined) return handled
+  const bytes = result === undefined ? Buffer.from(JSON.stringify(body)) : withResult(body, result)
+  take(bytes.length)
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': bytes.length })
+  response.end(bytes)
   return { matched: false, response: undefined }
+}
+
+function withResult(body: unknown, result: Buffer): Buffer {
+  const { call } = Object(body)
+  return Buffer.concat([Buffer.from(`{"call":${JSON.stringify(call)},"result":`), result, Buffer.from('}')])
 }

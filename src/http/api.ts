@@ -8,7 +8,7 @@ import { type Log, silentLog } from '../lib/log.ts'
 import { authorise, isChange } from './api-access.ts'
 import { liftDefinition, readBody } from './api-body.ts'
 import { toFailure, toRetryAfter, toWireBody, toWireError } from './api-errors.ts'
-import { createApiHandler, sendResult } from './api-handler.ts'
+import { createApiHandler, sendAnswer } from './api-handler.ts'
 import { toOpenApi } from './api-openapi.ts'
 import { type ApiContext, createRouter } from './api-router.ts'
 import type { SignInCookie } from './cookie.ts'
@@ -39,8 +39,12 @@ export type ApiParts = {
 }
 
 const prefix = '/api'
-/** Requests of one principal at the same time; streams of events are counted apart. */
+/** Requests of one principal whose answers have not been read. */
 const mostRequests = 256
+
+const mostBytes = 1_048_576
+/** A name and a password: whoever is not known yet has no account on which more could be counted. */
+const mostOfStranger = 16_384
 
 export function isDoor(request: IncomingMessage, path: string): boolean {
   return request.method === 'POST' && path === `${prefix}/sign-in`
@@ -54,9 +58,9 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
     maySee: (principal, event) => maySeeEvent(gateway, principal, event),
   })
   const stopHearing = gateway.identity.onRevoked(streams.endOf)
-  /** Requests by principal, until their answers have been read. */
   const underWay = new Map<PrincipalKey, number>()
-  let description: Promise<object> | undefined
+  /** Written once: every answer with it shares the same bytes. */
+  let description: Promise<Buffer> | undefined
   const handler = createApiHandler<ApiContext>(createRouter(gateway), {
     clientInterceptors: [
       ({ path, context, next }) => {
@@ -84,14 +88,15 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
     return gateway.masking.value(toWireBody(error))
   }
 
-  /** The framework writes the answer right after this, and would tell us only when the client has read it. */
+  /** The framework writes errors right after this, and would tell us only when the client has read them. */
   async function delivering(
     { response, delivery, sent }: ApiContext,
     next: () => Promise<StandardHandleResult>,
   ): Promise<StandardHandleResult> {
     try {
-      const handled = await translating(response, next)
-      return sent.result === undefined ? handled : sendResult(response, handled, sent.result)
+      return await translating(response, async () =>
+        sendAnswer(await next(), { response, result: sent.result, take: delivery.takeAnswer }),
+      )
     } finally {
       setImmediate(delivery.settle)
     }
@@ -111,19 +116,21 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
   async function answer(request: IncomingMessage, response: ServerResponse, who: Who): Promise<void> {
     const { principal, delivery } = who
     if (pathOf(request) === `${prefix}/openapi.json` && request.method === 'GET') {
-      description ??= toOpenApi(gateway.version)
-      return sendJson(response, 200, await description)
+      description ??= toOpenApi(gateway.version).then((text) => Buffer.from(JSON.stringify(text)))
+      const bytes = await description
+      delivery.takeAnswer(bytes.length)
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': bytes.length })
+      return void response.end(bytes)
     }
     if (pathOf(request) === `${prefix}/audit/export` && request.method === 'GET') {
       authorise(principal, 'audit.export')
-      return sendExport(gateway, new URL(request.url ?? '', 'http://gateway').searchParams, response)
+      return sendExport(gateway, new URL(request.url ?? '', 'http://gateway').searchParams, { response, delivery })
     }
     if (pathOf(request) === `${prefix}/events` && request.method === 'GET') {
       authorise(principal, 'events.listen')
       return streams.open(request, response, who)
     }
-    delivery.takeRequest(Number(request.headers['content-length'] ?? 0))
-    const body = liftDefinition(pathOf(request), await readBody(request))
+    const body = liftDefinition(pathOf(request), await readBody(request, { mostBytes, take: delivery.takeRequest }))
     const context: ApiContext = {
       ...who,
       response,
@@ -140,7 +147,7 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
     async admit(request, response, address) {
       response.setHeader('cache-control', 'no-store')
       try {
-        const body = await readBody(request)
+        const body = await readBody(request, { mostBytes: mostOfStranger, take() {} })
         const context: DoorContext = { response, cookie, address }
         await doorHandler.handle(Object.assign(request, { body }), response, { prefix, context })
       } catch (error) {
@@ -162,7 +169,8 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
         report(log, error)
         sendError(response, toGatewayError(error), gateway.masking)
       } finally {
-        leave(key)
+        if (response.closed) leave(key)
+        else response.once('close', () => leave(key))
       }
       return true
     },

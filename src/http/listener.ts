@@ -7,7 +7,7 @@ import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { toBearer } from '../identity/identity.ts'
 import type { Clock } from '../lib/clock.ts'
-import { createDelivery, type Delivery } from '../lib/delivery.ts'
+import { createDelivery, type Delivery, unboundedAccount } from '../lib/delivery.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import { challengeForm } from '../lib/proof.ts'
@@ -49,6 +49,8 @@ function toPatience({ keepAlive }: Listen) {
 }
 
 const drainMs = 3000
+/** Requests of one connection that have no answer yet: each costs some kilobytes before anybody is known to have sent it. */
+const mostPipelined = 256
 
 /** The one listening socket: who may speak at all is decided here, before any surface sees the request. */
 export async function startListener(parts: ListenerParts): Promise<Listener> {
@@ -58,6 +60,8 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
   let underWay = 0
   let lastEnded = parts.clock.monotonic()
   const closed = Promise.withResolvers<void>()
+  /** Requests without an answer by connection. */
+  const pipelined = new WeakMap<object, number>()
   const checkHost = createHostCheck(listen, () => port)
   const mcp = createMcp({ ...parts, url: () => url })
   const secure = isSecure(listen)
@@ -67,12 +71,17 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
   const web = createWeb()
 
   const server = await createServer(listen, (request, response) => {
+    const { socket } = request
+    const waiting = (pipelined.get(socket) ?? 0) + 1
+    pipelined.set(socket, waiting)
     underWay += 1
     response.on('close', () => {
+      pipelined.set(socket, (pipelined.get(socket) ?? 1) - 1)
       underWay -= 1
       lastEnded = parts.clock.monotonic()
       closeWhenDone()
     })
+    if (waiting > mostPipelined) return void socket.destroy()
     serve(request, response).catch((error: unknown) => refuse(request, response, error))
   })
   server.maxHeadersCount = 100
@@ -85,9 +94,6 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
     response.setHeader('x-content-type-options', 'nosniff')
     const host = checkHost(request)
     const path = toPath(request.url)
-    if (path === '/livez') return sendJson(response, 200, { status: 'ok' })
-    if (path === '/readyz') return ready(response)
-    if (path === '/proof') return prove(request, response)
     const selector = toSelector(path)
     if (selector) {
       const principal = whileOpen(fromToken(request))
@@ -95,28 +101,41 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
         mcp.handle(request, response, { principal, selector, delivery }),
       )
     }
-    if (isDoor(request, path)) return admit(request, response, host)
-    if (path === setupStatePath) return sendJson(response, 200, { needed: gateway.identity.setup.needed() })
-    if (path === setupPath) return setup.handle(request, response, () => demandOwnPage(request, host, secure))
-    if (await web.handle(request, response, path)) return
+    if (await deliver(response, undefined, () => serveStranger(request, response, { host, path }))) return
     const principal = whileOpen(await fromTokenOrCookie(request, host))
     if (await deliver(response, principal, (delivery) => api.handle(request, response, { principal, delivery }))) return
     throw new GatewayError('not-found', 'There is nothing at this address')
   }
 
+  /** True when the request was for something that needs neither a token nor a sign-in, and has its answer. */
+  async function serveStranger(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { host, path }: { host: string; path: string },
+  ): Promise<boolean> {
+    if (path === '/livez') sendJson(response, 200, { status: 'ok' })
+    else if (path === '/readyz') ready(response)
+    else if (path === '/proof') prove(request, response)
+    else if (isDoor(request, path)) await admit(request, response, host)
+    else if (path === setupStatePath) sendJson(response, 200, { needed: gateway.identity.setup.needed() })
+    else if (path === setupPath) await setup.handle(request, response, () => demandOwnPage(request, host, secure))
+    else return web.handle(request, response, path)
+    return true
+  }
+
   /** What is buffered for the principal is counted until the client has read its answer. */
   async function deliver<Done>(
     response: ServerResponse,
-    principal: Principal,
+    principal: Principal | undefined,
     work: (delivery: Delivery) => Promise<Done>,
   ): Promise<Done> {
+    const known = principal && { principal: toPrincipalKey(principal) }
     const delivery = createDelivery({
       response,
-      account: gateway.accountOf(principal),
+      account: principal ? gateway.accountOf(principal) : unboundedAccount,
       clock: parts.clock,
       patience: gateway.config.current().limits.drain,
-      onStalled: () =>
-        log.warn({ principal: toPrincipalKey(principal) }, 'closed a connection: its client does not read'),
+      onStalled: () => log.warn({ ...known }, 'closed a connection: its client does not read'),
     })
     try {
       return await work(delivery)

@@ -21,6 +21,8 @@ export type Delivery = {
   onEnd(listener: () => void): void
   /** Writes a part of a stream. False when the client has too much unread, or has left: nothing was written then. */
   write(text: string | Buffer): boolean
+  /** Closes the connection unless the returned function is called before a client had time to read so many bytes. */
+  expectReading(bytes: number): () => void
   /** The answer was written. Ends the delivery if the client's socket took all of it, and waits for that if not. */
   settle(): void
 }
@@ -39,6 +41,8 @@ export type DeliveryParts = {
 const smallAnswer = 16 * 1024
 /** What one stream may have unread. */
 const mostOfStream = 1024 * 1024
+/** Of a stream whose client has read everything so far, parts of this size are always written. */
+const smallPart = 64 * 1024
 /** Bytes per millisecond that a client must read of a large answer on average. */
 const slowestRate = 64
 /** Unread bytes by socket: pipelined answers leave one after the other. */
@@ -71,9 +75,18 @@ export function createDelivery({ response, account, clock, patience, onStalled }
     account.add(bytes)
   }
 
+  function fits(bytes: number): boolean {
+    if (streamed === 0 && bytes <= smallPart) return true
+    return (streamed === 0 || streamed + bytes <= mostOfStream) && account.hasRoom(bytes)
+  }
+
   function close(): void {
     onStalled?.()
     response.req.socket.destroy()
+  }
+
+  function expectReading(bytes: number): () => void {
+    return clock.after(patience + bytes / slowestRate, close)
   }
 
   /** The socket has not taken everything: the client gets the time that a slow connection needs. */
@@ -84,7 +97,7 @@ export function createDelivery({ response, account, clock, patience, onStalled }
     if (listeners.length === 0) count(Math.max(0, bytes - counted))
     const unread = (unreadOf.get(socket) ?? 0) + bytes
     unreadOf.set(socket, unread)
-    const cancel = clock.after(patience + unread / slowestRate, close)
+    const cancel = expectReading(unread)
     listeners.push(() => {
       cancel()
       unreadOf.set(socket, (unreadOf.get(socket) ?? 0) - bytes)
@@ -106,7 +119,7 @@ export function createDelivery({ response, account, clock, patience, onStalled }
       const stalled = streamed > 0 && now - lastProgress > patience
       if (stalled) close()
       const bytes = text.length
-      if (stalled || (streamed > 0 && (streamed + bytes > mostOfStream || !account.hasRoom(bytes)))) return false
+      if (stalled || !fits(bytes)) return false
       if (streamed === 0) lastProgress = now
       streamed += bytes
       count(bytes)
@@ -117,6 +130,7 @@ export function createDelivery({ response, account, clock, patience, onStalled }
       })
       return true
     },
+    expectReading,
     settle() {
       if (ended) return
       if (response.destroyed || (response.writableEnded && response.writableLength === 0)) return end()
@@ -126,6 +140,9 @@ export function createDelivery({ response, account, clock, patience, onStalled }
     },
   }
 }
+
+/** For answers to whoever is not known: they are small, or all share the same bytes. */
+export const unboundedAccount: Account = { buffered: () => 0, hasRoom: () => true, add() {} }
 
 function full(): GatewayError {
   const message =

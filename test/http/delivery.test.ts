@@ -139,6 +139,8 @@ it('gives a stream no room while the principal has too much unread elsewhere', a
   })
   account.add(megabyte)
   const event = `data: ${'x'.repeat(60_000)}\n\n`
+  // Of many streams each could have a large part otherwise.
+  expect(stream?.write(Buffer.alloc(100_000))).toBe(false)
   expect(stream?.write(event)).toBe(true)
   expect(stream?.write(event)).toBe(false)
 })

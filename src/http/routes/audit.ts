@@ -8,6 +8,7 @@ import type { Call } from '../../contract/call.ts'
 import { GatewayError } from '../../contract/errors.ts'
 import { toPrincipalKey } from '../../contract/principal.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
+import type { Delivery } from '../../lib/delivery.ts'
 import { type ApiContext, never } from './context.ts'
 
 export function createAuditRoutes(gateway: Gateway) {
@@ -29,8 +30,14 @@ export function createAuditRoutes(gateway: Gateway) {
   })
 }
 
+type Exporting = { readonly response: ServerResponse; readonly delivery: Pick<Delivery, 'expectReading'> }
+
 /** The whole record is too much for one answer in memory: it is written as it is read. */
-export async function sendExport(gateway: Gateway, query: URLSearchParams, response: ServerResponse): Promise<void> {
+export async function sendExport(
+  gateway: { readonly audit: Pick<Gateway['audit'], 'export'> },
+  query: URLSearchParams,
+  { response, delivery }: Exporting,
+): Promise<void> {
   const parsed = AuditExport.safeParse(Object.fromEntries(query))
   if (!parsed.success) {
     const [issue] = parsed.error.issues
@@ -44,7 +51,19 @@ export async function sendExport(gateway: Gateway, query: URLSearchParams, respo
     'content-type': format === 'csv' ? 'text/csv; charset=utf-8' : 'application/x-ndjson',
     'content-disposition': `attachment; filename="sallyport-audit.${format}"`,
   })
-  await pipeline(pieces, response)
+  await pipeline(whileRead(pieces, delivery), response)
+}
+
+/** Whoever asks for the next piece has room for it: until then the client has to read the one before. */
+async function* whileRead(pieces: AsyncIterable<string>, delivery: Exporting['delivery']): AsyncGenerator<string> {
+  for await (const piece of pieces) {
+    const stopExpecting = delivery.expectReading(piece.length)
+    try {
+      yield piece
+    } finally {
+      stopExpecting()
+    }
+  }
 }
 
 type Times = { readonly since?: string; readonly until?: string }

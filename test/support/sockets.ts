@@ -1,0 +1,47 @@
+import { connect, type Socket } from 'node:net'
+import type { Principal } from '../../src/contract/principal.ts'
+import { poll, type TestGateway } from './gateway.ts'
+
+/** Requests on one socket, one after the other, without waiting for an answer and without reading any. */
+export async function pipeline(gateway: Pick<TestGateway, 'url'>, requests: readonly string[]): Promise<Socket> {
+  const { hostname, port } = new URL(gateway.url)
+  const socket = connect(Number(port), hostname)
+  socket.on('error', () => {})
+  await new Promise((resolve) => socket.on('connect', resolve))
+  socket.pause()
+  for (const request of requests) socket.write(request)
+  return socket
+}
+
+export type RawRequest = {
+  readonly method: string
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+/** A request as it stands on the wire. */
+export function toText(
+  { url }: Pick<TestGateway, 'url'>,
+  { method, path, headers = {}, body = '' }: RawRequest,
+): string {
+  const length = body === '' ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+  const lines = Object.entries({ host: new URL(url).host, ...headers, ...length })
+  return `${method} ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`
+}
+
+/** The bytes that are counted for an agent. */
+export function bufferedFor({ gateway }: TestGateway, name = 'agent'): number {
+  const principal: Principal = { kind: 'agent', name }
+  return gateway.accountOf(principal).buffered()
+}
+
+/** The status of the next answer on a socket, which is read from now on. */
+export async function statusOf(socket: Socket): Promise<string> {
+  let text = ''
+  socket.on('data', (chunk) => {
+    text += chunk
+  })
+  socket.resume()
+  return poll(() => /^HTTP\/1.1 (\d+)/.exec(text)?.[1])
+}
