@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os'
 import { GatewayError } from '../contract/errors.ts'
-import { demandOwnFolder, findAdminToken, findGatewayFile } from './data-folder.ts'
+import { demandOwnFolder, findAdminToken, findGatewayFile, isOwnFolder } from './data-folder.ts'
 import { demandProof } from './proof.ts'
 import type { Settings } from './settings.ts'
 
@@ -13,10 +13,13 @@ export function toCredentials(address: Address): Record<string, string> {
   return { cookie: address.cookie, 'sec-fetch-site': 'same-origin' }
 }
 
-/** Where the gateway is. An address from the data folder has proven that it is the gateway of that folder. */
+/** Where the gateway is. One of a data folder has proven that it is the gateway of that folder. */
 export async function findUrl(settings: Settings): Promise<string> {
-  if (settings.url !== undefined) return checkUrl(settings.url)
-  return (await findLocal(settings)).url
+  const { url, dataFolder } = settings
+  if (url === undefined) return (await findLocal(settings)).url
+  const noted = isOwnFolder(settings) ? findNoted(dataFolder, checkUrl(url)) : undefined
+  const proven = noted !== undefined && (await proveGateway(dataFolder, noted).catch(() => undefined))
+  return proven ? noted : checkUrl(url)
 }
 
 /** Where the gateway is and by which right we speak to it. */
@@ -29,14 +32,23 @@ export async function findAddress(settings: Settings): Promise<Address & { reado
   checkUrl(url)
   if (token !== undefined) return { url, token }
   demandOwnFolder(settings, dataFolder)
-  // The administrator's token is only for the gateway of its own folder, or for an address named along with the folder.
-  const noted = findGatewayFile(dataFolder)?.url
-  const same = noted !== undefined && isSameGateway(url, noted)
-  const own = same || dataGiven ? findAdminToken(dataFolder) : undefined
+  const noted = findNoted(dataFolder, url)
+  if (noted !== undefined) return { url: noted, token: await proveGateway(dataFolder, noted) }
+  // Else the administrator's token is only for an address that was named along with the folder.
+  const own = dataGiven ? findAdminToken(dataFolder) : undefined
   if (own === undefined)
     throw new GatewayError('token-missing', `There is no token for ${url}: give --token, SALLYPORT_TOKEN or --data`)
-  await demandProof({ url, token: own, ...(same && { listensAt: noted }) })
+  await demandProof({ url, token: own })
   return { url, token: own }
+}
+
+/**
+ * The address in the note of a data folder, if the given one means the same gateway. It is used instead of the given one:
+ * another program can listen on another loopback address at the same port, and pass questions on to the gateway.
+ */
+function findNoted(dataFolder: string, url: string): string | undefined {
+  const noted = findGatewayFile(dataFolder)?.url
+  return noted !== undefined && isSameGateway(url, noted) ? noted : undefined
 }
 
 async function findLocal(settings: Settings): Promise<{ url: string; token: string }> {

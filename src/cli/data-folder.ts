@@ -49,6 +49,17 @@ export function demandOwnFolder({ dataNamed, folderOfUser }: Settings, folder: s
   throw new GatewayError('data-untrusted', `${message}. If it is yours, name it: --data ${quote(folder)}`, { folder })
 }
 
+/** For commands that can do without the folder. */
+export function isOwnFolder(settings: Settings): boolean {
+  try {
+    demandOwnFolder(settings, settings.dataFolder)
+    return true
+  } catch (error) {
+    if (error instanceof GatewayError) return false
+    throw error
+  }
+}
+
 /** Makes the folder of a gateway that starts. From then on the commands of this user use it without `--data`. */
 export async function prepareFolder(settings: Settings, talk: (line: string) => void): Promise<void> {
   const folder = settings.folderHere

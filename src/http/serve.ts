@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, readFile, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
@@ -7,7 +7,7 @@ import { toGatewayError } from '../contract/errors.ts'
 import { createGateway, type Gateway, type GatewayOptions } from '../gateway/gateway.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { createFile, replaceFile } from '../lib/durable-file.ts'
-import { findFileWeakness, findFolderWeakness, toUnsafe } from '../lib/file-trust.ts'
+import { findDataWeaknesses, toUnsafe } from '../lib/file-trust.ts'
 import { createIds } from '../lib/ids.ts'
 import { silentLog } from '../lib/log.ts'
 import { type Listener, startListener } from './listener.ts'
@@ -44,7 +44,7 @@ export async function startGateway(options: ServeOptions): Promise<RunningGatewa
   const { clock = systemClock, ids = createIds(), log = silentLog, environment = process.env } = options
   const dataFolder = resolve(options.dataFolder)
   await mkdir(dataFolder, { recursive: true, mode: 0o700 })
-  demandSafe(dataFolder, await readdir(dataFolder))
+  demandSafe(dataFolder)
   const { file, isNew } = await configFileFor(options, dataFolder, environment)
   if (dirname(file) === dataFolder) await writeSchema(dataFolder)
   const databaseUrl = options.databaseUrl ?? (environment.SALLYPORT_DATABASE_URL || undefined)
@@ -98,11 +98,8 @@ export async function startGateway(options: ServeOptions): Promise<RunningGatewa
   }
 }
 
-/** Who can write these files or exchange them has the rights of the administrator. */
-function demandSafe(folder: string, names: readonly string[]): void {
-  const files = names.filter((name) => /^(admin-token|agent-token\..*|key|audit-key|gateway\.json|seal)$/.test(name))
-  const weakness =
-    findFolderWeakness(folder) ?? files.map((name) => findFileWeakness(join(folder, name))).find((found) => found)
+function demandSafe(folder: string): void {
+  const [weakness] = findDataWeaknesses(folder)
   if (weakness) throw toUnsafe(weakness)
 }
 

@@ -1,4 +1,14 @@
-import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, readSync, type Stats } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  readSync,
+  type Stats,
+} from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { GatewayError } from '../contract/errors.ts'
 
@@ -27,11 +37,31 @@ export function findFolderWeakness(path: string): Weakness | undefined {
   return undefined
 }
 
-/** The same for a file that only its owner should write. */
-export function findFileWeakness(path: string): Weakness | undefined {
+/** Who can write or exchange one of these has the rights of the administrator, or can change the record. */
+const ownFiles =
+  /^(admin-token|agent-token\..*|key|audit-key|anchors\.jsonl|gateway\.json|seal|sallyport\.db(-wal|-shm|-journal)?)$/
+
+/** The same for a data folder and the files in it that only its owner should write. */
+export function findDataWeaknesses(folder: string): Weakness[] {
+  const files = listNames(folder).filter((name) => ownFiles.test(name))
+  const found = [findFolderWeakness(folder), ...files.map((name) => findFileWeakness(join(folder, name)))]
+  return found.filter((weakness) => weakness !== undefined)
+}
+
+/** A folder that this user may not read is refused elsewhere, in words of its own. */
+function listNames(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
+}
+
+function findFileWeakness(path: string): Weakness | undefined {
   const stats = lstatSync(path, { throwIfNoEntry: false })
   if (!stats) return undefined
   if (stats.isSymbolicLink()) return toLinkWeakness(path)
+  if (!stats.isFile()) return toSpecialWeakness(path)
   return judgeOwn({ path, stats }, '600')
 }
 
@@ -53,7 +83,7 @@ export function readOwnFile(path: string, mostBytes = 65_536): string | undefine
   if (file === undefined) return undefined
   try {
     const stats = fstatSync(file)
-    if (!stats.isFile()) throw toUnsafe({ path, message: `${path} is not a regular file`, fix: `rm ${quote(path)}` })
+    if (!stats.isFile()) throw toUnsafe(toSpecialWeakness(path))
     const weakness = judgeOwn({ path, stats }, '600')
     if (weakness) throw toUnsafe(weakness)
     const bytes = Buffer.alloc(Math.min(stats.size, mostBytes))
@@ -82,6 +112,10 @@ function tryOpen(path: string): number | undefined {
 
 function toLinkWeakness(path: string): Weakness {
   return { path, message: `${path} is a symbolic link, and none is followed here`, fix: `rm ${quote(path)}` }
+}
+
+function toSpecialWeakness(path: string): Weakness {
+  return { path, message: `${path} is not a regular file`, fix: `rm ${quote(path)}` }
 }
 
 type Step = { readonly path: string; readonly stats: Stats }

@@ -1,15 +1,27 @@
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, chown, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { collect, createFolder, type Folder, runCli, serve, startCli, until, writeConfig } from './support.ts'
 
-type Spy = AsyncDisposable & { readonly url: string; readonly port: number; readonly received: string[] }
+const hasIpv6 = Object.values(networkInterfaces()).some((addresses) =>
+  addresses?.some(({ address }) => address === '::1'),
+)
+
+type Spy = AsyncDisposable & {
+  readonly url: string
+  readonly port: number
+  readonly received: string[]
+  connections(): number
+}
 type Reply = (path: string) => Promise<string> | string
 
 /** A program that notes everything it is sent: path, headers and body. */
-async function startSpy(reply: Reply = () => '{}', port = 0): Promise<Spy> {
+async function startSpy(reply: Reply = () => '{}', port = 0, host = '127.0.0.1'): Promise<Spy> {
   const received: string[] = []
   const server = createServer(async (incoming, response) => {
     const chunks: Buffer[] = []
@@ -17,7 +29,9 @@ async function startSpy(reply: Reply = () => '{}', port = 0): Promise<Spy> {
     received.push([incoming.url, JSON.stringify(incoming.headers), Buffer.concat(chunks).toString()].join('\n'))
     response.writeHead(200, { 'content-type': 'application/json' }).end(await reply(incoming.url ?? ''))
   })
-  server.listen(port, '127.0.0.1')
+  let connections = 0
+  server.on('connection', () => connections++)
+  server.listen(port, host)
   await once(server, 'listening')
   const address = server.address()
   const taken = typeof address === 'object' && address ? address.port : 0
@@ -25,6 +39,7 @@ async function startSpy(reply: Reply = () => '{}', port = 0): Promise<Spy> {
     url: `http://127.0.0.1:${taken}`,
     port: taken,
     received,
+    connections: () => connections,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       server.close()
@@ -174,6 +189,17 @@ describe('a program that has taken the port of a gateway', () => {
     demandNothingSecret(spy)
   })
 
+  it.runIf(hasIpv6)('cannot pass it on from another loopback address at the same port either', async () => {
+    await using gateway = await serve({})
+    const { port } = new URL(gateway.url)
+    await using spy = await startSpy((path) => pass(gateway.url, path), Number(port), '::1')
+    const env = { SALLYPORT_DATA: gateway.data, SALLYPORT_URL: `http://[::1]:${port}` }
+    expect((await runCli(['status'], { env })).code).toBe(0)
+    const person = ['users', 'list', '--as', 'maria', '--password-stdin']
+    expect((await runCli(person, { env, input: 'hunter2\n' })).stderr).toContain('password is wrong')
+    expect(spy.received).toEqual([])
+  })
+
   it('is not asked at all when it is on another machine', async () => {
     await using folder = await createFolder()
     const data = join(folder.path, 'data')
@@ -225,6 +251,30 @@ describe('a data folder that others can write', () => {
     expect(examined.stdout).toContain(line)
   })
 
+  it.each(['sallyport.db', 'sallyport.db-wal', 'anchors.jsonl'])('is not served with %s in it', async (name) => {
+    await using folder = await createFolder()
+    const data = join(folder.path, 'data')
+    await mkdir(data, { mode: 0o755 })
+    await writeFile(join(data, name), '')
+    await chmod(join(data, name), 0o666)
+    const line = `chmod 600 ${join(data, name)}`
+    const started = await runCli(['serve', '--port', '0', '--data', data], { cwd: folder.path })
+    expect(started).toMatchObject({ code: 1, stdout: '' })
+    expect(started.stderr).toContain(line)
+    const examined = await runCli(['doctor', '--data', data, '--port', '0', '--json'], { cwd: folder.path })
+    expect(examined.stdout).toContain(line)
+  })
+
+  it('is not served with a pipe in the place of its token, which would be waited for', async () => {
+    await using folder = await createFolder()
+    const data = join(folder.path, 'data')
+    await mkdir(data, { mode: 0o700 })
+    await promisify(execFile)('mkfifo', ['-m', '600', join(data, 'admin-token')])
+    const started = await runCli(['serve', '--port', '0', '--data', data], { cwd: folder.path })
+    expect(started).toMatchObject({ code: 1, stdout: '' })
+    expect(started.stderr).toContain(`rm ${join(data, 'admin-token')}`)
+  })
+
   it('is accepted below a sticky folder such as /tmp, and below a folder that the own group can write', async () => {
     await using folder = await createFolder()
     await chmod(folder.path, 0o775)
@@ -250,6 +300,22 @@ describe('a data folder that others can write', () => {
       process.seteuid?.(0)
     }
   })
+})
+
+it('does not send variables to an address that a configuration builds from them, when it only looks', async () => {
+  await using spy = await startSpy()
+  await using repository = await createFolder()
+  await writeConfig(repository.path, {
+    environment: ['CLOUD_SECRET'],
+    servers: {
+      evil: { transport: 'http', url: `http://\${CLOUD_SECRET}:${spy.port}/mcp` },
+      plain: { transport: 'http', url: `${spy.url}/mcp?key=\${CLOUD_SECRET}` },
+    },
+  })
+  const env = { CLOUD_SECRET: 'localhost' }
+  const ended = await runCli(['doctor', '--json', '--port', '0'], { cwd: repository.path, env })
+  expect(spy.connections()).toBe(1)
+  expect(ended.stdout).toContain('the address of evil depends on variables')
 })
 
 it('reports a configuration that others can write, and says so when it serves', async () => {

@@ -2,7 +2,7 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Listen } from '../../contract/config.ts'
-import { findConfigWeakness, findFileWeakness, findFolderWeakness, quote } from '../../lib/file-trust.ts'
+import { findConfigWeakness, findDataWeaknesses, quote } from '../../lib/file-trust.ts'
 import type { GatewayFile } from '../data-folder.ts'
 import { codeOf, type Finding, note, ok, problem, warning } from './finding.ts'
 
@@ -30,13 +30,8 @@ export function checkDataFolder(folder: string, running: GatewayFile | undefined
 
 /** Commands refuse such a folder, and `serve` does not start on it. */
 function checkOwn(folder: string): Finding[] {
-  const files = ownFiles.map((name) => findFileWeakness(join(folder, name)))
-  return [findFolderWeakness(folder), ...files]
-    .filter((weakness) => weakness !== undefined)
-    .map(({ message, fix }) => problem('data folder', message, fix))
+  return findDataWeaknesses(folder).map(({ message, fix }) => problem('data folder', message, fix))
 }
-
-const ownFiles = ['gateway.json', 'admin-token', 'key', 'audit-key', 'seal']
 
 /** Whoever can write the configuration can run commands as the gateway's user. */
 export function checkConfigFile(file: string | undefined): Finding[] {

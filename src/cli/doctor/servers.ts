@@ -52,6 +52,8 @@ async function checkServer(place: Place, spec: ConnectionSpec): Promise<Finding>
     if (definition.transport === 'stdio') return checkCommand(place, spec, definition)
     if (!spec.trusted)
       return ok(check, `${spec.name} is of ${spec.scope}: only the gateway, which guards the way, tries it`)
+    if (dependsOnVariables(spec, definition.url))
+      return ok(check, `Only the gateway tries ${spec.name}: the address of ${spec.name} depends on variables`)
     return await checkUrl(place, spec, definition.url)
   } catch (error) {
     return problem(check, toGatewayError(error).message, `Correct servers.${spec.name} in ${place.file}`)
@@ -135,6 +137,16 @@ function isFolder(path: string): boolean {
   } catch {
     return false
   }
+}
+
+/**
+ * Whether the host is made of variables. Looking up such a name would tell their values to whoever wrote the file, and the
+ * file may have come with a repository.
+ */
+function dependsOnVariables({ definition }: ConnectionSpec, filled: string): boolean {
+  if (definition.transport === 'stdio') return false
+  const other = definition.url.replace(/\$\{[^}]*\}/g, 'x')
+  return !URL.canParse(other) || !URL.canParse(filled) || new URL(other).host !== new URL(filled).host
 }
 
 async function checkUrl({ file }: Place, spec: ConnectionSpec, text: string): Promise<Finding> {

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { GatewayError } from '../../contract/errors.ts'
 import { createFile } from '../../lib/durable-file.ts'
+import { readOwnFile } from '../../lib/file-trust.ts'
 import { findAdminToken } from '../data-folder.ts'
 
 /** The token by which programs of this machine's user speak as one agent, kept where only that user can read it. */
@@ -75,9 +75,5 @@ export function createAgentToken(folder: string, agent: string): AgentToken {
 }
 
 function readToken(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8').trim() || undefined
-  } catch {
-    return undefined
-  }
+  return readOwnFile(file)?.trim() || undefined
 }
