@@ -74,9 +74,13 @@ export async function prepareFolder(settings: Settings, talk: (line: string) => 
   })
 }
 
-/** A link counts as content: it may lead anywhere. */
+/** A link counts as content, and so does a folder that cannot be read: either may lead anywhere. */
 function hasContent(folder: string): boolean {
   const stats = lstatSync(folder, { throwIfNoEntry: false })
   if (!stats) return false
-  return !stats.isDirectory() || readdirSync(folder).length > 0
+  try {
+    return !stats.isDirectory() || readdirSync(folder).length > 0
+  } catch {
+    return true
+  }
 }
