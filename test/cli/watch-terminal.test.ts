@@ -149,6 +149,7 @@ describe('approvals watch in a terminal', () => {
     skip(!hasTmux, 'tmux is not installed')
     await using other = await serveWith({ SALLYPORT_ADMIN_PASSWORD: password }, { servers: {} })
     await using pane = await openPane(other.data)
+    await pane.shows(/0 open$/m)
     await other.stop()
     await pane.shows(/the gateway is away/)
     await pane.shows(/ended with 4, icanon/)
