@@ -66,7 +66,7 @@ export function createCatalog(parts: CatalogParts): Catalog {
   const judged = new Map<string, { readonly list: RawList; readonly items: JudgedItems }>()
   const judgedOffers = new WeakMap<RawList, JudgedOffers>()
   const judgedInstructions = new WeakMap<ServerFacts, Instructions>()
-  const offerings = new Map<string, PinnedOffering>()
+  const offerings = new Map<string, { readonly live: LiveServer; readonly pinned: PinnedOffering }>()
   const views = new Map<string, View>()
   let names: ToolNames | undefined
 
@@ -112,13 +112,22 @@ export function createCatalog(parts: CatalogParts): Catalog {
     }
   }
 
-  function ofConnection(id: string): PinnedOffering {
+  const ofConnection = (id: string): PinnedOffering => judgedBy(id).pinned
+
+  function judgedBy(id: string): { readonly live: LiveServer; readonly pinned: PinnedOffering } {
     const known = offerings.get(id)
     if (known) return known
     const offering = asItCame(id)
-    const pinned = applyPins(toLiveServer(id, offering), offering, parts.pins)
-    offerings.set(id, pinned)
-    return pinned
+    const live = toLiveServer(id, offering)
+    const judgement = { live, pinned: applyPins(live, offering, parts.pins) }
+    offerings.set(id, judgement)
+    return judgement
+  }
+
+  /** A template may describe the address of a resource that is hidden or blocked itself. */
+  function isWithheld(method: CallMethod, { connection, original }: Target): boolean {
+    if (method !== 'resources/read' && method !== 'resources/subscribe') return false
+    return parts.pins.judge(judgedBy(connection).live, 'resource', original).hidden
   }
 
   function toLiveServer(id: string, offering: Unpinned): LiveServer {
@@ -184,6 +193,7 @@ export function createCatalog(parts: CatalogParts): Catalog {
 
   function resolve(principal: Principal, selector: ViewSelector, method: CallMethod, name: string): Target | undefined {
     const found = findTarget(view(principal, selector), method, name)
+    if (found && isWithheld(method, found)) return undefined
     // Also where nothing is offered any more: what was cut before can still be read.
     return found ?? (selector.kind === 'server' ? undefined : findOwnTarget(method, name))
   }

@@ -2,10 +2,13 @@ import { createServer } from 'node:http'
 import { type Fields, parseJson, toFields } from '../../fixtures/lib/json-rpc.ts'
 import { metaKey, modernVersion } from './raw.ts'
 
-/** A server of the stateless era that keeps the parameters of every request, and makes a task of a call if it is told to. */
-export async function startStatelessRecorder(): Promise<
-  AsyncDisposable & { readonly url: string; heard(method: string): Fields[] }
-> {
+/**
+ * A server of the stateless era that keeps the parameters of every request, and makes a task of a call if it is told to.
+ * `lists` are its answers to requests for lists, by method.
+ */
+export async function startStatelessRecorder(
+  lists: Readonly<Record<string, Fields>> = {},
+): Promise<AsyncDisposable & { readonly url: string; heard(method: string): Fields[] }> {
   const requests: { readonly method: unknown; readonly params: Fields }[] = []
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
@@ -13,7 +16,8 @@ export async function startStatelessRecorder(): Promise<
     if (request.method !== 'POST') return response.writeHead(405).end()
     const { id, method, params } = toFields(parseJson(Buffer.concat(chunks).toString('utf8')))
     requests.push({ method, params: toFields(params) })
-    const result = toResult(String(method), toFields(params))
+    const listed = lists[String(method)]
+    const result = listed ? complete(listed) : toResult(String(method), toFields(params))
     const body = result ? { result } : { error: { code: -32601, message: 'Method not found' } }
     response.writeHead(result ? 200 : 404, { 'content-type': 'application/json' })
     response.end(JSON.stringify({ jsonrpc: '2.0', id, ...body }))

@@ -5,6 +5,7 @@ import type { Pin } from '../../../src/contract/pin.ts'
 import type { Principal } from '../../../src/contract/principal.ts'
 import type { Fields } from '../../fixtures/lib/json-rpc.ts'
 import { administrator, type ConfigInput, poll, startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { startStatelessRecorder } from '../mcp/stateless-recorder.ts'
 import { people, serveRest, startListener } from './support.ts'
 
 const { anna, olga } = people
@@ -336,4 +337,31 @@ it('lends the headers of everybody to no entry that replaces the server of a pro
   const heard = fickle.heard().length
   expect(await callAs(test, helper, 'shared_erase')).toBe('answered')
   expect(fickle.heard().slice(heard)).not.toContain('Bearer everybody')
+})
+
+it('reads no resource that is hidden or blocked by the template that describes its address', async () => {
+  await using server = await startStatelessRecorder({
+    'resources/list': { resources: [{ uri: 'note://bad', name: 'bad', description: steering }] },
+    'resources/templates/list': { resourceTemplates: [{ uriTemplate: 'note://{id}', name: 'note' }] },
+  })
+  await using test = await start(server.url, ownHeader)
+  const read = async (principal: Principal, name: string) => {
+    const call = { principal, surface: 'library', selector: { kind: 'all' }, method: 'resources/read', name } as const
+    const outcome = await test.gateway.call({ ...call, arguments: {} }, { signal: AbortSignal.timeout(30_000) })
+    return outcome.kind === 'refused' ? outcome.error.code : outcome.kind
+  }
+  const ends = async () => {
+    const found: string[] = []
+    for (const who of [anna, olga]) {
+      found.push(await read(who, 'note://bad'), await read(who, 'sallyport://shared/note%3A%2F%2Fbad'))
+    }
+    return found
+  }
+  expect(await ends()).toEqual(Array(4).fill('resource-not-found'))
+  await test.gateway.pins.block(people.root, decisionOf(pinOf(test, 'global', 'note://bad')))
+  expect(await ends()).toEqual(Array(4).fill('resource-not-found'))
+  expect(server.heard('resources/read')).toEqual([])
+  expect([await read(anna, 'note://other'), await read(olga, 'note://other')]).toEqual(['answered', 'answered'])
+  await test.gateway.pins.accept(people.root, [decisionOf(pinOf(test, 'global', 'note://bad'))])
+  expect(await ends()).toEqual(Array(4).fill('answered'))
 })
