@@ -27,7 +27,7 @@ export function ApprovalList(props: ApprovalListProps) {
   if (props.failure) return <ListFailure failure={props.failure} onRetry={props.onRetry} />
   return (
     <div {...hold}>
-      <h2 className="sticky top-0 border-line border-b bg-ground px-4 py-2 font-semibold text-13">
+      <h2 className="sticky top-0 z-10 border-line border-b bg-ground px-4 py-2 font-semibold text-13">
         Waiting <span className="text-soft">{open.length}</span>
       </h2>
       <output aria-live="polite" className="block">
@@ -64,7 +64,7 @@ export function ApprovalList(props: ApprovalListProps) {
       </ul>
       {answered.length > 0 && (
         <>
-          <h2 className="sticky top-0 border-line border-b bg-ground px-4 py-2 font-semibold text-13">Answered</h2>
+          <h2 className="sticky top-0 z-10 border-line border-b bg-ground px-4 py-2 font-semibold text-13">Answered</h2>
           <ul>
             {answered.map((approval) => (
               <li key={approval.id}>

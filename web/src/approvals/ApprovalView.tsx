@@ -29,7 +29,8 @@ export function ApprovalView({ id, decisions }: ApprovalViewProps) {
   const { data, error, refetch } = useQuery(approvalQuery(id))
   const failure = !data && error ? toFailure(error) : undefined
   return (
-    <div className="max-w-3xl p-4 md:p-6">
+    // A browser that keeps in place what is below a text that grows would move the text out of view.
+    <div className="max-w-3xl p-4 [overflow-anchor:none] md:p-6">
       <Link to="/approvals" className="mb-3 inline-flex items-center gap-1 text-accent md:hidden">
         <ArrowLeft size={16} aria-hidden="true" /> All questions
       </Link>
@@ -81,7 +82,14 @@ function Question({ approval, decisions }: { approval: ApprovalDetail; decisions
         </p>
       )}
       <DefinitionChange drift={approval.drift} />
-      <Sent approval={approval} hash={hash} whole={whole} onWhole={() => setOpened(true)} onSeen={onSeen} />
+      <Sent
+        approval={approval}
+        hash={hash}
+        whole={whole}
+        opened={opened && long}
+        onWhole={() => setOpened(true)}
+        onSeen={onSeen}
+      />
       <Facts approval={approval} />
       {failure && (
         <p role="alert" className="mb-4 rounded-md bg-danger-ground px-3 py-2 text-danger">

@@ -1,4 +1,4 @@
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, useLayoutEffect, useRef, useState } from 'react'
 import { type SentPart, sentParts } from '../../../src/text/approval.ts'
 import { toReadableJson } from '../../../src/text/json.ts'
 import { describeSize, heightOf, sizeOf } from '../../../src/text/size.ts'
@@ -14,6 +14,8 @@ type SentProps = {
   hash: string
   /** Everything is shown, not only the beginning. */
   whole: boolean
+  /** It was opened just now: what was only begun is read from its beginning. */
+  opened: boolean
   onWhole(): void
   /** The end of it has been in view. */
   onSeen(): void
@@ -25,10 +27,16 @@ const most = { characters: 1000, lines: 10, fields: 12, name: 60, height: 24 }
 const columns = 44
 
 /** All that is sent: known shapes as fields, and below them every byte. The page can be extended by a part in `sentParts`. */
-export function Sent({ approval, hash, whole, onWhole, onSeen }: SentProps) {
+export function Sent({ approval, hash, whole, opened, onWhole, onSeen }: SentProps) {
   const parts = sentParts(approval)
+  const start = useRef<HTMLDivElement>(null)
+  // Before the end of it is looked for: the page may be far down, and the end in view with nothing read.
+  useLayoutEffect(() => {
+    if (opened) start.current?.scrollIntoView({ block: 'start' })
+  }, [opened])
   return (
     <>
+      <div ref={start} />
       {parts.map((part) => (
         <Part key={part.name} part={part} whole={whole} />
       ))}
@@ -69,7 +77,7 @@ function Part({ part: { name, value }, whole }: { part: SentPart; whole: boolean
   const title = `${name.charAt(0).toUpperCase()}${name.slice(1)}`
   return (
     <section aria-label={title} className="mb-4 rounded-lg border border-line bg-panel">
-      {name !== 'arguments' && <h2 className="px-4 pt-2 text-13 text-soft">{title}</h2>}
+      <h2 className="px-4 pt-2 text-13 text-soft">{title}</h2>
       {fields.length === 0 && !pair && <p className="px-4 py-3 text-soft">It has no {name}.</p>}
       {shown.length > 0 && (
         <dl className="grid grid-cols-[minmax(5rem,max-content)_1fr] gap-x-4 px-4 py-2 max-md:grid-cols-1">

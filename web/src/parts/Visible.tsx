@@ -1,19 +1,21 @@
-import { toPieces } from '../lib/visible.ts'
+import { type Piece, toPieces } from '../lib/visible.ts'
 
-/** Text with what cannot be seen drawn as its code point: what is shown is what runs. */
+/** Text with what cannot be seen drawn as its code point, in the order in which it is sent: what is shown is what runs. */
 export function Visible({ text }: { text: string }) {
-  return toPieces(text).map((piece, index) =>
-    piece.mark === undefined ? (
-      piece.text
-    ) : (
-      <mark
-        // biome-ignore lint/suspicious/noArrayIndexKey: pieces of one text never change their places
-        key={index}
-        title={piece.why}
-        className="mx-px whitespace-nowrap rounded-sm border border-danger bg-danger-ground px-0.5 font-mono text-12 text-danger"
-      >
-        {piece.mark}
-      </mark>
-    ),
+  // biome-ignore lint/suspicious/noArrayIndexKey: pieces of one text never change their places
+  return toPieces(text).map((piece, index) => <Drawn key={index} piece={piece} />)
+}
+
+function Drawn({ piece: { text, mark, why, order } }: { piece: Piece }) {
+  if (order === 'apart') return <bdi>{text}</bdi>
+  if (order === 'forced') return <bdo dir="ltr">{text}</bdo>
+  if (mark === undefined) return text
+  return (
+    <mark
+      title={why}
+      className="mx-px whitespace-nowrap rounded-sm border border-danger bg-danger-ground px-0.5 font-mono text-12 text-danger"
+    >
+      {mark}
+    </mark>
   )
 }
