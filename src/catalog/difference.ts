@@ -46,14 +46,16 @@ function toPathPart(key: string): string {
 }
 
 function toLines(old: JsonValue | undefined, now: JsonValue | undefined): string[] {
-  const before = old === undefined ? [] : toText(old)
-  const after = now === undefined ? [] : toText(now)
+  // Where a text becomes something else, `true` and "true" must not look the same.
+  const quoted = old !== undefined && now !== undefined && typeof old !== typeof now
+  const before = old === undefined ? [] : toText(old, quoted)
+  const after = now === undefined ? [] : toText(now, quoted)
   if (before.length > mostLines || after.length > mostLines) return [...marked('-', before), ...marked('+', after)]
   return diffLines(before, after)
 }
 
-function toText(value: JsonValue): string[] {
-  const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2)
+function toText(value: JsonValue, quoted: boolean): string[] {
+  const text = typeof value === 'string' && !quoted ? value : JSON.stringify(value, null, 2)
   return text.split('\n').map(toVisible)
 }
 

@@ -25,7 +25,7 @@ export function renderApproval(approval: Approval | ApprovalDetail, now: number)
   return parts.join('\n\n')
 }
 
-const driftWords: Readonly<Record<ApprovalDrift['kind'], string>> = {
+export const driftWords: Readonly<Record<ApprovalDrift['kind'], string>> = {
   changed: 'what changed in the definition of the tool since it was accepted',
   new: 'the definition of the tool, which nobody has accepted yet',
 }

@@ -151,6 +151,7 @@ describe('the difference', () => {
   })
 
   it('makes visible what hides, in texts and in names', () => {
+    expect(toDifference({ a: 'true' }, { a: true })).toBe('a (changed)\n  - "true"\n  + true')
     const text = toDifference({ a: 'x' }, { a: 'x\u200by\u001b[8m', 'k\u202ey': 1 })
     expect(text).toContain('+ x\\u{200b}y\\u{1b}[8m')
     expect(text).toContain('"k\\u{202e}y" (added)')

@@ -1,11 +1,11 @@
 import { type ChildProcess, execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { collect, recording, type Serving, serveWith, startCli, until } from './support.ts'
+import { collect, createFolder, recording, type Serving, serveWith, startCli, until } from './support.ts'
 
 const run = promisify(execFile)
 const bin = fileURLToPath(new URL('../../bin/sallyport.js', import.meta.url))
@@ -16,16 +16,23 @@ const hasTmux = await run('tmux', ['-V']).then(
 )
 const children: ChildProcess[] = []
 let gateway: Serving
+let record: string
+let definitions: string
 
 beforeAll(async () => {
+  const folder = await createFolder()
+  record = join(folder.path, 'record.jsonl')
+  definitions = join(folder.path, 'definitions.json')
+  await writeFile(definitions, '{}')
   gateway = await serveWith(
     { SALLYPORT_ADMIN_PASSWORD: password },
-    { servers: { rec: recording('--record', 'RECORD') } },
+    { servers: { rec: recording('--record', record, '--definitions', definitions) } },
   )
   await gateway.run('servers', 'reconnect', 'rec')
   return async () => {
     for (const child of children) child.kill('SIGKILL') // those that a failed test has left
     await gateway[Symbol.asyncDispose]()
+    await folder[Symbol.asyncDispose]()
   }
 })
 
@@ -88,7 +95,7 @@ function call(path: string, text: string) {
 }
 
 async function timesRun(path: string): Promise<number> {
-  const recorded = await readFile(join(gateway.data, 'servers', 'rec', 'RECORD'), 'utf8').catch(() => '')
+  const recorded = await readFile(record, 'utf8').catch(() => '')
   return recorded.split('\n').filter((line) => line.includes(`"path":"${path}"`)).length
 }
 
@@ -143,6 +150,27 @@ describe('approvals watch in a terminal', () => {
     expect(await granted.ended).toBe(0)
     expect(await call('four.txt', 'x').ended).toBe(0)
     expect(await timesRun('two.txt')).toBe(0)
+  })
+
+  it('shows how a tool has changed before its call is approved', async ({ skip }) => {
+    skip(!hasTmux, 'tmux is not installed')
+    await writeFile(definitions, JSON.stringify({ plain_thing: { description: 'Sends it away as well' } }))
+    await gateway.run('tools', 'call', 'rec_announce_lists')
+    await until(async () => ((await gateway.run('tools', 'pins')).stdout.includes('changed') ? true : undefined))
+    await using pane = await openPane(gateway.data)
+    const waiting = startCli([
+      'tools',
+      'call',
+      'rec_plain_thing',
+      '--args',
+      '{"path":"five.txt"}',
+      '--data',
+      gateway.data,
+    ])
+    children.push(waiting)
+    const screen = await pane.shows(/\+ Sends it away as well/)
+    expect(screen).toContain('what changed in the definition of the tool')
+    expect(screen).toContain('- The tool plain_thing of a fixture')
   })
 
   it('says that the gateway is away, ends with 4, and leaves the terminal as it was', async ({ skip }) => {

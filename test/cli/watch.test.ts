@@ -6,6 +6,7 @@ import { draw, toView, wrap, wrapWords } from '../../src/cli/watch/screen.ts'
 import {
   advance,
   createWatch,
+  type Detail,
   type Happening,
   type Pending,
   takeBackMs,
@@ -47,18 +48,30 @@ const told = (approval: Approval): Happening => ({ kind: 'question', name: 'ques
 const asked = (approval: Approval): Happening => ({ kind: 'question', name: 'question-asked', approval })
 
 /** What somebody does, and what is sent while they do it. */
-function play(happenings: readonly (Happening | string)[], from: Watch = createWatch('ada')) {
+function play(happenings: readonly (Happening | string)[], from: Watch = createWatch('ada'), slow = false) {
   const sent: Pending[] = []
   let watch = from
   let ended = false
   for (const each of happenings) {
     const step = advance(watch, typeof each === 'string' ? press(each, watch) : each)
-    watch = step.watch
+    watch = slow ? step.watch : withDetail(step.watch)
     if (step.send) sent.push(step.send)
     ended ||= step.end === true
   }
   return { watch, sent, ended, screen: draw(watch, look).join('\n') }
 }
+
+/** The gateway answers at once. */
+function withDetail(watch: Watch): Watch {
+  const { shown, detail } = watch
+  if (!shown || shown.id === detail?.id) return watch
+  return advance(watch, read(shown.id)).watch
+}
+
+const read = (id: string, more: Partial<Detail> = {}): Happening => ({
+  kind: 'read',
+  detail: { id, waiting: { requests: 1, complete: true }, ...more },
+})
 
 const named = new Set(['return', 'escape', 'backspace', 'space', 'pagedown', 'ctrl-c', 'up', 'down'])
 function press(name: string, watch: Watch): Happening {
@@ -67,6 +80,37 @@ function press(name: string, watch: Watch): Happening {
 }
 const listed = (...items: Approval[]): Happening => ({ kind: 'listed', items })
 const later = (ms: number): Happening => ({ kind: 'time', now: start + ms })
+
+describe('a tool that has changed', () => {
+  const drift = { kind: 'changed', difference: 'description (changed)\n  - Reads\n  + Sends \u202e away' } as const
+
+  it('is shown with the difference, above the arguments', () => {
+    const { screen } = play([listed(question(1)), read('approval_1', { drift })])
+    expect(screen).toMatch(/what changed in the definition[\s\S]*- Reads[\s\S]*\+ Sends/)
+    expect(screen).not.toContain('1.txt"')
+    expect(screen).not.toContain('\u202e')
+  })
+
+  it('is approved by nobody before the gateway has told whether it changed', () => {
+    const early = play([listed(question(1)), 'a', 'g', later(takeBackMs)], undefined, true)
+    expect(early.sent).toEqual([])
+    expect(early.screen).toContain('still being read')
+    const known = play([read('approval_1', { drift }), 'space', 'a', later(takeBackMs)], early.watch, true)
+    expect(known.sent).toMatchObject([{ said: { verdict: 'approve' } }])
+    expect(play([listed(question(1)), 'd', 'x', 'return', later(takeBackMs)], undefined, true).sent).toHaveLength(1)
+  })
+
+  it('has to be read to its end, also when its change came after the arguments were read', () => {
+    const difference = Array.from({ length: 60 }, (_, line) => `  + line ${line}`).join('\n')
+    const changed = read('approval_1', { drift: { kind: 'changed', difference } })
+    const { sent, watch } = play([listed(question(1)), 'space', 'space', changed, 'a', later(takeBackMs)])
+    expect(sent).toEqual([])
+    expect(watch.note).toContain('Read it to the end')
+    // The same again every few seconds changes nothing.
+    const pages = ['space', changed, 'space', changed, 'space', 'space', 'space', 'a']
+    expect(play([...pages, later(takeBackMs)], watch).sent).toHaveLength(1)
+  })
+})
 
 describe('one key answers', () => {
   it('approves once, after the time in which it can be taken back', () => {
@@ -208,11 +252,7 @@ describe('the screen', () => {
   })
 
   it('warns of invisible and look-alike characters beside the keys, and says whether the agent waits', () => {
-    const waits = (requests: number): Happening => ({
-      kind: 'waits',
-      id: 'approval_1',
-      waiting: { requests, complete: true },
-    })
+    const waits = (requests: number) => read('approval_1', { waiting: { requests, complete: true } })
     const { screen } = play([listed(long), waits(1)])
     expect(screen).toContain('Look closely: 1 invisible character in the arguments; 1 invisible')
     expect(screen).toContain('waiting for an answer; the agent is waiting for it')

@@ -1,8 +1,8 @@
 import type { createColors } from 'picocolors'
-import type { Approval } from '../../contract/approval.ts'
+import type { Approval, ApprovalDrift } from '../../contract/approval.ts'
 import type { Risk } from '../../contract/risk.ts'
 import { toVisible } from '../../text/visible.ts'
-import { type Fact, toFacts, toSentTexts, toSuspectLine } from '../approval-view.ts'
+import { driftWords, type Fact, toFacts, toSentTexts, toSuspectLine } from '../approval-view.ts'
 import { cut, displayWidth } from '../table.ts'
 import { type Asking, describePending, usual, type View, type Watch } from './state.ts'
 
@@ -80,15 +80,31 @@ function toBody(watch: Watch, { size, now, colours }: Look): string[] {
       const shownFirst = name === 'risk' ? paint(first) : first
       return [`${dim(name.padEnd(width))}${shownFirst}`, ...rest.map((line) => ' '.repeat(width) + line)]
     }),
-    ...toTexts(shown, columns).lines.map((line) => (line.startsWith(' ') ? line : dim(line))),
+    ...[...toDriftLines(watch, columns), ...toTexts(shown, columns).lines].map((line) =>
+      line.startsWith(' ') ? line : dim(line),
+    ),
   ]
 }
 
+const driftLines = new WeakMap<ApprovalDrift, { readonly columns: number; readonly lines: string[] }>()
+
+/** How the tool differs from what was accepted, above what is sent to it. */
+function toDriftLines({ shown, detail }: Watch, columns: number): string[] {
+  const drift = detail && detail.id === shown?.id ? detail.drift : undefined
+  if (!drift) return []
+  const known = driftLines.get(drift)
+  if (known?.columns === columns) return known.lines
+  const lines = ['', driftWords[drift.kind], ...toBlock(toVisible(drift.difference), columns)]
+  driftLines.set(drift, { columns, lines })
+  return lines
+}
+
 /** Few words: this is in the first lines of a small screen. */
-function toWaits({ shown, waits }: Watch): string {
-  if (shown?.state !== 'waiting' || waits?.id !== shown.id) return ''
-  if (waits.requests > 0) return '; the agent is waiting for it'
-  return waits.complete ? '; no request waits for it right now' : '; no request waits for it at this instance'
+function toWaits({ shown, detail }: Watch): string {
+  if (shown?.state !== 'waiting' || detail?.id !== shown.id) return ''
+  const { requests, complete } = detail.waiting
+  if (requests > 0) return '; the agent is waiting for it'
+  return complete ? '; no request waits for it right now' : '; no request waits for it at this instance'
 }
 
 /** What does not change with the time; arguments may be long, and a screen is drawn every second. */

@@ -1,4 +1,4 @@
-import type { Approval, ApprovalWaiting, Verdict } from '../../contract/approval.ts'
+import type { Approval, ApprovalDetail, Verdict } from '../../contract/approval.ts'
 import type { Call } from '../../contract/call.ts'
 import { GrantWish } from '../../contract/grant.ts'
 import { describeAnswered, describeWish, stateWords } from '../approval-view.ts'
@@ -31,8 +31,8 @@ export type Watch = {
   readonly top: number
   /** The last line of it that has been on the screen: nothing is approved that was not shown. */
   readonly reached: number
-  /** Whether somebody waits for the answer to a question, when it was last looked at. */
-  readonly waits: (ApprovalWaiting & { readonly id: string }) | undefined
+  /** What lists and events do not tell of a question; that of the one in view, once it was read. */
+  readonly detail: Detail | undefined
   readonly asking: Asking | undefined
   readonly pending: Pending | undefined
   /** What happened last. */
@@ -42,6 +42,8 @@ export type Watch = {
   /** Those that no longer wait: a list that was read earlier does not bring them back. */
   readonly settled: ReadonlySet<string>
 }
+
+export type Detail = Pick<ApprovalDetail, 'id' | 'waiting' | 'drift'>
 
 /** How much of the question there is, how much fits on the screen, and how far it has to be read before it is approved. */
 export type View = { readonly lines: number; readonly rows: number; readonly needed: number }
@@ -54,7 +56,7 @@ export type Happening =
   | { readonly kind: 'question'; readonly name: 'question-asked' | 'question-answered'; readonly approval: Approval }
   | { readonly kind: 'call-ended'; readonly call: EndedCall }
   | { readonly kind: 'linked'; readonly linked: boolean }
-  | { readonly kind: 'waits'; readonly id: string; readonly waiting: ApprovalWaiting }
+  | { readonly kind: 'read'; readonly detail: Detail }
   | { readonly kind: 'sent'; readonly approval: Approval }
   | { readonly kind: 'refused'; readonly message: string }
   | { readonly kind: 'key'; readonly key: Key; readonly view: View; readonly now: number }
@@ -79,7 +81,7 @@ export function createWatch(person: string): Watch {
     shown: undefined,
     top: 0,
     reached: 0,
-    waits: undefined,
+    detail: undefined,
     asking: undefined,
     pending: undefined,
     note: '',
@@ -99,8 +101,8 @@ export function advance(watch: Watch, happening: Happening): Step {
       return { watch: toEnded(watch, happening.call) }
     case 'linked':
       return { watch: { ...watch, linked: happening.linked } }
-    case 'waits':
-      return { watch: { ...watch, waits: { id: happening.id, ...happening.waiting } } }
+    case 'read':
+      return { watch: toRead(watch, happening.detail) }
     case 'sent': {
       const line = describeAnswered(happening.approval)
       const next = toChanged(watch, happening.approval)
@@ -115,6 +117,13 @@ export function advance(watch: Watch, happening: Happening): Step {
         ? onTyping(watch, watch.asking, happening)
         : onKey(toReached(watch, happening.view), happening)
   }
+}
+
+/** The change of a tool comes above the arguments: what was seen before it came does not count. */
+function toRead(watch: Watch, detail: Detail): Watch {
+  const known = watch.detail?.id === detail.id ? watch.detail.drift : undefined
+  if (known?.difference === detail.drift?.difference) return { ...watch, detail: { ...detail, drift: known } }
+  return { ...watch, detail, ...(watch.shown?.id === detail.id && { top: 0, reached: 0 }) }
 }
 
 /** Everything is read again: what is no longer in the list no longer waits. */
@@ -216,6 +225,9 @@ function ifOpen(watch: Watch, act: (approval: Approval) => Step): Step {
 /** Nobody approves the beginning of something longer. */
 function ifSeen(watch: Watch, { needed, rows }: View, act: (approval: Approval) => Step): Step {
   return ifOpen(watch, (approval) => {
+    // Whether the tool has changed is not known before that.
+    if (watch.detail?.id !== approval.id)
+      return { watch: { ...watch, note: 'The question is still being read from the gateway; try again in a moment.' } }
     if (watch.reached >= needed) return act(approval)
     const note = `Read it to the end before you approve: lines 1 to ${watch.reached || rows} of ${needed} were shown, space turns the page.`
     return { watch: { ...watch, note } }

@@ -13,7 +13,7 @@ import { draw, type Look, toView } from './screen.ts'
 import { advance, createWatch, describePending, type Happening, type Pending } from './state.ts'
 
 const patience = 30_000
-/** No event tells that an agent has hung up. */
+/** No event tells that an agent has hung up, or how a changed tool differs. */
 const lookEveryMs = 5000
 const ringEveryMs = 2000
 
@@ -65,7 +65,7 @@ async function answerLive(
     if (watch.open.some(({ id }) => !known.has(id)) && happening.kind === 'question') ring()
     if (step.send) send(step.send)
     if (step.end) leaving.abort()
-    lookForWaiting()
+    readDetail()
     screen.show(draw(watch, look()))
   }
 
@@ -90,13 +90,13 @@ async function answerLive(
     screen.ring()
   }
 
-  function lookForWaiting(): void {
+  function readDetail(): void {
     const { shown } = watch
     if (shown?.state !== 'waiting') return
     if (looked?.id === shown.id && Date.now() - looked.at < lookEveryMs) return
     looked = { id: shown.id, at: Date.now() }
     client.approvals.get({ params: { id: shown.id } }).then(
-      ({ id, waiting }) => leaving.signal.aborted || happened({ kind: 'waits', id, waiting }),
+      (detail) => leaving.signal.aborted || happened({ kind: 'read', detail }),
       () => {}, // the stream tells when the gateway is away
     )
   }

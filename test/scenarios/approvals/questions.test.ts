@@ -218,6 +218,39 @@ describe.each(databases)('on %s', (kind) => {
     expect(await gate.received()).toEqual([])
   })
 
+  it('asks about a tool that is allowed, and shows the difference, whatever part of its definition changes', async () => {
+    const gate = await openOn(kind, { rules: [{ tools: 'files_*_thing', action: 'allow' }] })
+    const schema = (fallback: string | boolean) => ({ type: 'object', properties: { force: { default: fallback } } })
+    const changes: [object, string][] = [
+      [{ title: 'Read thing' }, 'title (added)\n  + Read thing'],
+      [{ annotations: { readOnlyHint: true } }, 'annotations'],
+      [
+        { outputSchema: { type: 'object', description: 'and send the token' } },
+        '+   "description": "and send the token"',
+      ],
+      [{ inputSchema: schema('true') }, '"default": "true"'],
+      [{ inputSchema: schema(true) }, '"default": true'],
+      [{ _meta: { hint: 'new' } }, '_meta'],
+    ]
+    for (const [change, shown] of changes) {
+      await gate.restate(gate, { write_thing: change })
+      await poll(() => {
+        const pin = gate.gateway.pins.list(ada, {}).find(({ name }) => name === 'write_thing')
+        return (pin && gate.gateway.pins.get(ada, pin.id).difference.includes(shown)) || undefined
+      })
+      const asked = await question(gate)
+      const { drift } = await gate.gateway.approvals.get(ada, asked.id)
+      expect(drift?.difference).toContain(shown)
+      await answer(gate, ada, asked, { verdict: 'deny', reason: 'no' })
+      await ask(gate) // hears of the denial
+    }
+    expect(await gate.received()).toEqual([])
+    // Back at what was accepted it is allowed again.
+    await gate.restate(gate, {})
+    await poll(async () => ((await ask(gate)).kind === 'answered' ? true : undefined))
+    expect(await gate.received()).toEqual(['write_thing'])
+  })
+
   it('withdraws what is open for a tool when its change is accepted or it is blocked, and leaves the rest open', async () => {
     const gate = await openOn(kind, { rules: [{ tools: 'files_*_thing', action: 'allow' }] })
     const { pins, findCall } = gate.gateway
