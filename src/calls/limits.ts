@@ -14,6 +14,8 @@ type Bounds = { readonly callsPerMinute?: number | undefined; readonly concurren
 /** What a call takes up until its answer has been delivered. */
 export type Place = {
   readonly principal: Meter
+  /** Under which key the bytes of its owner are counted. */
+  readonly owner: string
   readonly server?: Meter | undefined
   readonly tool?: Meter | undefined
   /** The size of its answer, once there is one. */
@@ -43,11 +45,18 @@ export type CallLimits = {
 
 type Parts = { readonly config: Pick<ConfigStore, 'current' | 'effective'>; readonly clock: Pick<Clock, 'monotonic'> }
 
-/** A principal's meter with its bounds, which are looked up again when the configuration is another one. */
-type Known = { readonly meter: Meter; config: Config; bounds: Bounds }
+/**
+ * A principal's meter with its bounds, which are looked up again when the configuration is another one. Under
+ * `owner` the bytes of everything are counted that belongs to one user.
+ */
+type Known = { readonly meter: Meter; readonly owner: string; config: Config; bounds: Bounds }
+
+/** All agents and sessions of one user together may have so many times as much buffered as one of them. */
+const ownerShare = 4
 
 export function createLimits({ config, clock }: Parts): CallLimits {
   const principals = createQuietMap<Known>(({ meter }, now) => isIdle(meter, now))
+  const owners = createQuietMap<Meter>(isIdle)
   const servers = createQuietMap<Meter>(isIdle)
   const tools = createQuietMap<Meter>(isIdle)
   let checked: Config | undefined
@@ -62,12 +71,17 @@ export function createLimits({ config, clock }: Parts): CallLimits {
     return sharing
   }
 
+  function buffersOf({ meter, owner }: Pick<Known, 'meter' | 'owner'>): Buffers {
+    return { meter, owner: meterOf(owners, owner, clock.monotonic()) }
+  }
+
   function knownOf(principal: Principal, key: PrincipalKey, current: Config, now: number): Known {
     const known = principals.find(key)
     if (known?.config === current) return known
     const bounds = boundsOf(current, principal)
     if (known) return Object.assign(known, { config: current, bounds })
-    return principals.add(key, { meter: createMeter(), config: current, bounds }, now)
+    const owner = principal.owner === undefined ? key : `user:${principal.owner}`
+    return principals.add(key, { meter: createMeter(), owner, config: current, bounds }, now)
   }
 
   /** The server's and the tool's meter beside the principal's, where they are bounded. */
@@ -78,16 +92,16 @@ export function createLimits({ config, clock }: Parts): CallLimits {
     const ofTool = tighter(overrideOf(definition, call.original), overrideOf(first, call.original))
     const server = ofServer && meterOf(servers, call.connection, now)
     const tool = ofTool && meterOf(tools, `${call.connection}\n${call.original}`, now)
-    const { meter } = known
+    const { meter, owner } = known
     const refusal =
-      checkOwn(known, now, call.principal) ??
+      checkOwn(known, buffersOf(known), { now, who: call.principal }) ??
       (server && check(server, ofServer, now, `The server ${call.server}`)) ??
       (tool && check(tool, ofTool, now, `The tool ${call.original} of ${call.server}`))
     if (refusal) return refusal
     count(meter, now)
     if (server) count(server, now)
     if (tool) count(tool, now)
-    return { principal: meter, server, tool, bytes: 0 }
+    return { principal: meter, owner, server, tool, bytes: 0 }
   }
 
   return {
@@ -96,32 +110,34 @@ export function createLimits({ config, clock }: Parts): CallLimits {
       const now = clock.monotonic()
       const known = knownOf(principal, call.principal, current, now)
       if (boundsServers(current)) return enterShared(principal, call, known, now)
-      const refusal = checkOwn(known, now, call.principal)
+      const refusal = checkOwn(known, buffersOf(known), { now, who: call.principal })
       if (refusal) return refusal
       count(known.meter, now)
-      return { principal: known.meter, bytes: 0 }
+      return { principal: known.meter, owner: known.owner, bytes: 0 }
     },
     hold(place, bytes) {
-      const room = hasRoom(place.principal, bytes, config.current())
+      const buffers = buffersOf({ meter: place.principal, owner: place.owner })
+      const room = hasRoom(buffers, bytes, config.current())
       if (room) place.bytes += bytes
-      if (room) place.principal.buffered += bytes
+      if (room) addTo(buffers, bytes, config.current())
       else place.principal.full = true
       return room
     },
     accountOf(principal) {
       const key = toPrincipalKey(principal)
-      const meter = () => knownOf(principal, key, config.current(), clock.monotonic()).meter
+      const known = () => knownOf(principal, key, config.current(), clock.monotonic())
       return {
-        buffered: () => meter().buffered,
-        hasRoom: (bytes) => hasRoom(meter(), bytes, config.current()),
+        buffered: () => known().meter.buffered,
+        hasRoom: (bytes) => hasRoom(buffersOf(known()), bytes, config.current()),
         add(bytes) {
-          if (bytes !== 0) addTo(meter(), bytes, config.current())
+          if (bytes !== 0) addTo(buffersOf(known()), bytes, config.current())
         },
       }
     },
     leave(place) {
       place.principal.running--
-      if (place.bytes > 0) addTo(place.principal, -place.bytes, config.current())
+      if (place.bytes > 0)
+        addTo(buffersOf({ meter: place.principal, owner: place.owner }), -place.bytes, config.current())
       if (place.server) place.server.running--
       if (place.tool) place.tool.running--
     },
@@ -129,24 +145,39 @@ export function createLimits({ config, clock }: Parts): CallLimits {
   }
 }
 
-/** While little is buffered one message of any size passes; several together must fit. */
-function hasRoom({ buffered }: Meter, bytes: number, { limits }: Config): boolean {
-  const little = Math.min(limits.request, limits.buffered / 8)
-  return buffered <= little || buffered + bytes <= limits.buffered
+/** What is buffered for a principal, and for all that its owner has. */
+type Buffers = { readonly meter: Meter; readonly owner: Meter }
+
+function hasRoom({ meter, owner }: Buffers, bytes: number, { limits }: Config): boolean {
+  const fits = ({ buffered }: Meter, most: number) => {
+    // While little is buffered one message of any size passes; several together must fit.
+    const little = Math.min(limits.request, most / 8)
+    return buffered <= little || buffered + bytes <= most
+  }
+  return fits(meter, limits.buffered) && fits(owner, ownerShare * limits.buffered)
 }
 
 /** After an answer was dropped, half of what is buffered must be read before there are further calls. */
-function addTo(meter: Meter, bytes: number, { limits }: Config): void {
+function addTo({ meter, owner }: Buffers, bytes: number, { limits }: Config): void {
   meter.buffered += bytes
+  owner.buffered += bytes
   if (meter.full && meter.buffered <= limits.buffered / 2) meter.full = false
 }
 
 /** What the principal itself may: its clients must read their answers before it makes more calls. */
-function checkOwn({ meter, bounds, config }: Known, now: number, who: string): GatewayError | undefined {
+function checkOwn(
+  { bounds, config }: Known,
+  { meter, owner }: Buffers,
+  { now, who }: { now: number; who: string },
+): GatewayError | undefined {
   const most = config.limits.buffered
   if (meter.full || meter.buffered >= most) {
     const message = `${who} has ${meter.buffered} bytes buffered, in requests and in answers that its clients have not read, as many as may be; read them and try again`
     return exceeded(message, { limit: 'buffered', most }, aMoment)
+  }
+  if (owner.buffered >= ownerShare * most) {
+    const message = `The agents and sessions of one user, ${who} among them, have ${owner.buffered} bytes buffered, as many as may be; read their answers and try again`
+    return exceeded(message, { limit: 'buffered', most: ownerShare * most }, aMoment)
   }
   return check(meter, bounds, now, who)
 }

@@ -156,6 +156,28 @@ describe('limits', () => {
     expect(limits.mostPending({ kind: 'agent', name: 'constructor' })).toBe(10)
   })
 
+  it('bound what all agents and sessions of one user leave unread together', () => {
+    const megabyte = 1024 * 1024
+    const { limits } = limitsOf({ limits: { buffered: 4 * megabyte, request: megabyte } })
+    const principals = Array.from({ length: 10 }, (_, at): Principal => {
+      return { kind: at % 2 === 0 ? 'agent' : 'session', name: `${at}`, owner: 'mia' }
+    })
+    const place = (principal: Principal): Place => {
+      const to = { server: 'files', connection: 'files', original: 'read' }
+      const entered = limits.enter(principal, { principal: toPrincipalKey(principal), ...to })
+      if (entered instanceof GatewayError) throw entered
+      return entered
+    }
+    const places = principals.map(place)
+    const held = places.filter((each) => limits.hold(each, 2 * megabyte))
+    expect(held).toHaveLength(8)
+    expect(() => place({ kind: 'user', name: 'mia' })).toThrow('of one user')
+    const other = place({ kind: 'agent', name: 'other', owner: 'bob' })
+    expect(limits.hold(other, 2 * megabyte)).toBe(true)
+    for (const each of places) limits.leave(each)
+    expect(limits.hold(place({ kind: 'agent', name: 'late', owner: 'mia' }), 16 * megabyte)).toBe(true)
+  })
+
   it('of a server and of a tool are shared by everyone who calls it', () => {
     const { limits, clock } = limitsOf({
       servers: {
