@@ -29,7 +29,9 @@ function applyStep(text: string, { path, value }: Step, base: Path, wanted: unkn
       throw new GatewayError('config-invalid', `is written inline; write it as a table [${toTomlPath(base)}]`)
     }
     const whole = valueAt(wanted, holder.path)
-    return lines.replace(holder.first, holder.last, whole === undefined ? [] : [toLine(holder, holder.path, whole)])
+    if (whole === undefined) return lines.replace(holder.first, holder.last, [])
+    const beside = text.slice(holder.end).split(/\r?\n/, 1)[0] ?? ''
+    return lines.replace(holder.first, holder.last, [toLine(holder, holder.path, whole) + beside])
   }
   if (value === undefined) return removeAll(text, path)
   if (isListOfTables(value)) return appendList(removeAll(text, path), path, value)
@@ -59,17 +61,20 @@ function appendList(text: string, path: Path, tables: readonly PlainObject[]): s
   return lines.replace(end + 1, end, end === -1 ? blocks.slice(1) : blocks)
 }
 
+/** Lines with their own ends: a file may have both kinds, and none at its end. */
 function createLines(text: string) {
-  const eol = text.includes('\r\n') ? '\r\n' : '\n'
-  const lines = text.split(/\r?\n/)
+  const eol = /\r?\n/.exec(text)?.[0] ?? '\n'
+  const lines = text.match(/[^\n]*\n|[^\n]+$/g) ?? []
   return {
     at: (index: number) => lines[index],
     lastWritten: () => lines.findLastIndex((line) => line.trim() !== ''),
     /** Puts `inserted` in the place of the lines from `first` to `last`; none if `last` is smaller. */
     replace(first: number, last: number, inserted: readonly string[]): string {
-      const after = lines.slice(last + 1)
-      const ending = after.length === 0 ? [''] : after
-      return [...lines.slice(0, first), ...inserted, ...ending].join(eol)
+      const ends = lines.map((line) => /\r?\n$/.exec(line)?.[0] ?? eol)
+      const before = lines.slice(0, first).map((line, index) => line.replace(/\r?\n$/, '') + ends[index])
+      const written = inserted.map((line, index) => line + (last >= first ? (ends[first + index] ?? eol) : eol))
+      const whole = [...before, ...written, ...lines.slice(last + 1)].join('')
+      return text.endsWith('\n') || last + 1 < lines.length ? whole : whole.replace(/\r?\n$/, '')
     },
   }
 }

@@ -1,21 +1,244 @@
-import { type Document, isCollection, isMap, isNode, isScalar, isSeq, visit, type YAMLSeq } from 'yaml'
+import {
+  type Document,
+  isCollection,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  type Pair,
+  visit,
+  type YAMLMap,
+  type YAMLSeq,
+} from 'yaml'
 import type { Step } from './edit.ts'
 import { readYaml } from './parse-yaml.ts'
-import { isPlainObject, isSame, type Path, type PlainObject } from './values.ts'
+import { isPlainObject, isSame, type Path, type PlainObject, withValueAt } from './values.ts'
+import {
+  aboveWithComment,
+  columnOf,
+  endOf,
+  endOfPair,
+  isBlankLine,
+  isEmpty,
+  isListOfMaps,
+  renderInline,
+  renderPair,
+  skipComments,
+  startOfLine,
+  startOfNextLine,
+  styleOf,
+  type YamlStyle,
+} from './yaml-text.ts'
 
-/** Changes single values; comments, order and the form of everything else stay. */
+/** Changes single values and leaves every other byte as it stands. */
 export function editYaml(text: string, steps: readonly Step[]): string {
+  return steps.reduce((edited, step) => {
+    const spliced = splice(edited, step)
+    // Anchors, tags and unusual layouts: the whole is written again, with its comments and its order.
+    return spliced !== undefined && says(spliced, edited, step) ? spliced : rewrite(edited, step)
+  }, text)
+}
+
+function says(after: string, before: string, { path, value }: Step): boolean {
+  const read = (text: string): unknown => readYaml(text).toJS({ maxAliasCount: 100 })
+  return readYaml(after).errors.length === 0 && isSame(read(after), withValueAt(read(before), path, value))
+}
+
+type Found = { readonly map: YAMLMap; readonly pair: Pair }
+type Scene = { readonly text: string; readonly style: YamlStyle }
+
+/** The text with one value changed; undefined where that cannot be done by exchanging a piece of it. */
+function splice(text: string, { path, value }: Step): string | undefined {
   const document = readYaml(text)
-  for (const { path, value } of steps) {
-    if (value === undefined) document.deleteIn(path)
-    else setValue(document, path, value)
+  const scene = { text, style: styleOf(text) }
+  const chain: Found[] = []
+  let node: unknown = document.contents
+  for (const name of path) {
+    const map = node
+    if (!isMap(map)) break
+    const pair = map.items.find(({ key }) => isScalar(key) && key.value === String(name))
+    if (pair === undefined) break
+    chain.push({ map, pair })
+    node = pair.value
   }
-  const edited = document.toString({
-    lineWidth: 0,
-    indent: /^( +)\S/m.exec(text)?.[1]?.length ?? 2,
-    indentSeq: !/^( *)[^\s#-][^\n]*:[ \t]*\n\1- /m.test(text),
-    flowCollectionPadding: !/\{[^\s}]/.test(text),
+  const last = chain.at(-1)
+  if (chain.length === path.length && last !== undefined) {
+    return value === undefined ? removePair(scene, chain) : replaceValue(scene, last, value)
+  }
+  if (value === undefined) return text
+  const key = String(path[chain.length])
+  const nested = withValueAt({}, path.slice(chain.length + 1), value)
+  if (isMap(node) && node.items.length > 0) return addPair(scene, node, key, nested)
+  return last && openMap(scene, last, { [key]: nested })
+}
+
+function exchange(text: string, from: number, to: number, piece: string): string {
+  return text.slice(0, from) + piece + text.slice(to)
+}
+
+/** Puts whole lines at the beginning of a line. At the end of a text without a line end it stays without one. */
+function insertLines({ text, style }: Scene, at: number, lines: string): string {
+  const endsOpen = at === text.length && at > 0 && text[at - 1] !== '\n'
+  return exchange(text, at, at, endsOpen ? style.eol + lines : lines + style.eol)
+}
+
+function addPair(scene: Scene, map: YAMLMap, key: string, value: unknown): string | undefined {
+  const { text, style } = scene
+  const [first, last] = [map.items[0], map.items.at(-1)]
+  const end = last && endOfPair(last)
+  const start = first && isNode(first.key) ? first.key.range?.[0] : undefined
+  if (end === undefined || start === undefined) return undefined
+  const column = columnOf(text, start)
+  if (map.flow) {
+    const pair = renderInline({ [key]: value }, { ...style, padding: false }).slice(1, -1)
+    const gap = column === undefined ? ' ' : style.eol + ' '.repeat(column)
+    return exchange(text, end, end, `,${gap}${pair}`)
+  }
+  if (column === undefined) return undefined
+  // Comments that are indented deeper belong to the entry before; those at the same column to whatever comes next.
+  const at = skipComments(text, afterLine(text, end), column + 1)
+  return insertLines(scene, at, renderPair(key, value, column, style))
+}
+
+/** A block of text (`|`) ends with its last line already. */
+function afterLine(text: string, end: number): number {
+  return text[end - 1] === '\n' ? end : startOfNextLine(text, end)
+}
+
+/** `servers: {}` or `servers:` gets its first entry. */
+function openMap(scene: Scene, { map, pair }: Found, entries: PlainObject): string | undefined {
+  const { text, style } = scene
+  const colon = findColon(text, pair)
+  if (colon === undefined || isMarked(pair.value)) return undefined
+  const end = isEmpty(pair.value) ? colon : endOf(pair.value)
+  if (end === undefined || !/^\s*(\{\s*\})?$/.test(text.slice(colon, end))) return undefined
+  if (map.flow) return exchange(text, colon, end, ` ${renderInline(entries, style)}`)
+  const column = isNode(pair.key) ? columnOf(text, pair.key.range?.[0] ?? 0) : undefined
+  const [[key, value] = ['', undefined]] = Object.entries(entries)
+  if (column === undefined) return undefined
+  const opened = exchange(text, colon, end, '')
+  return insertLines(
+    { text: opened, style },
+    startOfNextLine(opened, colon),
+    renderPair(key, value, column + style.step, style),
+  )
+}
+
+/** The place behind the `:` of a pair. */
+function findColon(text: string, { key }: Pair): number | undefined {
+  const end = endOf(key)
+  const colon = end === undefined ? null : /^[ \t]*:/.exec(text.slice(end))
+  return end === undefined || colon === null ? undefined : end + colon[0].length
+}
+
+/** An anchor or a tag is not part of what a node covers. */
+function isMarked(node: unknown): boolean {
+  return isNode(node) && (('anchor' in node && node.anchor !== undefined) || node.tag !== undefined)
+}
+
+function replaceValue(scene: Scene, found: Found, value: unknown): string | undefined {
+  const { text, style } = scene
+  const { map, pair } = found
+  const before: unknown = pair.value
+  if (isMarked(before) && !isListOfMaps(value)) return undefined
+  if (isListOfMaps(value) && isSeq(before) && !before.flow) return replaceEntries(scene, before, value)
+  const from = isNode(pair.key) ? pair.key.range?.[0] : undefined
+  const to = endOfPair(pair)
+  const colon = findColon(text, pair)
+  if (from === undefined || to === undefined || colon === undefined) return undefined
+  const isInline = isScalar(before) ? !before.type?.startsWith('BLOCK') : isCollection(before) && before.flow
+  const staysInline = map.flow || (!isListOfMaps(value) && (!isPlainObject(value) || isCollection(before)))
+  if (isInline && staysInline) {
+    const inline = renderInline(value, style, isScalar(before) ? before.type : undefined)
+    if (isEmpty(before)) return exchange(text, colon, colon, ` ${inline}`)
+    return exchange(text, isNode(before) ? (before.range?.[0] ?? to) : to, to, inline)
+  }
+  const column = columnOf(text, from)
+  if (map.flow || column === undefined) return undefined
+  const lines = renderPair(String(isScalar(pair.key) ? pair.key.value : ''), value, column, style)
+  return exchange(text, startOfLine(text, from), to, text[to - 1] === '\n' ? lines + style.eol : lines)
+}
+
+/** Entries that stay are moved as they are written, with what stands above them; new ones stand on a line each. */
+function replaceEntries({ text, style }: Scene, list: YAMLSeq, wanted: readonly PlainObject[]): string | undefined {
+  const starts = list.items.map((item) => (isNode(item) ? item.range?.[0] : undefined))
+  const [first] = starts
+  const end = endOf(list)
+  if (first === undefined || end === undefined || starts.some((start) => !hasDash(text, start))) return undefined
+  const column = /^ */.exec(text.slice(startOfLine(text, first)))?.[0].length ?? 0
+  const top = aboveWithComment(text, startOfLine(text, first), column)
+  const ends = list.items.map((item) => afterLine(text, endOf(item) ?? end))
+  const pieces = list.items.map((item, index) => ({
+    value: isNode(item) ? item.toJSON() : item,
+    text: withEol(text.slice(index === 0 ? top : ends[index - 1], ends[index]), style),
+  }))
+  const lines = wanted.map((value) => {
+    const kept = pieces.findIndex((piece) => isSame(piece.value, value))
+    if (kept !== -1) return pieces.splice(kept, 1)[0]?.text ?? ''
+    return `${' '.repeat(column)}- ${renderInline(value, style)}${style.eol}`
   })
+  const bottom = ends.at(-1) ?? end
+  const whole = lines.join('')
+  return exchange(text, top, bottom, text[bottom - 1] === '\n' ? whole : whole.replace(/\r?\n$/, ''))
+}
+
+function hasDash(text: string, start: number | undefined): boolean {
+  return start !== undefined && columnOf(text, start, /^ *- *$/) !== undefined
+}
+
+function withEol(lines: string, { eol }: YamlStyle): string {
+  return lines.endsWith('\n') ? lines : lines + eol
+}
+
+function removePair(scene: Scene, chain: readonly Found[]): string | undefined {
+  const { text } = scene
+  const [parent, found] = [chain.at(-2), chain.at(-1)]
+  if (found === undefined) return undefined
+  const { map, pair } = found
+  const from = isNode(pair.key) ? pair.key.range?.[0] : undefined
+  const to = endOfPair(pair)
+  if (from === undefined || to === undefined) return undefined
+  if (map.flow) return removeInline(text, found, { from, to })
+  const column = columnOf(text, from)
+  if (column === undefined) return undefined
+  const less = removeLines(text, aboveWithComment(text, startOfLine(text, from), column), afterLine(text, to), column)
+  if (map.items.length > 1) return less
+  const colon = parent && findColon(text, parent.pair)
+  if (colon === undefined || isMarked(map)) return undefined
+  return exchange(less, colon, colon, ' {}')
+}
+
+/** With the comments that are indented deeper, and with one of two blank lines that would meet. */
+function removeLines(text: string, top: number, bottom: number, column: number): string {
+  const end = skipComments(text, bottom, column + 1)
+  const above = startOfLine(text, top - 1)
+  const doubled = top > 0 && isBlankLine(text, above) && (end >= text.length || isBlankLine(text, end))
+  const less = exchange(text, doubled ? above : top, end, '')
+  return text.endsWith('\n') || end < text.length ? less : less.replace(/\r?\n$/, '')
+}
+
+function removeInline(
+  text: string,
+  { map, pair }: Found,
+  { from, to }: { from: number; to: number },
+): string | undefined {
+  const index = map.items.indexOf(pair)
+  const [before, after] = [map.items[index - 1], map.items[index + 1]]
+  const next = after && isNode(after.key) ? after.key.range?.[0] : undefined
+  if (next !== undefined) return exchange(text, from, next, '')
+  const end = before && endOfPair(before)
+  if (end !== undefined) return exchange(text, end, to, '')
+  const [start, close] = map.range ?? []
+  return start === undefined || close === undefined ? undefined : exchange(text, start, close, '{}')
+}
+
+/** Comments, order and most of the form stay. */
+function rewrite(text: string, { path, value }: Step): string {
+  const document = readYaml(text)
+  if (value === undefined) document.deleteIn(path)
+  else setValue(document, path, value)
+  const { step, indentSeq, padding } = styleOf(text)
+  const edited = document.toString({ lineWidth: 0, indent: step, indentSeq, flowCollectionPadding: padding })
   return text.includes('\r\n') ? edited.replaceAll('\n', '\r\n') : edited
 }
 
@@ -28,43 +251,14 @@ function setValue(document: Document, path: Path, value: unknown): void {
     document.setIn(path, value)
     return
   }
-  if (isListOfMaps(value)) {
-    const before: unknown = document.getIn(path, true)
-    const list = isSeq(before) ? before : document.createNode([])
-    document.setIn(path, replaceEntries(document, list, value))
-    return
-  }
   const node = document.createNode(value)
   visit(node, {
     Seq(_, list) {
-      list.flow = true
+      list.flow = !isListOfMaps(list.toJSON())
+      if (!list.flow) for (const item of list.items) if (isCollection(item)) item.flow = true
     },
   })
   document.setIn(path, node)
-}
-
-function isListOfMaps(value: unknown): value is readonly PlainObject[] {
-  return Array.isArray(value) && value.length > 0 && value.every(isPlainObject)
-}
-
-/** Entries that stay keep their form and their comments; new ones stand on a line each. */
-function replaceEntries(document: Document, list: YAMLSeq, wanted: readonly PlainObject[]): YAMLSeq {
-  const before = list.items.map((node) => ({ node, value: isNode(node) ? node.toJS(document) : undefined }))
-  const [first] = list.items
-  list.flow = false
-  list.items = wanted.map((value) => {
-    const kept = before.findIndex((entry) => isSame(entry.value, value))
-    if (kept !== -1) return before.splice(kept, 1)[0]?.node
-    const node = document.createNode(value)
-    if (isCollection(node)) node.flow = true
-    return node
-  })
-  // What stands above the first entry is taken for a comment on the list; it goes where that entry goes.
-  if (isNode(first) && list.items.includes(first) && list.commentBefore) {
-    first.commentBefore = list.commentBefore
-    list.commentBefore = undefined
-  }
-  return list
 }
 
 /** `servers: {}` is how an empty map is written; what is put into it reads better on lines of its own. */

@@ -9,6 +9,8 @@ export type TomlEntry = {
   readonly first: number
   readonly last: number
   readonly column: number
+  /** Where a value ends in the text, before a comment behind it. */
+  readonly end: number
 }
 
 /** Finds where everything stands. The text must have been parsed before: this reads only what is well formed. */
@@ -33,17 +35,18 @@ export function scanToml(text: string): TomlEntry[] {
     const names = scanner.names()
     if (brackets === 0) {
       scanner.skipValue()
-      entries.push({ kind: 'value', path: [...table, ...names], table, first, last: scanner.line(), column })
+      const [last, end] = [scanner.line(), scanner.offset()]
+      entries.push({ kind: 'value', path: [...table, ...names], table, first, last, column, end })
     } else if (brackets === 1) {
       table = place([], names)
-      entries.push({ kind: 'table', path: table, table, first, last: first, column })
+      entries.push({ kind: 'table', path: table, table, first, last: first, column, end: scanner.offset() })
     } else {
       const list = [...place([], names.slice(0, -1)), names.at(-1) ?? '']
       const key = JSON.stringify(list)
       const index = (lists.get(key) ?? -1) + 1
       lists.set(key, index)
       table = [...list, index]
-      entries.push({ kind: 'list-table', path: table, table, first, last: first, column })
+      entries.push({ kind: 'list-table', path: table, table, first, last: first, column, end: scanner.offset() })
     }
     scanner.skipLine()
   }
@@ -69,6 +72,7 @@ function createScanner(text: string) {
   }
   return {
     line,
+    offset: () => at,
     column: () => at - text.lastIndexOf('\n', at - 1),
     skipLine,
     /** Past blank lines and comments; false at the end. */

@@ -1,0 +1,127 @@
+import { Document, isCollection, isMap, isNode, isScalar, type Pair, type Scalar, visit } from 'yaml'
+import { isPlainObject } from './values.ts'
+
+/** How a YAML file is written, so that new lines look like the others. */
+export type YamlStyle = {
+  readonly eol: string
+  /** Spaces of one step. */
+  readonly step: number
+  readonly indentSeq: boolean
+  readonly padding: boolean
+}
+
+export function styleOf(text: string): YamlStyle {
+  return {
+    eol: /\r?\n/.exec(text)?.[0] ?? '\n',
+    step: /^( +)[^\s#]/m.exec(text)?.[1]?.length ?? 2,
+    indentSeq: !/^( *)[^\s#-][^\n]*:[ \t]*\r?\n\1- /m.test(text),
+    padding: !/[{[][^\s}\]]/.test(text.replaceAll('${', '')),
+  }
+}
+
+/** Whether a list is one of rules: those stand on a line each. */
+export function isListOfMaps(value: unknown): value is readonly Record<string, unknown>[] {
+  return Array.isArray(value) && value.length > 0 && value.every(isPlainObject)
+}
+
+/** `key: value` on lines of its own, indented by `column`, without a line end at the end. */
+export function renderPair(key: string, value: unknown, column: number, style: YamlStyle): string {
+  const document = new Document({ [key]: value })
+  visit(document, {
+    Seq(_, list) {
+      if (isListOfMaps(list.toJSON())) for (const item of list.items) if (isCollection(item)) item.flow = true
+      if (!isListOfMaps(list.toJSON())) list.flow = true
+    },
+  })
+  const lines = toText(document, style).split('\n')
+  return lines.map((line) => (line === '' ? '' : ' '.repeat(column) + line)).join(style.eol)
+}
+
+/** A value in one line, as it may stand in `{ … }`. A text keeps the quotes of the one before. */
+export function renderInline(value: unknown, style: YamlStyle, before?: Scalar.Type): string {
+  const document = new Document([value])
+  visit(document, {
+    Collection(_, node) {
+      node.flow = true
+    },
+    Scalar(_, node) {
+      if (before?.startsWith('QUOTE') && typeof node.value === 'string') node.type = before
+    },
+  })
+  const outer = /^\[ ?(.*?) ?\]$/s.exec(toText(document, style))
+  return outer?.[1] ?? ''
+}
+
+function toText(document: Document, { step, indentSeq, padding }: YamlStyle): string {
+  const options = { lineWidth: 0, indent: step, indentSeq, flowCollectionPadding: padding }
+  return document.toString(options).replace(/\n$/, '')
+}
+
+export function startOfLine(text: string, offset: number): number {
+  return text.lastIndexOf('\n', offset - 1) + 1
+}
+
+/** Where the line after this place begins; the end of the text where there is none. */
+export function startOfNextLine(text: string, offset: number): number {
+  const end = text.indexOf('\n', offset)
+  return end === -1 ? text.length : end + 1
+}
+
+/** Where a node ends, without comments and blank lines behind it. */
+export function endOf(node: unknown): number | undefined {
+  if (isCollection(node) && !node.flow && node.items.length > 0) {
+    const last: unknown = node.items.at(-1)
+    return isMap(node) && isPair(last) ? endOfPair(last) : endOf(last)
+  }
+  return isNode(node) ? (node.range?.[1] ?? undefined) : undefined
+}
+
+export function endOfPair({ key, value }: Pair): number | undefined {
+  return isEmpty(value) ? endOf(key) : endOf(value)
+}
+
+/** Nothing is written there: `key:` alone. */
+export function isEmpty(node: unknown): boolean {
+  if (node === null || node === undefined) return true
+  return isScalar(node) && node.value === null && node.range?.[0] === node.range?.[1]
+}
+
+/** The column of a key or an entry that has its line to itself; undefined where something stands before it. */
+export function columnOf(text: string, offset: number, before = /^ *$/): number | undefined {
+  const start = startOfLine(text, offset)
+  const indent = text.slice(start, offset)
+  return before.test(indent) ? indent.length : undefined
+}
+
+/** Past the comments that still belong to a block: they are indented at least as far as its keys. */
+export function skipComments(text: string, from: number, column: number): number {
+  let end = from
+  for (let at = from; at < text.length; at = startOfNextLine(text, at)) {
+    if ((commentColumn(text, at) ?? -1) >= column) end = startOfNextLine(text, at)
+    else if (!isBlankLine(text, at)) break
+  }
+  return end
+}
+
+/** Back over the comment right above a key, which speaks of it. */
+export function aboveWithComment(text: string, start: number, column: number): number {
+  let top = start
+  while (top > 0) {
+    const above = startOfLine(text, top - 1)
+    if (commentColumn(text, above) !== column) break
+    top = above
+  }
+  return top
+}
+
+function commentColumn(text: string, start: number): number | undefined {
+  return /^( *)#/.exec(text.slice(start, startOfNextLine(text, start)))?.[1]?.length
+}
+
+export function isBlankLine(text: string, start: number): boolean {
+  return text.slice(start, startOfNextLine(text, start)).trim() === ''
+}
+
+function isPair(value: unknown): value is Pair {
+  return typeof value === 'object' && value !== null && 'key' in value && 'value' in value
+}
