@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs'
 import type { AuditReport } from '../contract/audit.ts'
+import { GatewayError } from '../contract/errors.ts'
 import { findAuditKeys } from '../storage/audit-key.ts'
 import { toChainKey } from '../storage/chain.ts'
 import { openOfflineRecord } from '../storage/offline.ts'
@@ -25,6 +27,7 @@ export async function verifyStopped({
   now = Date.now(),
   signal,
 }: StoppedRecord): Promise<AuditReport> {
+  demandFiles(anchors)
   const offline = openOfflineRecord(folder)
   try {
     const keys = (await findAuditKeys({ folder, environment: process.env })) ?? []
@@ -51,6 +54,7 @@ export async function verifyFile(
     signal,
   }: Omit<StoppedRecord, 'folder'> & { readonly folder: string | undefined },
 ): Promise<AuditReport> {
+  demandFiles(anchors)
   const keys = (await findAuditKeys({ folder: folder ?? '', environment: process.env })) ?? []
   return verifyRecord({
     source: createFileSource(file),
@@ -60,4 +64,11 @@ export async function verifyFile(
     now,
     signal,
   })
+}
+
+/** A report must not say that it compared with anchors from outside when the file named for them is missing. */
+function demandFiles(anchors: readonly string[]): void {
+  const missing = anchors.find((file) => !existsSync(file))
+  if (missing !== undefined)
+    throw new GatewayError('request-invalid', `${missing} cannot be read: it does not exist`, { file: missing })
 }

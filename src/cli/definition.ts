@@ -78,7 +78,7 @@ function toOurs(text: string): object {
   const value = toObject(text)
   const { type, ...rest } = value
   if (value.transport !== undefined) return value
-  if (value.command !== undefined) return { transport: 'stdio', ...rest }
+  if (value.command !== undefined || type === 'stdio') return { transport: 'stdio', ...rest }
   return { transport: type === 'sse' ? 'sse' : 'http', ...rest }
 }
 

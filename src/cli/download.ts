@@ -1,3 +1,4 @@
+import { open } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
@@ -9,16 +10,42 @@ import { type Address, toCredentials } from './address.ts'
 
 const mostOfError = 65_536
 
-/** What may be larger than the memory: it goes where it should as it comes. `path` stands below `/api`. */
+/**
+ * What may be larger than the memory: it is written as it arrives, to a file or to standard output. `path` is below `/api`.
+ * The file is opened once the gateway has answered, so that a refusal leaves no empty one behind.
+ */
 export async function download(
   address: Address,
   path: string,
-  to: NodeJS.WritableStream,
+  file: string | undefined,
   idleMs: number,
 ): Promise<void> {
   const response = await ask(new URL(`/api${path}`, address.url), toCredentials(address), idleMs)
   if (response.statusCode !== 200) throw await toError(response, address.url)
-  await pipeline(response, to, { end: to !== process.stdout })
+  if (file === undefined) return pipeline(response, process.stdout, { end: false })
+  const output = await open(file, 'w', 0o600).catch((error: unknown) => {
+    response.destroy()
+    throw toUnwritable(file, error)
+  })
+  await pipeline(response, output.createWriteStream()).catch((error: unknown) => {
+    throw toUnwritable(file, error)
+  })
+}
+
+/** A full disk, a missing folder, a folder instead of a file; what is not the system's is passed on. */
+function toUnwritable(file: string, error: unknown): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : undefined
+  if (code === undefined || !/^E[A-Z]+$/.test(code) || /^(ECONN|EPIPE)/.test(code)) return error
+  const message = `${file} cannot be written: ${writingFaults[code] ?? code}`
+  return new GatewayError('request-invalid', message, { file }, { cause: error })
+}
+
+const writingFaults: Readonly<Record<string, string>> = {
+  ENOENT: 'its folder does not exist',
+  EISDIR: 'it is a folder',
+  EACCES: 'this user may not write it',
+  ENOSPC: 'the disk is full',
+  EROFS: 'the disk is read-only',
 }
 
 function ask(url: URL, headers: Record<string, string>, idleMs: number): Promise<IncomingMessage> {

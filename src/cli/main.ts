@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
+import { setPlainMessages } from '../contract/issues.ts'
 import { Cancelled } from './cancel.ts'
 import { type Run, UsageError } from './command.ts'
 import { exit } from './exit.ts'
@@ -14,6 +15,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   const words = end === -1 ? argv : argv.slice(0, end)
   const run: Run = { code: exit.done, trailing: end === -1 ? [] : argv.slice(end + 1) }
   endWithReader()
+  setPlainMessages()
   try {
     await createProgram(run).parseAsync(words, { from: 'user' })
     return run.code

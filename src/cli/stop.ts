@@ -1,5 +1,5 @@
-/** A terminal and a launcher may both pass one Ctrl+C on. */
-const sameSignal = 100
+/** Milliseconds: a terminal and a launcher may both pass one Ctrl+C on. */
+export const sameSignal = 100
 
 /** Resolves on the first SIGTERM or SIGINT; a second one ends the process at once. */
 export function waitForStop(): Promise<void> {

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { explainChoice, explainIssue, joinOr, typeWords } from '../contract/issues.ts'
 import { nearest } from '../lib/text.ts'
 import type { Finding } from './problems.ts'
 import { findSchemaAt, keysOf } from './schema.ts'
@@ -29,56 +30,17 @@ function toExact(issue: Issue, path: Path, root: unknown, base: Path): Issue {
 type Words = Omit<Finding, 'path'>
 
 function explainOne(issue: Issue, value: unknown): Words {
-  if (issue.code === 'invalid_type') return explainType(issue.expected, value)
-  if (issue.code === 'invalid_value') return explainChoice(issue.values.map(String), value)
+  if (issue.code === 'invalid_value') return toChoice(issue.values.map(String), value)
   if (issue.code === 'invalid_key') return { message: `the name ${issue.issues[0]?.message ?? 'is not valid'}` }
-  if (issue.code === 'too_small') return { message: explainBound(issue.origin, issue.minimum, 'least') }
-  if (issue.code === 'too_big') return { message: explainBound(issue.origin, issue.maximum, 'most') }
   if (issue.code === 'invalid_format' && issue.format === 'url') {
     return { message: 'must be a whole address such as https://gate.example.com' }
   }
-  return { message: issue.message }
+  return { message: explainIssue(issue, value) ?? issue.message }
 }
 
-function explainType(expected: string, value: unknown): Words {
-  if (value === undefined) return { message: 'is missing' }
-  if (typeof value === 'number' && expected !== 'string')
-    return { message: `must be ${typeWords[expected] ?? expected}` }
-  const quotes = expected === 'string' && (typeof value === 'number' || typeof value === 'boolean')
-  const advice = quotes ? '; put it in quotes' : ''
-  return { message: `must be ${typeWords[expected] ?? expected}, not ${kindOf(value)}${advice}` }
-}
-
-const typeWords: Readonly<Record<string, string>> = {
-  string: 'text',
-  number: 'a number',
-  integer: 'a whole number',
-  int: 'a whole number',
-  boolean: 'true or false',
-  array: 'a list',
-  object: 'a map',
-  null: 'null',
-  record: 'a map',
-}
-
-function kindOf(value: unknown): string {
-  if (value === null) return 'nothing'
-  if (Array.isArray(value)) return 'a list'
-  if (typeof value === 'object') return 'a map'
-  if (typeof value === 'boolean') return 'true or false'
-  return typeof value === 'number' ? 'a number' : 'text'
-}
-
-function explainChoice(choices: readonly string[], value: unknown): Words {
-  const message = `must be ${choices.join(', ').replace(/, ([^,]*)$/, ' or $1')}`
-  if (value === undefined) return { message: `is missing; it ${message}` }
-  return { message, suggestion: typeof value === 'string' ? nearest(value, choices) : undefined }
-}
-
-function explainBound(origin: string, bound: number | bigint, side: 'least' | 'most'): string {
-  if (side === 'least' && bound === 1 && origin !== 'number') return 'must not be empty'
-  if (origin === 'string') return `must have at ${side} ${bound} characters`
-  return origin === 'array' ? `must have at ${side} ${bound} entries` : `must be at ${side} ${bound}`
+function toChoice(choices: readonly string[], value: unknown): Words {
+  const suggestion = typeof value === 'string' ? nearest(value, choices) : undefined
+  return { message: explainChoice(choices, value), ...(suggestion !== undefined && { suggestion }) }
 }
 
 /** One key of other programs' files, or of the other transport, is easier to mend when it is called by its name. */
@@ -156,7 +118,7 @@ function toAlternatives(schema: PlainObject | undefined): string {
   const branches = Array.isArray(schema?.anyOf) ? schema.anyOf.filter(isPlainObject) : [schema ?? {}]
   const types = branches.flatMap(({ type }) => type)
   const words = types.map((type) => typeWords[String(type)] ?? String(type))
-  return words.join(', ').replace(/, ([^,]*)$/, ' or $1')
+  return joinOr(words)
 }
 
 const transports = ['stdio', 'http', 'sse']
@@ -180,6 +142,6 @@ function explainTransport(entry: unknown): Words {
     }
   }
   const borrowed = typeof transport === 'string' ? borrowedTransports[transport] : undefined
-  const words = explainChoice(transports, transport)
+  const words = toChoice(transports, transport)
   return borrowed === undefined ? words : { ...words, suggestion: borrowed }
 }

@@ -31,7 +31,12 @@ export const errorTable = {
     exit: 1,
     hint: 'This gateway or this protocol revision has no such method.',
   },
-  'not-found': { http: 404, rpc: -32601, exit: 1, hint: 'Check the address; `/api/openapi.json` lists what there is.' },
+  'not-found': {
+    http: 404,
+    rpc: -32601,
+    exit: 1,
+    hint: 'Check the name or id; the command `list` of the same kind shows what exists, `/api/openapi.json` the addresses.',
+  },
   'header-mismatch': {
     http: 400,
     rpc: -32020,

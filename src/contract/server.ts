@@ -84,8 +84,10 @@ export type StdioServer = z.infer<typeof StdioServer>
 /** `${NAME}` may stand for the whole address or for a part of it; what it becomes is checked when it is filled in. */
 const ServerUrl = z
   .string()
-  .min(1)
-  .refine((url) => isWebAddress(url), 'must be an address that begins with https:// or http://')
+  .refine(
+    (url) => isWebAddress(url),
+    'must be a complete https:// or http:// address, such as https://mcp.example.com/mcp',
+  )
   .refine(
     (url) => !/^https?:\/\/[^/?#]*@/i.test(url),
     'must not contain a user name or password; send them as a header, with ${NAME} for the secret part',

@@ -256,7 +256,7 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
     const took = () => Math.round(clock.monotonic() - started)
     const outcome = await servers.trial(trial, signal)
     if (outcome.kind === 'failed') {
-      const failure = toFailure(outcome.error, clock.now(), outcome.output)
+      const failure = toFailure(outcome.error, clock.now(), { output: outcome.output })
       return { ok: false, tools: [], setAside: [], failure, durationMs: took() }
     }
     const { facts, lists } = outcome

@@ -100,7 +100,7 @@ export function createServerViews({ config, servers, catalog }: ServerViewsParts
     const { definition, origins, scope } = entry
     const { description, enabled } = definition
     return {
-      ...forOnlooker(by, status),
+      ...(enabled ? forOnlooker(by, status) : toDisabled(status)),
       scope,
       enabled,
       ...(description !== undefined && { description }),
@@ -109,6 +109,11 @@ export function createServerViews({ config, servers, catalog }: ServerViewsParts
       setAside: [...judged.setAside, ...offered.setAside],
     }
   }
+}
+
+/** Disabled in one scope: the connection may be one that other scopes share, and its state is not the server's here. */
+function toDisabled({ error: _error, progress: _progress, nextAttemptAt: _next, ...status }: ServerLinkStatus) {
+  return { ...status, state: 'disabled' as const }
 }
 
 /** `user:me` is whoever asks. The token file of the administrator is nobody in particular. */

@@ -253,7 +253,7 @@ export function createTokens(parts: TokensParts): Tokens {
     async revoke(id, by) {
       const known = tokens.get(id)
       // Somebody else's is no different from one that never was.
-      if (!known || !isManaged(known, by)) throw new GatewayError('not-found', 'No token has this id')
+      if (!known || !isManaged(known, by)) throw new GatewayError('not-found', `No token has the id ${id}`)
       endAtOnce(known, clock.now())
       judge()
       const { kind, name, revokedAt = clock.now() } = known.stored

@@ -43,6 +43,8 @@ export const defaultSupervision: SupervisionSettings = {
 
 export type ConnectionParts = {
   readonly id: string
+  /** As people know the server; `id` also has the scope. */
+  readonly name: string
   readonly instance: string
   readonly client: Implementation
   readonly clock: Clock
@@ -300,8 +302,8 @@ export function createConnection(definition: ServerDefinition, parts: Connection
 
   function park(lost: GatewayError): void {
     const failure = toMaskedFailure(lost)
-    const message = `${failure.message}; it came and went ${flaps} times, so it is left alone`
-    const hint = 'Mend the server, then `sallyport servers reconnect NAME`, or change its configuration.'
+    const message = `${failure.message}; connection dropped ${flaps} times, automatic reconnects stopped`
+    const hint = `Repair the server, then run \`sallyport servers reconnect ${parts.name}\`, or change its configuration.`
     set({ ...offline, state: 'failed', failure: { ...failure, message, hint } })
   }
 
@@ -394,7 +396,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
 
   /** An address or a command that could not be used may hold what was filled into it. */
   function toMaskedFailure(error: unknown): ServerFailure {
-    const failure = toFailure(error, clock.now(), logs.lastLines())
+    const failure = toFailure(error, clock.now(), { output: logs.lastLines(), server: parts.name })
     return { ...failure, message: parts.masking.text(failure.message) }
   }
 }

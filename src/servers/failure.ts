@@ -18,14 +18,21 @@ const classes: Partial<Record<GatewayError['code'], FailureClass>> = {
   'limit-exceeded': 'server',
 }
 
-/** What went wrong with a connection, on whose side, and what to do. `output` is what the program wrote last. */
-export function toFailure(error: unknown, now: number, output: readonly string[] = []): ServerFailure {
+type Failed = {
+  /** What the program wrote last. */
+  readonly output?: readonly string[]
+  /** The name under which the server is saved; one that is only tried has none, and no logs. */
+  readonly server?: string
+}
+
+/** What went wrong with a connection, on whose side, and what to do. */
+export function toFailure(error: unknown, now: number, { output = [], server }: Failed = {}): ServerFailure {
   const failure = toGatewayError(error)
   return {
     code: failure.code,
     class: classOf(failure),
     message: failure.message,
-    hint: hintOf(failure, output),
+    hint: hintOf(failure, output, server),
     at: toIso(now),
     ...(output.length > 0 && { output: [...output] }),
   }
@@ -39,7 +46,7 @@ function classOf(failure: GatewayError): FailureClass {
   return classes[failure.code] ?? 'unknown'
 }
 
-function hintOf(failure: GatewayError, output: readonly string[]): string {
+function hintOf(failure: GatewayError, output: readonly string[], server: string | undefined): string {
   if (failure.code === 'call-timeout') return 'Raise `timeout.connect` (or `timeout.start`) if the server needs longer.'
   if (failure.code === 'connect-failed' && failure.details.errno === 'ECONNREFUSED') {
     return 'Nothing listens at this address: start the server, or correct `url`.'
@@ -47,8 +54,17 @@ function hintOf(failure: GatewayError, output: readonly string[]): string {
   if (failure.code === 'connect-failed')
     return 'Check `url`, and that the server is running and can be reached from here.'
   if (failure.code === 'server-broken' && 'exitCode' in failure.details) {
-    if (output.length > 0) return 'Its last lines are shown below; `sallyport servers logs NAME` shows more.'
+    if (output.length > 0) return `Its last lines are shown below${toLogs(server)}.`
     return 'The program wrote nothing to standard error. Start the command by hand to see why it ends.'
   }
+  if (failure.code === 'spawn-failed' && failure.details.missing === 'folder') {
+    return 'Create the folder, or correct `cwd`.'
+  }
+  if (failure.code === 'spawn-failed')
+    return 'Check that the command exists, and that it is in the PATH of the gateway.'
   return failure.entry.hint
+}
+
+function toLogs(server: string | undefined): string {
+  return server === undefined ? '' : `; \`sallyport servers logs ${server}\` shows more`
 }

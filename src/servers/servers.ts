@@ -139,6 +139,7 @@ export function createServers(parts: ServersParts): Servers {
     const memoryKey = `way:${spec.id}:${spec.fingerprint}`
     return createConnection(spec.definition, {
       id: spec.id,
+      name: spec.name,
       instance: parts.instance,
       client,
       clock,

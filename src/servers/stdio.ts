@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { GatewayError } from '../contract/errors.ts'
 import type { StdioServer } from '../contract/server.ts'
@@ -124,6 +125,12 @@ async function started(child: ChildProcess, definition: StdioServer): Promise<nu
 
 function toSpawnError(error: unknown, { command, cwd }: StdioServer): GatewayError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+  // The system says the same of a missing folder as of a missing program.
+  if (code === 'ENOENT' && cwd !== undefined && !existsSync(cwd)) {
+    const details = { errno: code, missing: 'folder' }
+    const message = `${command} could not be started: the working folder ${cwd} does not exist`
+    return new GatewayError('spawn-failed', message, details)
+  }
   const where = cwd === undefined ? '' : ` in ${cwd}`
   return new GatewayError('spawn-failed', `${command} could not be started${where} (${code})`, { errno: code })
 }

@@ -57,7 +57,7 @@ export async function tryDefinition(wanted: Trial, parts: TrialParts, signal: Ab
       onAmbiguous() {},
       onClose: lost.reject,
     }
-    const timeoutMs = toFirstTimeout(wanted.definition)
+    const timeoutMs = toFirstTimeout(linkParts.definition)
     const link = await negotiate(linkParts, { signal, timeoutMs, remembered: undefined })
     try {
       const limits = { signal, clock: parts.clock, timeoutMs: wanted.definition.timeout.connect }

@@ -132,7 +132,7 @@ describe('servers', () => {
     const added = await gateway.run('servers', 'add', 'away', '--url', `http://127.0.0.1:${port}/mcp`)
     expect(added.code).toBe(8)
     expect(added.stdout).toMatch(/^away: (failed|disconnected)/)
-    expect(added.stderr).toMatch(/warning: away is saved, but unreachable: /)
+    expect(added.stderr).toMatch(/warning: away is saved, but not connected\n {2}unreachable: /)
     expect((await gateway.run('status', '--json')).json()).toMatchObject({ healthy: false })
     expect((await gateway.run('servers', 'remove', 'away', '--yes')).code).toBe(0)
   })
@@ -144,7 +144,7 @@ describe('servers', () => {
       const reply = await gateway.fetch('/api/servers', { method: 'POST', token, body: { name: 'wrong', definition } })
       expect(reply.status).toBe(400)
       const text = await reply.text()
-      expect(text).toMatch(/must (be an address|not contain)/)
+      expect(text).toMatch(/must (be a complete|not contain)/)
       expect(text).not.toContain('hunter2')
     }
     expect((await gateway.run('servers', 'get', 'wrong')).code).toBe(1)

@@ -1,6 +1,7 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { checkStates } from '../../src/cli/doctor/gateway.ts'
 import { checkNode } from '../../src/cli/doctor/machine.ts'
 import { createFolder, findFreePort, recording, runCli, serve, takePort, writeConfig } from './support.ts'
 
@@ -161,6 +162,25 @@ describe('doctor names the cause and what mends it', () => {
     expect(toFindings(ended.json())).toContainEqual(
       expect.objectContaining({ status: 'warning', fix: `chmod 600 ${key}` }),
     )
+  })
+
+  it('when a server keeps failing, also in the moment in which it is tried again', () => {
+    const server = { name: 'bad', scope: 'global', tools: 0, error: 'The program ended with code 1', output: ['why'] }
+    const [failed, retried, begun] = [
+      { ...server, state: 'failed' as const },
+      { ...server, state: 'connecting' as const },
+      { name: 'new', scope: 'global', tools: 0, state: 'connecting' as const },
+    ].map((each) => checkStates([each], new Set()))
+    expect(failed).toEqual([
+      {
+        check: 'server bad',
+        status: 'problem',
+        message: 'bad is not connected: The program ended with code 1\n  | why',
+        fix: 'sallyport servers validate bad; then: sallyport servers reconnect bad',
+      },
+    ])
+    expect(retried).toEqual(failed)
+    expect(begun).toMatchObject([{ status: 'warning', message: 'new is connecting' }])
   })
 
   it('when Node is too old', () => {

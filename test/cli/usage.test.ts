@@ -47,9 +47,9 @@ describe('wrong usage ends with 2 and says what was meant', () => {
       /--calls: must be a whole/,
     ],
     [['approvals', 'watch', '--retry', 'long'], /--retry: must be a whole number/],
-    [['servers', 'add', 'x', '--url', 'notaurl'], /url: must be an address that begins with https:\/\/ or http:\/\//],
-    [['servers', 'add', 'x', '--url', 'ftp://example.com'], /url: must be an address/],
-    [['servers', 'add', 'x', '--url', 'https://'], /url: must be an address/],
+    [['servers', 'add', 'x', '--url', 'notaurl'], /url: must be a complete https:\/\/ or http:\/\/ address/],
+    [['servers', 'add', 'x', '--url', 'ftp://example.com'], /url: must be a complete/],
+    [['servers', 'add', 'x', '--url', 'https://'], /url: must be a complete/],
     [
       ['servers', 'validate', '--url', 'https://me:hunter2@example.com/mcp'],
       /url: must not contain a user name or password/,

@@ -1,4 +1,4 @@
-import { createWriteStream, existsSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { z } from 'zod'
@@ -95,8 +95,7 @@ export function addAuditProof(audit: Command, run: Run): void {
       const { download } = await import('../download.ts')
       const query = new URLSearchParams()
       for (const [name, value] of Object.entries({ ...filter, subject: tool })) if (value) query.set(name, value)
-      const to = output === undefined ? process.stdout : createWriteStream(output, { mode: 0o600 })
-      await download(await address(), `/audit/export?${query}`, to, 2 * minutes)
+      await download(await address(), `/audit/export?${query}`, output, 2 * minutes)
       if (output !== undefined) terminal.answer({ file: output }, () => `Written to ${toVisible(output)}`)
       return exit.done
     },

@@ -37,7 +37,7 @@ function renderFindings(terminal: Terminal, findings: readonly Finding[]): strin
   const marks = { ok: green('ok     '), note: cyan('note   '), warning: yellow('warning'), problem: red('problem') }
   const width = Math.max(...findings.map((finding) => finding.check.length))
   const lines = findings.flatMap(({ check, status, message, fix }) => [
-    `${marks[status]}  ${toVisible(check).padEnd(width)}  ${toVisible(message)}`,
+    `${marks[status]}  ${toVisible(check).padEnd(width)}  ${toVisible(message).replaceAll('\n', `\n${' '.repeat(width + 9)}`)}`,
     ...(fix === null ? [] : [dim(`${' '.repeat(width + 11)}fix: ${toVisible(fix)}`)]),
   ])
   const problems = findings.filter((finding) => finding.status === 'problem').length

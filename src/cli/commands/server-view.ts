@@ -54,7 +54,8 @@ export function showChange({ terminal }: Context, server: ServerDetail): number 
   terminal.answer(server, () => `${toVisible(server.name)}: ${state}, ${countTools(server)}`)
   if (server.error && server.state !== 'disabled') {
     const { yellow } = terminal.talkColours
-    terminal.talk(`${yellow('warning:')} ${toVisible(server.name)} is saved, but ${describeFailure(server.error)}`)
+    terminal.talk(`${yellow('warning:')} ${toVisible(server.name)} is saved, but not connected`)
+    terminal.talk(indent(describeFailure(server.error)))
     terminal.next(`sallyport servers validate ${server.name}`)
     return exit.notConnected
   }

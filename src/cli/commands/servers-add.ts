@@ -88,7 +88,8 @@ export function addServersValidate(servers: Command, run: Run): void {
  * in the current folder, the program gets the current folder.
  */
 function inFolderOf({ terminal, settings }: Context, definition: ServerDefinition): ServerDefinition {
-  if (definition.transport !== 'stdio' || definition.cwd !== undefined || settings.url !== undefined) return definition
+  if (definition.transport !== 'stdio' || settings.url !== undefined) return definition
+  if (definition.cwd !== undefined) return { ...definition, cwd: resolve(definition.cwd) }
   const paths = [...(/[\\/]/.test(definition.command) ? [definition.command] : []), ...definition.args]
   const found = paths.find((path) => !path.startsWith('-') && !isAbsolute(path) && existsSync(resolve(path)))
   if (found === undefined) return definition

@@ -12,12 +12,17 @@ import type { Terminal } from '../terminal.ts'
 import { paintRisk } from '../words.ts'
 import { showChange } from './server-view.ts'
 
-const Input = z.object({
-  name: z.string(),
-  scope: ScopeText.optional(),
-  suggest: z.boolean().default(false),
-  yes: z.boolean().default(false),
-})
+const Input = z
+  .object({
+    name: z.string(),
+    scope: ScopeText.optional(),
+    suggest: z.boolean().default(false),
+    yes: z.boolean().default(false),
+  })
+  .refine(({ suggest, yes }) => suggest || !yes, {
+    path: ['yes'],
+    message: 'is only allowed together with --suggest',
+  })
 
 export function addServersRisks(servers: Command, run: Run): void {
   addCommand(servers, run, {

@@ -33,7 +33,6 @@ export async function callTool(context: Context, wanted: WantedCall): Promise<nu
   let answer = await send(context, wanted)
   while ('approval' in answer) {
     if (!wanted.wait) return showWaiting(context, answer)
-    await announce(context, answer.approval)
     const settled = await waitForAnswer(context, answer.approval)
     if (!settled) return showWaiting(context, answer)
     answer = await send(context, wanted)
@@ -85,13 +84,15 @@ async function pageOf(client: Client, id: string, url: string): Promise<string> 
   return `${('url' in status ? status.url : url).replace(/\/$/, '')}/approvals/${id}`
 }
 
-/** The question once it no longer waits; undefined when whoever waits was interrupted. */
-async function waitForAnswer({ request }: Context, { id }: Approval): Promise<Approval | undefined> {
+/** Says what it waits for, and returns the question once it no longer waits; undefined after an interruption. */
+async function waitForAnswer(context: Context, asked: Approval): Promise<Approval | undefined> {
+  const { id } = asked
   const leaving = new AbortController()
   const stayed = leaveOnSignal(leaving)
   const { signal } = leaving
   try {
-    return await request('Waiting for a person', async (client) => {
+    await announce(context, asked)
+    return await context.request('Waiting for a person', async (client) => {
       let lastSeen = performance.now()
       while (!signal.aborted) {
         const approval = await look(client, id, performance.now() - lastSeen < mostAwayMs)

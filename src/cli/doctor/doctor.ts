@@ -33,7 +33,7 @@ export async function examine({ settings, request }: Context, { config: explicit
     findings.push(...(await checkServers(place, listConnected(running))))
   }
   const explained = new Set(findings.filter((finding) => finding.status === 'problem').map((finding) => finding.check))
-  const states = checkStates(running, explained)
+  const states = checkStates(running.kind === 'answers' ? running.status.servers : [], explained)
   // What the gateway sees of a server says more than that its command is there.
   const better = new Set(states.map((finding) => finding.check))
   return [...findings.filter((finding) => finding.status !== 'ok' || !better.has(finding.check)), ...states]

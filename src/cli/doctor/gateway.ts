@@ -69,16 +69,17 @@ export function checkRetention(running: Running): Finding[] {
 }
 
 /** States of the running gateway, for servers that have no better explanation yet. */
-export function checkStates(running: Running, explained: ReadonlySet<string>): Finding[] {
-  if (running.kind !== 'answers') return []
-  return running.status.servers.flatMap((server): Finding[] => {
+export function checkStates(servers: Status['servers'], explained: ReadonlySet<string>): Finding[] {
+  return servers.flatMap((server): Finding[] => {
     const id = toId(server)
     const check = toCheck(id)
     if (server.state === 'disabled' || explained.has(check)) return []
     if (server.state === 'connected') return [ok(check, `connected, ${server.tools} tools`)]
+    // A server that keeps failing is being tried again now and then, and is no better in these moments.
+    const isNew = server.state === 'connecting' && !server.error
+    if (isNew) return [warning(check, `${server.name} is connecting`, `sallyport servers get ${server.name}`)]
     const why = server.error ? `: ${server.error}` : ''
-    const message = [`${server.name} is ${server.state}${why}`, ...toOutputLines(server.output)].join('\n')
-    if (server.state === 'connecting') return [warning(check, message, `sallyport servers get ${server.name}`)]
+    const message = [`${server.name} is not connected${why}`, ...toOutputLines(server.output)].join('\n')
     return [
       problem(
         check,

@@ -99,7 +99,7 @@ describe('a program that connects and drops again and again', () => {
     await untilParked(scene)
     const { error, nextAttemptAt } = scene.gateway.getServer('bad')
     expect(nextAttemptAt).toBeUndefined()
-    expect(error?.message).toContain('left alone')
+    expect(error?.message).toContain('automatic reconnects stopped')
     expect(error?.hint).toContain('reconnect')
     await scene.expectOthersWell()
     const { tools } = await scene.client.listTools()
