@@ -120,6 +120,18 @@ export type SseServer = z.infer<typeof SseServer>
 export const ServerDefinition = z.discriminatedUnion('transport', [StdioServer, HttpServer, SseServer])
 export type ServerDefinition = z.infer<typeof ServerDefinition>
 
+const downloaders = new Set(['npx', 'uvx', 'uv', 'pipx', 'bunx', 'bun', 'pnpm', 'yarn', 'deno', 'docker', 'podman'])
+
+/** The program of a command that downloads packages before it runs them. */
+export function findDownloader(definition: ServerDefinition): string | undefined {
+  if (definition.transport !== 'stdio') return undefined
+  const program = definition.command
+    .split(/[\\/]/)
+    .at(-1)
+    ?.replace(/\.(cmd|exe)$/i, '')
+  return program !== undefined && downloaders.has(program) ? program : undefined
+}
+
 /** Leaves out the default: what a later scope does not state, it inherits. */
 function stated<Inner extends z.ZodType>(field: z.ZodDefault<Inner>): z.ZodOptional<Inner> {
   return field

@@ -1,5 +1,5 @@
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
-import type { ConnectionState, ServerDefinition, ServerFailure } from '../contract/server.ts'
+import { type ConnectionState, findDownloader, type ServerDefinition, type ServerFailure } from '../contract/server.ts'
 import { type BackoffSettings, backoffDelay } from '../lib/backoff.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
 import { isObject } from '../lib/json.ts'
@@ -105,8 +105,6 @@ export type Connection = {
   settled(signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }
-
-const downloaders = new Set(['npx', 'uvx', 'uv', 'pipx', 'bunx', 'bun', 'pnpm', 'yarn', 'deno', 'docker', 'podman'])
 
 export function createConnection(definition: ServerDefinition, parts: ConnectionParts): Connection {
   const { clock, supervision } = parts
@@ -422,14 +420,4 @@ function stateOf(lost: GatewayError): ConnectionState {
 /** How long a first attempt may take; the same for a server that is added and for one that is only tried. */
 export function toFirstTimeout(definition: ServerDefinition): number {
   return findDownloader(definition) === undefined ? definition.timeout.connect : definition.timeout.start
-}
-
-/** The program of a command that downloads packages before it runs them. */
-function findDownloader(definition: ServerDefinition): string | undefined {
-  if (definition.transport !== 'stdio') return undefined
-  const program = definition.command
-    .split(/[\\/]/)
-    .at(-1)
-    ?.replace(/\.(cmd|exe)$/i, '')
-  return program !== undefined && downloaders.has(program) ? program : undefined
 }

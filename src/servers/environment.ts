@@ -49,13 +49,16 @@ export function networkCredentials(from: NodeJS.ProcessEnv): string[] {
   return network.flatMap((name) => userPartsOf(from[name] ?? '')).flatMap((part) => [part, ...passwordOf(part)])
 }
 
-/** `user:password` of each address in a value: `http://user:password@host`, or without the scheme as curl allows. */
+/**
+ * `user:password` of an address: `http://user:password@host`, or without the scheme as curl allows. A password that is not
+ * encoded may contain any character: what stands before the first `/` is then no host with a port.
+ */
 function userPartsOf(value: string): string[] {
-  return value.split(/[\s,]+/).flatMap((address) => {
-    const authority = address.replace(/^[a-z][a-z0-9+.-]*:\/\//i, '').split(/[/?#]/, 1)[0] ?? ''
-    const end = authority.lastIndexOf('@')
-    return end > 0 ? [authority.slice(0, end)] : []
-  })
+  const address = value.trim().replace(/^[a-z][a-z0-9+.-]*:\/\//i, '')
+  const authority = address.split(/[/?#]/, 1)[0] ?? ''
+  const isHost = /^(\[[^\]]*\]|[^:@]*)(:\d*)?$/.test(authority)
+  const end = (authority.includes('@') ? authority : address).lastIndexOf('@')
+  return end > 0 && !isHost ? [address.slice(0, end)] : []
 }
 
 function passwordOf(userPart: string): string[] {

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { ServerDefinition } from '../../../src/contract/server.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { readProcessStat } from '../../../src/lib/processes.ts'
+import { createMasking } from '../../../src/masking/masking.ts'
 import { childEnvironment, networkCredentials } from '../../../src/servers/environment.ts'
 import { endOrphan, readBootId } from '../../../src/servers/process.ts'
 import { fixturePath, stdioFixture } from '../../fixtures/fixtures.ts'
@@ -51,15 +52,29 @@ describe('a program started for a server', () => {
   it('gets the proxy, certificate and registry variables of the gateway, and no others', () => {
     const given = {
       HTTP_PROXY: 'http://proxy.example.com:3128',
-      https_proxy: 'http://proxy.example.com:3128',
+      HTTPS_PROXY: 'http://proxy.example.com:3128',
       NO_PROXY: 'localhost,.example.com',
+      http_proxy: 'http://proxy.example.com:3128',
+      https_proxy: 'http://proxy.example.com:3128',
+      no_proxy: 'localhost,.example.com',
       NODE_EXTRA_CA_CERTS: '/etc/ssl/company.pem',
       SSL_CERT_FILE: '/etc/ssl/company.pem',
       SSL_CERT_DIR: '/etc/ssl/certs',
       npm_config_registry: 'https://npm.example.com/',
       npm_config_cafile: '/etc/ssl/company.pem',
     }
-    const others = { NPM_TOKEN: 'x', npm_config__auth: 'x', ALL_PROXY: 'x', NODE_OPTIONS: 'x', SALLYPORT_KEY: 'x' }
+    const others = {
+      NPM_TOKEN: 'x',
+      npm_config__auth: 'x',
+      NPM_CONFIG_REGISTRY: 'x',
+      npm_config_userconfig: 'x',
+      ALL_PROXY: 'x',
+      all_proxy: 'x',
+      NODE_OPTIONS: 'x',
+      NODE_TLS_REJECT_UNAUTHORIZED: '0',
+      CURL_CA_BUNDLE: 'x',
+      SALLYPORT_KEY: 'x',
+    }
     const environment = childEnvironment({ own: {}, instance: 'mine', trusted: false }, { ...given, ...others })
     expect(environment).toEqual({ ...given, SALLYPORT_INSTANCE: 'mine' })
   })
@@ -68,7 +83,7 @@ describe('a program started for a server', () => {
     'http://user:secret-word@proxy.example.com:3128',
     'user:secret-word@proxy.example.com:3128',
     'http://token@proxy.example.com',
-    'http://plain.example.com, http://user:secret-word@proxy.example.com',
+    'http://user:secret-word@proxy.example.com:3128/path?query#part',
   ])('gets %s only where administrators wrote the command, and its user part is masked', (HTTPS_PROXY) => {
     const from = { HTTPS_PROXY, no_proxy: 'localhost' }
     const untrusted = childEnvironment({ own: {}, instance: 'mine', trusted: false }, from)
@@ -76,6 +91,23 @@ describe('a program started for a server', () => {
     expect(childEnvironment({ own: {}, instance: 'mine', trusted: true }, from)).toMatchObject({ HTTPS_PROXY })
     const userPart = HTTPS_PROXY.includes('token') ? 'token' : 'user:secret-word'
     expect(networkCredentials(from)).toContain(userPart)
+  })
+
+  it.each([
+    ['http://jane:pass,word%21@proxy.example.com:3128', ['pass,word%21', 'pass,word!']],
+    ['http://jane:pass/word@proxy.example.com:3128', ['pass/word']],
+    ['http://jane:pass word@proxy.example.com', ['pass word']],
+    ['http://jane:pass@word@proxy.example.com', ['pass@word']],
+  ])('has the whole password of %s masked, whatever characters it has', (HTTPS_PROXY, passwords) => {
+    const masking = createMasking()
+    for (const value of networkCredentials({ HTTPS_PROXY })) masking.hide(value)
+    expect(masking.text(`connecting to ${HTTPS_PROXY}`)).toMatch(
+      /^connecting to http:\/\/\[secret\]@proxy\.example\.com/,
+    )
+    for (const password of passwords)
+      expect(masking.text(`the password is ${password}`)).toBe('the password is [secret]')
+    const untrusted = childEnvironment({ own: {}, instance: 'mine', trusted: false }, { HTTPS_PROXY })
+    expect(untrusted).toEqual({ SALLYPORT_INSTANCE: 'mine' })
   })
 
   it('runs in a folder of its own in the data folder, unless its entry names another', async () => {
@@ -101,6 +133,21 @@ describe('a program started for a server', () => {
     expect(await readFile(join(gateway.folder, 'data', 'servers', '.removed', kept, 'left.txt'), 'utf8')).toBe(
       'from before',
     )
+  })
+
+  it.each(['npx', 'other'])('has as long to start when it is only tried as when it is added (%s)', async (name) => {
+    await using folder = await temporaryFolder()
+    const command = join(folder.path, name)
+    const script = `#!/bin/sh\nsleep 1.5\nexec ${process.execPath} ${fixturePath('recording')}\n`
+    await writeFile(command, script, { mode: 0o755 })
+    // Only what may have to download first has the time of `start`.
+    const timeout = { connect: 500, start: 30_000 }
+    const definition = ServerDefinition.parse({ transport: 'stdio', command, timeout })
+    await using gateway = await startTestGateway({ servers: {} })
+    const tried = await gateway.gateway.validateServer(operator, { definition }, new AbortController().signal)
+    const added = await gateway.gateway.addServer(operator, { name: 'own', definition })
+    expect([tried.ok, added.state === 'connected']).toEqual(name === 'npx' ? [true, true] : [false, false])
+    expect(tried.failure?.class).toBe(added.error?.class)
   })
 
   it('that is only tried leaves no folder behind', async () => {
