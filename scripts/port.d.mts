@@ -1,2 +1,3 @@
-export function findPort(root: string, args: readonly string[]): number
-export function isFree(port: number): Promise<boolean>
+export function findPort(root: string, args: readonly string[]): number | undefined
+export function isFree(port: number | undefined): Promise<boolean>
+export function describeTaken(root: string, port: number): string

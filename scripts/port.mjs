@@ -3,17 +3,68 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 
-/** The port that `serve` would use: the option, else the one in the configuration, else the usual one. */
+const usual = 4777
+
+/**
+ * The port that `serve` would use: the option, else the one in the configuration, else the usual one. Undefined where that
+ * cannot be told without a parser: the gateway then says it itself.
+ */
 export function findPort(root, args) {
-  const at = args.findIndex((word) => word === '--port' || word.startsWith('--port='))
-  const option = at === -1 ? undefined : (args[at].split('=')[1] ?? args[at + 1])
+  const option = findOption(args, 'port')
   if (option !== undefined) return Number(option)
-  const files = [join(root, 'sallyport.yaml'), join(root, '.sallyport', 'sallyport.yaml')]
-  const file =
-    args.includes('--config') || process.env.SALLYPORT_CONFIG ? undefined : files.find((name) => existsSync(name))
-  const named =
-    file && /^listen:\n(?:[ \t]+.*\n|[ \t]*#.*\n|\n)*?[ \t]+port:[ \t]*(\d+)/m.exec(readFileSync(file, 'utf8'))
-  return named ? Number(named[1]) : 4777
+  if (findOption(args, 'config') !== undefined || process.env.SALLYPORT_CONFIG) return undefined
+  const here = ['yaml', 'yml', 'json', 'toml'].map((ending) => join(root, `sallyport.${ending}`))
+  const elsewhere = findOption(args, 'data') !== undefined || Boolean(process.env.SALLYPORT_DATA)
+  const file = [...here, ...(elsewhere ? [] : [join(root, '.sallyport', 'sallyport.yaml')])].find(existsSync)
+  if (file === undefined) return elsewhere ? undefined : usual
+  return readPort(file, readFileSync(file, 'utf8'))
+}
+
+function findOption(args, name) {
+  const at = args.findIndex((word) => word === `--${name}` || word.startsWith(`--${name}=`))
+  return at === -1 ? undefined : (args[at].split('=')[1] ?? args[at + 1] ?? '')
+}
+
+function readPort(file, text) {
+  if (file.endsWith('.json')) return readJsonPort(text)
+  const lines = text.replace(/\r/g, '').replace(/^[ \t]*#.*$/gm, '')
+  if (!/\blisten\b/.test(lines)) return usual
+  const inline = /^listen[ \t]*[:=][ \t]*\{([^{}]*)\}/m.exec(lines)
+  const block = /^(?:listen:|\[listen\])[ \t]*(?:#.*)?\n((?:(?![^\s].*:|\[).*\n)*)/m.exec(`${lines}\n`)
+  const dotted = /^listen\.port[ \t]*=[ \t]*(\d+)/m.exec(lines)
+  if (dotted) return Number(dotted[1])
+  const fields = inline?.[1] ?? block?.[1]
+  if (fields === undefined) return undefined
+  const port = /(?:^|[,{\n])[ \t]*port[ \t]*[:=][ \t]*(\d+)/.exec(fields)
+  return port ? Number(port[1]) : usual
+}
+
+function readJsonPort(text) {
+  try {
+    return JSON.parse(text)?.listen?.port ?? usual
+  } catch {
+    return undefined
+  }
+}
+
+/** What to do about a port that is taken; a gateway that runs on this folder already is the usual cause. */
+export function describeTaken(root, port) {
+  const running = findRunning(root)
+  if (running !== undefined) return `sallyport: a gateway runs on this folder already, at ${running}`
+  return [
+    `sallyport: port ${port} on 127.0.0.1 is taken by another program.`,
+    `Stop it, or choose another port: npm start -- --port ${port + 1}`,
+  ].join('\n')
+}
+
+function findRunning(root) {
+  try {
+    const { url, pid } = JSON.parse(readFileSync(join(root, '.sallyport', 'gateway.json'), 'utf8'))
+    process.kill(pid, 0)
+    return String(url)
+  } catch {
+    return undefined
+  }
 }
 
 /** Resolves with false when another program listens there. Any other trouble is left to the gateway, which names it. */

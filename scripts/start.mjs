@@ -2,12 +2,11 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { ensureInstalled, node, root, run } from './install.mjs'
-import { findPort, isFree } from './port.mjs'
+import { describeTaken, findPort, isFree } from './port.mjs'
 
 const port = findPort(root, process.argv.slice(2))
 if (!(await isFree(port))) {
-  console.error(`sallyport: port ${port} on 127.0.0.1 is taken by another program.`)
-  console.error(`Stop it, or choose another port: npm start -- --port ${port + 1}`)
+  console.error(describeTaken(root, port))
   process.exit(1)
 }
 await ensureInstalled()

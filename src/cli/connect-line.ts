@@ -18,8 +18,17 @@ export function toStdioLine(dataFolder: string): string {
   return `${toAbsoluteProgram()} stdio --data ${quote(dataFolder)}`
 }
 
+/** Words with commands in them, such as a hint, as they can be copied in the folder of a clone: there is no `sallyport`. */
+export function toRunnable(text: string, cwd: string = process.cwd()): string {
+  return isClone(cwd) ? text.replace(/(?<!npx )\bsallyport (?=[a-z-]+\b)/g, 'npx sallyport ') : text
+}
+
+function isClone(cwd: string): boolean {
+  return existsSync(join(cwd, 'bin/sallyport.js')) && existsSync(join(cwd, 'src'))
+}
+
 function toProgram(cwd: string): string {
-  if (existsSync(join(cwd, 'bin/sallyport.js'))) return 'npx sallyport'
+  if (isClone(cwd)) return 'npx sallyport'
   return isCheckout() ? toAbsoluteProgram() : 'sallyport'
 }
 

@@ -1,5 +1,6 @@
 import { type GatewayError, toErrorBody } from '../contract/errors.ts'
 import { toVisible } from '../text/visible.ts'
+import { toRunnable } from './connect-line.ts'
 import type { Terminal } from './terminal.ts'
 
 /** One failure, said once: as the document that programs read, or as a sentence and what to do about it. */
@@ -11,5 +12,5 @@ export function printFailure(terminal: Terminal, error: GatewayError, hint: stri
   }
   const { red, dim } = terminal.talkColours
   terminal.talk(`${red('error:')} ${toVisible(error.message)}`)
-  terminal.talk(dim(`       ${toVisible(hint)}`))
+  terminal.talk(dim(`       ${toRunnable(toVisible(hint))}`))
 }

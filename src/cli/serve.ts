@@ -124,9 +124,10 @@ type Connecting = { gateway: Gateway; mcpUrl: string; dataFolder: string; greet:
 
 /** A demo prints a whole line that works until the first agent has connected. */
 async function toConnecting({ gateway, mcpUrl, dataFolder, greet }: Connecting): Promise<string> {
-  const token = greet ? await makeFirstToken(gateway) : undefined
-  const http = token
-    ? `Connect an agent, for example Claude Code:\n  ${toConnectLine(mcpUrl, token)}`
+  const made = greet ? await makeFirstToken(gateway) : undefined
+  const again = made?.replaces ? ' (the line of the start before no longer works)' : ''
+  const http = made
+    ? `Connect an agent, for example Claude Code${again}:\n  ${toConnectLine(mcpUrl, made.token)}`
     : `Connect an agent: make a token with\n  ${toCommandLine('tokens create --agent my-agent', dataFolder)}`
   return `${http}\nOr let a program start this command, from any folder; it makes its own token:\n  ${toStdioLine(dataFolder)}`
 }
@@ -134,14 +135,15 @@ async function toConnecting({ gateway, mcpUrl, dataFolder, greet }: Connecting):
 const firstAgent = 'my-agent'
 
 /** A token is shown once, so one that nobody has used is replaced. */
-async function makeFirstToken({ identity }: Gateway): Promise<string | undefined> {
+async function makeFirstToken({ identity }: Gateway): Promise<{ token: string; replaces: boolean } | undefined> {
   const tokens = identity.listTokens()
   if (tokens.some(({ lastUsedAt }) => lastUsedAt !== undefined)) return undefined
   const known = tokens.filter(({ agent, revokedAt }) => agent === firstAgent && revokedAt === undefined)
   // Somebody else's token of that name may be in a file already.
   if (known.length > 1) return undefined
   for (const { id } of known) await identity.revokeToken(id)
-  return (await identity.createToken({ agent: firstAgent })).token
+  const { token } = await identity.createToken({ agent: firstAgent })
+  return { token, replaces: known.length > 0 }
 }
 
 /** What connected before anybody listened comes first. */

@@ -1,5 +1,7 @@
 import { createColors } from 'picocolors'
 import { toVisible, toVisibleJson } from '../text/visible.ts'
+import { toRunnable } from './connect-line.ts'
+import { cut } from './table.ts'
 
 type Colours = ReturnType<typeof createColors>
 
@@ -23,7 +25,7 @@ export type Terminal = {
 }
 
 export type Spinner = {
-  /** What it is doing now; without a terminal a line at most every ten seconds. */
+  /** What it is doing now, with its own count of seconds; without a terminal a line at most every ten seconds. */
   update(message: string): void
   stop(): void
 }
@@ -41,7 +43,7 @@ export function createTerminal(json: boolean): Terminal {
       stdout.write(`${json ? toVisibleJson(JSON.stringify(document, null, 2)) : toSafe(toText())}\n`)
     },
     talk: (line) => void stderr.write(`${toSafe(line)}\n`),
-    next: (step) => void stderr.write(`${talkColours.dim(`Next: ${toVisible(step)}`)}\n`),
+    next: (step) => void stderr.write(`${talkColours.dim(`Next: ${toRunnable(toVisible(step))}`)}\n`),
     spin: (message) => (stderr.isTTY && !env.CI ? startSpinner(toVisible(message)) : createProgressLines(stderr)),
   }
 }
@@ -69,14 +71,15 @@ const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '
  */
 function startSpinner(first: string): Spinner {
   const startedAt = performance.now()
-  let message = first
+  let message: string | undefined
   let frame = 0
   let shown = false
   const timer = setInterval(() => {
     const elapsed = performance.now() - startedAt
     if (elapsed < 1000) return
     shown = true
-    process.stderr.write(`\r\x1b[2K${frames[frame++ % frames.length]} ${message} ${Math.floor(elapsed / 1000)} s`)
+    const line = message ?? `${first} ${Math.floor(elapsed / 1000)} s`
+    process.stderr.write(`\r\x1b[2K${frames[frame++ % frames.length]} ${cut(line, (process.stderr.columns ?? 80) - 3)}`)
   }, 100)
   timer.unref()
   return {

@@ -1,6 +1,7 @@
 import type { Risk } from '../contract/risk.ts'
 import type { ConnectionState, ServerDetail, ServerFailure } from '../contract/server.ts'
 import { toVisible } from '../text/visible.ts'
+import { toRunnable } from './connect-line.ts'
 import type { Terminal } from './terminal.ts'
 
 type Paint = (text: string) => string
@@ -33,7 +34,7 @@ export function countTools({
 export function describeFailure(failure: ServerFailure): string {
   return [
     `${failure.class}: ${toVisible(failure.message)}`,
-    `  ${toVisible(failure.hint)}`,
+    `  ${toRunnable(toVisible(failure.hint))}`,
     ...toOutputLines(failure.output),
   ].join('\n')
 }

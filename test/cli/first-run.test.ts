@@ -37,7 +37,7 @@ it('tells agent and person that a new gateway has no servers and no administrato
   const told = await instructionsOf(gateway)
   expect(told).toContain('sallyport servers add NAME')
   expect(told).toContain('sallyport setup-link')
-  expect(gateway.stderr()).toContain('There are no servers yet')
+  await until(() => (gateway.stderr().includes('There are no servers yet') ? true : undefined))
 })
 
 it('says nothing of the kind to an agent of a gateway that has both', async () => {
@@ -51,7 +51,7 @@ it('says nothing of the kind to an agent of a gateway that has both', async () =
 
 it('prints a new set-up link while there is no administrator, which voids the one before', async () => {
   await using gateway = await serve({})
-  const [first = ''] = /http\S+\/setup\?code=\S+/.exec(gateway.stderr()) ?? []
+  const [first] = await until(() => /http\S+\/setup\?code=\S+/.exec(gateway.stderr()) ?? undefined)
   const made = await gateway.run('setup-link')
   expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^http\S+\/setup\?code=\S+\n$/) })
   expect((await fetch(first)).status).toBe(403)
@@ -68,7 +68,7 @@ it('prints no set-up link once there is an administrator', async () => {
 
 it('prints a command for programs that know only stdio, which works from another folder', async () => {
   await using gateway = await serve({ servers: { good: recording() } })
-  const [, line = ''] = /from any folder[^\n]*\n {2}(\S.*)\n/.exec(gateway.stderr()) ?? []
+  const [, line = ''] = await until(() => /from any folder[^\n]*\n {2}(\S.*)\n/.exec(gateway.stderr()) ?? undefined)
   const [program = '', ...args] = line.split(' ')
   const child = spawn(program, args, { cwd: '/', stdio: 'pipe' })
   const stdout = collect(child, 'stdout')
@@ -83,15 +83,18 @@ it('prints a command for programs that know only stdio, which works from another
 it('prints the line that connects an agent at every start until one has connected', async () => {
   await using folder = await createFolder()
   const tokens: string[] = []
+  const notes: boolean[] = []
   for (let start = 0; start < 2; start++) {
     const child = startCli(['serve', '--demo', '--port', '0'], { cwd: folder.path })
     const stderr = collect(child, 'stderr')
     const [, token = ''] = await until(() => /Authorization: Bearer (\S+)"/.exec(stderr()) ?? undefined)
     tokens.push(token)
+    notes.push(stderr().includes('(the line of the start before no longer works)'))
     child.kill('SIGTERM')
     await once(child, 'exit')
   }
   expect(new Set(tokens).size).toBe(2)
+  expect(notes).toEqual([false, true])
 })
 
 it('says that the port is taken before it installs anything', async () => {
@@ -112,7 +115,44 @@ it('finds the port of a configuration without a parser', async () => {
   )
   expect(findPort(folder.path, [])).toBe(4999)
   expect(findPort(folder.path, ['--port', '5000'])).toBe(5000)
-  expect(await readFile(join(folder.path, 'sallyport.yaml'), 'utf8')).toContain('4999')
+})
+
+it.each([
+  ['sallyport.yaml', 'listen: { host: 127.0.0.1, port: 4999 }\n', 4999],
+  ['sallyport.yaml', 'listen:\r\n  port: 4999\r\n', 4999],
+  ['sallyport.yaml', 'rules: []\n', 4777],
+  ['sallyport.yaml', '# listen: { port: 4999 }\nservers: {}\n', 4777],
+  ['sallyport.yaml', 'listen: &here\n  ? port\n  : 4999\n', undefined],
+  ['sallyport.yml', 'listen:\n  port: 4999\n', 4999],
+  ['sallyport.json', '{ "listen": { "host": "127.0.0.1", "port": 4999 } }', 4999],
+  ['sallyport.json', '{ "servers": {} }', 4777],
+  ['sallyport.toml', '[listen]\nhost = "127.0.0.1"\nport = 4999\n', 4999],
+  ['sallyport.toml', 'listen.port = 4999\n', 4999],
+  ['sallyport.toml', 'listen = { port = 4999 }\n', 4999],
+])('finds in %s that %j means the port %s, and none where it is not sure', async (name, text, port) => {
+  const { findPort } = await import('../../scripts/port.mjs')
+  await using folder = await createFolder()
+  await writeFile(join(folder.path, name), text)
+  expect(findPort(folder.path, [])).toBe(port)
+})
+
+it('says that a gateway runs on the folder already, if that is what has taken the port', async () => {
+  const { describeTaken } = await import('../../scripts/port.mjs')
+  await using folder = await createFolder()
+  expect(describeTaken(folder.path, 4777)).toContain('npm start -- --port 4778')
+  const child = startCli(['serve', '--port', '0'], { cwd: folder.path })
+  const stdout = collect(child, 'stdout')
+  const [, url = ''] = await until(() => /sallyport ready (\S+)/.exec(stdout()) ?? undefined)
+  expect(describeTaken(folder.path, 4777)).toBe(`sallyport: a gateway runs on this folder already, at ${url}`)
+  child.kill('SIGTERM')
+  await once(child, 'exit')
+})
+
+it('leaves the port to the gateway where another configuration or data folder is named', async () => {
+  const { findPort } = await import('../../scripts/port.mjs')
+  await using folder = await createFolder()
+  expect(findPort(folder.path, ['--config', 'other.yaml'])).toBeUndefined()
+  expect(findPort(folder.path, ['--data=elsewhere'])).toBeUndefined()
 })
 
 it('runs from every folder by the path of its script', async () => {
@@ -146,4 +186,13 @@ it('reports a change of listen that needs a restart, and a file that was repaire
   await until(() => (gateway.stderr().includes('listen has changed: restart the gateway') ? true : undefined))
   expect(await status()).toMatchObject({ config: { restart: ['listen'] } })
   expect((await gateway.run('status')).stdout).toContain('restart the gateway')
+})
+
+it('writes commands so that they can be copied in the folder of the clone, and as they are anywhere else', async () => {
+  await using gateway = await serve({})
+  const args = ['servers', 'get', 'nope', '--data', gateway.data]
+  expect((await runCli(args, { cwd: root })).stderr).toContain('`npx sallyport servers list`')
+  expect((await runCli(args, { cwd: gateway.folder })).stderr).toContain('with `sallyport servers list`')
+  const listed = await runCli(['servers', 'list', '--data', gateway.data], { cwd: root })
+  expect(listed.stderr).toContain('Next: npx sallyport servers add NAME --url URL')
 })

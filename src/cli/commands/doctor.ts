@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { toVisible } from '../../text/visible.ts'
 import { addCommand, type Run } from '../command.ts'
+import { toRunnable } from '../connect-line.ts'
 import type { Finding } from '../doctor/finding.ts'
 import { exit } from '../exit.ts'
 import { wholeNumber } from '../number.ts'
@@ -38,7 +39,7 @@ function renderFindings(terminal: Terminal, findings: readonly Finding[]): strin
   const width = Math.max(...findings.map((finding) => finding.check.length))
   const lines = findings.flatMap(({ check, status, message, fix }) => [
     `${marks[status]}  ${toVisible(check).padEnd(width)}  ${toVisible(message).replaceAll('\n', `\n${' '.repeat(width + 9)}`)}`,
-    ...(fix === null ? [] : [dim(`${' '.repeat(width + 11)}fix: ${toVisible(fix)}`)]),
+    ...(fix === null ? [] : [dim(`${' '.repeat(width + 11)}fix: ${toRunnable(toVisible(fix))}`)]),
   ])
   const problems = findings.filter((finding) => finding.status === 'problem').length
   const summary =

@@ -8,9 +8,10 @@ import type { ServerDefinition, ServerDetail } from '../../contract/server.ts'
 import { hasHints } from '../../contract/tool.ts'
 import { toVisible } from '../../text/visible.ts'
 import { addCommand, type Context, type OptionSpec, patience, type Run } from '../command.ts'
+import { toRunnable } from '../connect-line.ts'
 import { DefinitionInput, definitionOptions, hasDefinition, toDefinition } from '../definition.ts'
 import { exit } from '../exit.ts'
-import { showingStart } from '../start-progress.ts'
+import { showingStart, showingTrial } from '../start-progress.ts'
 import { suggesting } from '../suggest.ts'
 import type { Terminal } from '../terminal.ts'
 import { renderValidation, showChange } from './server-view.ts'
@@ -69,8 +70,8 @@ export function addServersValidate(servers: Command, run: Run): void {
       const definition = hasDefinition(input) ? inFolderOf(context, toDefinition(input)) : undefined
       const validation = await context.request(
         `Trying ${toVisible(name ?? 'the definition')}`,
-        (client) => {
-          if (definition) return client.servers.validate({ definition, scope })
+        (client, spinner) => {
+          if (definition) return showingTrial(spinner, definition, () => client.servers.validate({ definition, scope }))
           if (name === undefined) throw new GatewayError('request-invalid', 'Name a saved server, or describe one')
           return suggesting(client, name, () => client.servers.validateSaved({ params: { name }, query: { scope } }))
         },
@@ -104,7 +105,9 @@ function tellUnannotated(terminal: Terminal, { name, tools }: ServerDetail): voi
   const asking = silent.some(({ risk }) => risk !== 'read') ? ', so every call of them waits for approval' : ''
   terminal.talk(
     `${silent.length} of ${tools.length} tools have no annotations${asking}.\n` +
-      `Suggest risks from their names and descriptions: sallyport servers risks ${toVisible(name)} --suggest`,
+      toRunnable(
+        `Suggest risks from their names and descriptions: sallyport servers risks ${toVisible(name)} --suggest`,
+      ),
   )
 }
 

@@ -6,6 +6,7 @@ import type { JsonObject } from '../../contract/json.ts'
 import { toVisible } from '../../text/visible.ts'
 import type { Client } from '../client.ts'
 import { type Context, patience } from '../command.ts'
+import { toRunnable } from '../connect-line.ts'
 import { exit } from '../exit.ts'
 import { leaveOnSignal } from '../leave.ts'
 import { readWhole, restOf } from '../rest.ts'
@@ -75,7 +76,7 @@ async function announce({ terminal, request, address }: Context, { id, title }: 
   const page = await request('Asking the gateway', (client) => pageOf(client, id, url))
   terminal.talk(`Waiting for a person: ${toVisible(title)} (${id})`)
   terminal.talk(`  ${toVisible(page)}`)
-  terminal.talk(`  sallyport approvals approve ${id} --as NAME`)
+  terminal.talk(toRunnable(`  sallyport approvals approve ${id} --as NAME`))
 }
 
 /** The gateway knows by which address people reach it; an agent is not told, and has the one that it came by. */

@@ -40,7 +40,8 @@ export function addUsers(program: Command, run: Run): void {
           terminal.width,
         )
       })
-      if (page.items.length === 0) terminal.next('open the link that `sallyport serve` prints')
+      if (page.items.length === 0)
+        terminal.next('sallyport setup-link prints a link that makes the first administrator')
       return exit.done
     },
   })
