@@ -9,7 +9,7 @@ const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 
 /**
  * Lines on standard error: readable ones with the time, or JSON. As text only warnings and errors are written, because
- * `serve` tells the rest itself; as JSON everything from `info` on. `SALLYPORT_LOG` sets another level.
+ * `serve` reports the rest itself; as JSON everything from `info` on. `SALLYPORT_LOG` sets another level.
  */
 export function createLog(
   masking: Pick<Masking, 'json' | 'text'>,

@@ -2,7 +2,7 @@ import { exit } from './exit.ts'
 
 let ignored = false
 
-/** `sallyport … | head` ends without a word: whoever read the answer has seen enough. */
+/** `sallyport … | head` ends quietly when the reader has closed the pipe. */
 export function endWithReader(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -11,7 +11,7 @@ export function endWithReader(): void {
   }
 }
 
-/** For a gateway: it goes on when nobody reads along any more. */
+/** For a gateway: it keeps running when the reader of its output has gone. */
 export function ignoreReaders(): void {
   ignored = true
 }

@@ -10,7 +10,7 @@ export async function readSecret(terminal: Terminal, question: string): Promise<
   lines ??= readLines()
   const line = (await lines).shift()
   if (line === undefined || line === '')
-    throw new GatewayError('request-invalid', `${question}: standard input has none`)
+    throw new GatewayError('request-invalid', `${question}: no line left on standard input`)
   return line
 }
 

@@ -6,7 +6,7 @@ export type LogFormat = (typeof logFormats)[number]
 
 export type Fields = Readonly<Record<string, unknown>>
 
-/** What `serve` tells while it runs: lines with the time for people, or structured lines for programs. */
+/** What `serve` reports while it runs: lines with the time for people, or structured lines for programs. */
 export type ServeLog = {
   /** Something that happened. `text` is for people; `message` and `fields` are the same for programs. */
   event(text: string, message: string, fields?: Fields, level?: 'info' | 'warn'): void

@@ -16,7 +16,7 @@ import { printFailure } from './failure.ts'
 import { createLog } from './log.ts'
 import { ignoreReaders } from './pipes.ts'
 import { createServeLog, type ServeLog } from './serve-log.ts'
-import { createStateTeller } from './server-states.ts'
+import { createStateReporter } from './server-states.ts'
 import { waitForStop } from './stop.ts'
 import { cut } from './table.ts'
 import type { Terminal } from './terminal.ts'
@@ -31,7 +31,7 @@ export async function serve({ terminal, settings }: Context, input: ServeInput):
   const stop = waitForStop()
   const masking = createMasking()
   const log = createLog(masking, input.logFormat)
-  // Whoever waited for the answer or read along may be gone by then; that is no reason to end.
+  // The gateway keeps running when nobody reads its output any more.
   ignoreReaders()
   const told = createServeLog({ terminal, log, format: input.logFormat })
   const talk = (line: string) => told.notice(line, line)
@@ -62,7 +62,7 @@ export async function serve({ terminal, settings }: Context, input: ServeInput):
   told.notice(`MCP address: ${mcpUrl}\nDashboard: ${dashboardUrl}`, 'ready', { url, mcpUrl, dashboardUrl })
   const connecting = await toConnecting({ gateway, mcpUrl, dataFolder: settings.folderHere, greet: input.demo })
   told.notice(connecting, 'how to connect an agent', { connecting })
-  // One that nobody started by hand has nobody at its terminal, and its words end up in a file.
+  // A gateway that `stdio` started has nobody at its terminal, and its output goes to a file.
   const link = input.linger === undefined ? setupUrl() : undefined
   if (link) {
     const text = `Make the first administrator with this link, within the hour:\n  ${link}`
@@ -72,13 +72,13 @@ export async function serve({ terminal, settings }: Context, input: ServeInput):
     const add = toCommandLine('servers add NAME --url URL', settings.folderHere)
     told.notice(`There are no servers yet. Add one with\n  ${add}`, 'there are no servers yet')
   }
-  tellStates(terminal, gateway, told)
-  tellRejections(terminal, gateway, told)
-  // One that nobody started by hand has nobody at its terminal.
-  if (input.linger === undefined) tellQuestions(terminal, { gateway, dashboardUrl, log: told })
+  reportStates(terminal, gateway, told)
+  reportRejections(terminal, gateway, told)
+  // A gateway that `stdio` started has nobody at its terminal.
+  if (input.linger === undefined) reportQuestions(terminal, { gateway, dashboardUrl, log: told })
 
   await Promise.race([stop, ...toLingering(terminal, unused, input.linger)])
-  told.event('Stopping: calls under way may finish first. Again ends at once.', 'stopping')
+  told.event('Stopping after running calls have ended. Press Ctrl+C again to stop at once.', 'stopping')
   // Nothing may keep a process that was told to end: neither a close that hangs nor a handle that somebody forgot.
   setTimeout(() => process.exit(exit.failed), closeLimit).unref()
   await close()
@@ -93,7 +93,7 @@ function toLingering(
 ): Promise<void>[] {
   if (seconds === undefined) return []
   const ended = unused({ milliseconds: seconds * 1000, first: firstUse })
-  return [ended.then(() => terminal.talk('Nobody uses this gateway any more.'))]
+  return [ended.then(() => terminal.talk('No program uses this gateway any more.'))]
 }
 
 function explainStart(terminal: Terminal, error: GatewayError): number {
@@ -146,22 +146,22 @@ async function makeFirstToken({ identity }: Gateway): Promise<{ token: string; r
   return { token, replaces: known.length > 0 }
 }
 
-/** What connected before anybody listened comes first. */
-function tellStates(terminal: Terminal, gateway: Gateway, log: ServeLog): void {
-  const tell = createStateTeller({ colours: terminal.talkColours, log, now: Date.now })
-  for (const server of gateway.listServers()) tell(server)
-  gateway.events.on('server-changed', ({ server }) => tell(server))
+/** Servers that connected before this listens are reported first. */
+function reportStates(terminal: Terminal, gateway: Gateway, log: ServeLog): void {
+  const report = createStateReporter({ colours: terminal.talkColours, log, now: Date.now })
+  for (const server of gateway.listServers()) report(server)
+  gateway.events.on('server-changed', ({ server }) => report(server))
 }
 
-/** So many questions in one minute have a line of their own; the others are counted. */
+/** Questions with a line of their own in one minute; the rest is counted. */
 const mostQuestionLines = 5
 const questionWindowMs = 60_000
 const longestTitle = 100
 
 type Questioning = { readonly gateway: Gateway; readonly dashboardUrl: string; readonly log: ServeLog }
 
-/** A call that waits is noticed by whoever looks at this terminal: one line with the link, without arguments. */
-function tellQuestions({ talkColours }: Terminal, { gateway, dashboardUrl, log }: Questioning): void {
+/** One line with the link for each call that waits for approval, without its arguments. */
+function reportQuestions({ talkColours }: Terminal, { gateway, dashboardUrl, log }: Questioning): void {
   const pages = `${dashboardUrl.replace(/\/+$/, '')}/approvals`
   let since = Number.NEGATIVE_INFINITY
   let told = 0
@@ -180,11 +180,11 @@ function tellQuestions({ talkColours }: Terminal, { gateway, dashboardUrl, log }
       log.event(line, 'a call waits for approval', { approval: id, tool, principal, url: `${pages}/${id}` })
       return
     }
-    if (untold === 0) setTimeout(tellRest, since + questionWindowMs - now).unref()
+    if (untold === 0) setTimeout(reportRest, since + questionWindowMs - now).unref()
     untold += 1
   })
 
-  function tellRest(): void {
+  function reportRest(): void {
     const line = `${talkColours.yellow('waiting')} for approval: ${untold} more calls: ${pages}`
     log.event(line, 'more calls wait for approval', { calls: untold, url: pages })
     untold = 0
@@ -195,7 +195,7 @@ function toAsked({ tool, principal }: Approval): string {
   return cut(toVisible(`${tool}, asked by ${principal}`.replace(/\s+/g, ' ')), longestTitle)
 }
 
-function tellRejections(terminal: Terminal, gateway: Gateway, log: ServeLog): void {
+function reportRejections(terminal: Terminal, gateway: Gateway, log: ServeLog): void {
   let broken = false
   gateway.events.on('config-changed', ({ changed }) => {
     if (broken && gateway.config.rejected().length === 0) {

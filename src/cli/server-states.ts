@@ -12,82 +12,86 @@ type StateParts = {
   now(): number
 }
 
-/** What was told of one server. */
-type Told = {
+/** What was reported about one server. */
+type Reported = {
   line: string
   progressAt: number
   failures: number
-  /** When the server began to fail, and when that was told last. */
+  /** When the server began to fail, and when that was last reported. */
   failingSince: number
-  failureToldAt: number
+  failureReportedAt: number
   lastFailure: string
 }
 
-/** A start that takes long counts its seconds; one line in ten of them is enough. */
+/** A slow start is reported every ten seconds. */
 const progressEvery = 10_000
-/** A server that keeps failing is told at once and then in one line per ten minutes. */
+/** A server that keeps failing is reported at once, and then in one line every ten minutes. */
 const summaryEvery = 600_000
 
-/** Returns a function that tells of a server's state: each change once, repeated failures in summaries. */
-export function createStateTeller({ colours, log, now }: StateParts): (server: Server) => void {
-  const known = new Map<string, Told>()
+/** Returns a function that reports the state of a server: each change once, repeated failures as summaries. */
+export function createStateReporter({ colours, log, now }: StateParts): (server: Server) => void {
+  const known = new Map<string, Reported>()
 
-  return function tell(server): void {
-    const told = known.get(server.id) ?? {
+  return function report(server): void {
+    const reported = known.get(server.id) ?? {
       line: '',
       progressAt: Number.NEGATIVE_INFINITY,
       failures: 0,
       failingSince: 0,
-      failureToldAt: 0,
+      failureReportedAt: 0,
       lastFailure: '',
     }
-    known.set(server.id, told)
-    if (server.state === 'connecting') return tellProgress(server, told)
-    if (server.state === 'connected') return tellConnected(server, told)
-    if (server.state === 'disabled') return tellOnce(server, told, colours.dim(`disabled ${nameOf(server)}`))
-    tellFailure(server, told)
+    known.set(server.id, reported)
+    if (server.state === 'connecting') return reportProgress(server, reported)
+    if (server.state === 'connected') return reportConnected(server, reported)
+    if (server.state === 'disabled') return reportOnce(server, reported, colours.dim(`disabled ${nameOf(server)}`))
+    reportFailure(server, reported)
   }
 
-  function tellProgress(server: Server, told: Told): void {
-    if (server.progress === undefined || told.failures > 0 || now() - told.progressAt < progressEvery) return
-    told.progressAt = now()
-    tellOnce(server, told, colours.dim(`${nameOf(server)}: ${toVisible(server.progress)}`))
+  function reportProgress(server: Server, reported: Reported): void {
+    if (server.progress === undefined || reported.failures > 0 || now() - reported.progressAt < progressEvery) return
+    reported.progressAt = now()
+    reportOnce(server, reported, colours.dim(`${nameOf(server)}: ${toVisible(server.progress)}`))
   }
 
-  function tellConnected(server: Server, told: Told): void {
-    const after = told.failures > 0 ? ` after ${count(told.failures, 'failed attempt')}` : ''
-    told.failures = 0
-    tellOnce(server, told, `${colours.green('connected')} ${nameOf(server)}, ${count(server.tools, 'tool')}${after}`)
+  function reportConnected(server: Server, reported: Reported): void {
+    const after = reported.failures > 0 ? ` after ${count(reported.failures, 'failed attempt')}` : ''
+    reported.failures = 0
+    reportOnce(
+      server,
+      reported,
+      `${colours.green('connected')} ${nameOf(server)}, ${count(server.tools, 'tool')}${after}`,
+    )
   }
 
-  function tellFailure(server: Server, told: Told): void {
+  function reportFailure(server: Server, reported: Reported): void {
     const failure = `${server.state} ${server.error?.at ?? server.since}`
-    if (failure === told.lastFailure) return
-    told.lastFailure = failure
-    told.failures++
+    if (failure === reported.lastFailure) return
+    reported.lastFailure = failure
+    reported.failures++
     const at = now()
     const isGivenUp = server.nextAttemptAt === undefined
-    if (told.failures > 1 && !isGivenUp) {
-      if (at - told.failureToldAt < summaryEvery) return
-      told.failureToldAt = at
-      const since = `${count(told.failures, 'failed attempt')} since ${toTime(new Date(told.failingSince))}`
+    if (reported.failures > 1 && !isGivenUp) {
+      if (at - reported.failureReportedAt < summaryEvery) return
+      reported.failureReportedAt = at
+      const since = `${count(reported.failures, 'failed attempt')} since ${toTime(new Date(reported.failingSince))}`
       const last = server.error ? `; last: ${toVisible(server.error.message)}` : ''
-      return tellOnce(server, told, `${colours.red(server.state)} ${nameOf(server)}, ${since}${last}`, told)
+      return reportOnce(server, reported, `${colours.red(server.state)} ${nameOf(server)}, ${since}${last}`, reported)
     }
-    if (told.failures === 1) told.failingSince = at
-    told.failureToldAt = at
+    if (reported.failures === 1) reported.failingSince = at
+    reported.failureReportedAt = at
     const why = server.error ? `, ${describeFailure(server.error)}` : ''
-    tellOnce(server, told, `${colours.red(server.state)} ${nameOf(server)}${why}`, told)
+    reportOnce(server, reported, `${colours.red(server.state)} ${nameOf(server)}${why}`, reported)
   }
 
-  function tellOnce(server: Server, told: Told, line: string, failing?: Pick<Told, 'failures'>): void {
-    if (told.line === line) return
-    told.line = line
+  function reportOnce(server: Server, reported: Reported, line: string, failing?: Pick<Reported, 'failures'>): void {
+    if (reported.line === line) return
+    reported.line = line
     log.event(line, `server ${server.state}`, toFields(server, failing), failing ? 'warn' : 'info')
   }
 }
 
-function toFields(server: Server, failing: Pick<Told, 'failures'> | undefined): Fields {
+function toFields(server: Server, failing: Pick<Reported, 'failures'> | undefined): Fields {
   const { name, scope, state, tools, error, nextAttemptAt, progress } = server
   return {
     server: name,

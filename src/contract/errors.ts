@@ -348,7 +348,12 @@ export const errorTable = {
   },
   'port-taken': { http: 500, rpc: -32603, exit: 1, hint: 'Stop the other program, or choose another with --port.' },
   'shutting-down': { http: 503, rpc: -32014, exit: 4, hint: 'The gateway is stopping; try again shortly.' },
-  unreachable: { http: 502, rpc: -32004, exit: 4, hint: 'Start a gateway with `sallyport serve`, or name one that runs with --data FOLDER or --url URL.' },
+  unreachable: {
+    http: 502,
+    rpc: -32004,
+    exit: 4,
+    hint: 'Start a gateway with `sallyport serve`, or name one that runs with --data FOLDER or --url URL.',
+  },
   internal: { http: 500, rpc: -32603, exit: 1, hint: 'This is a defect of Sallyport; the log has the details.' },
 } as const satisfies Record<string, ErrorEntry>
 

@@ -4,7 +4,7 @@ import type { Masking } from '../masking/masking.ts'
 
 /** What a program writes to standard error, over all its starts. */
 export type ServerLogs = RingBuffer & {
-  /** The program is started again: `lastLines` tells of this start only. */
+  /** The program is started again: `lastLines` shows this start only. */
   begin(): void
   /** The last lines since the last start, short enough to be shown beside an error. */
   lastLines(): string[]

@@ -36,8 +36,8 @@ const stderrPerWindow = 2 * 1024 * 1024
 const stderrWindowMs = 100
 const quietEndMs = 1000
 const askedEndMs = 2000
-/** A program that ended has usually written why: its last words are read before its end is told. */
-const lastWordsMs = 250
+/** A program that ended has usually written why: its last lines are read before its end is reported. */
+const lastLinesMs = 250
 
 /** A child process that speaks in lines. Its whole process group ends with it. */
 export async function openStdio(parts: StdioParts, connection: string): Promise<ServerCarrier> {
@@ -49,7 +49,7 @@ export async function openStdio(parts: StdioParts, connection: string): Promise<
   const exited = once(child, 'exit')
   const recorded = record(parts, group, connection)
   readStdout(child, parts, () => lose(endlessLine(parts.maxMessageBytes)))
-  const lastWords = readStderr(child, parts)
+  const lastLines = readStderr(child, parts)
   const queue = createWriteQueue(child)
   let ending: Promise<void> | undefined
   let lost = false
@@ -57,10 +57,10 @@ export async function openStdio(parts: StdioParts, connection: string): Promise<
   child.on('exit', (code, signal) => {
     const how = signal === null ? `with code ${code}` : `by ${signal}`
     const ended = new GatewayError('server-broken', `The program ended ${how}`, { exitCode: code ?? undefined })
-    void within(lastWords, lastWordsMs, clock).then(() => lose(ended))
+    void within(lastLines, lastLinesMs, clock).then(() => lose(ended))
   })
 
-  /** The first reason is told; what follows is its consequence. */
+  /** Only the first reason is reported; later ones are consequences of it. */
   function lose(reason: GatewayError): void {
     if (lost) return
     lost = true
@@ -105,7 +105,7 @@ function start({ definition, instance, trusted }: StdioParts, cwd: string): Chil
   }
 }
 
-/** For the gateway's own user only: a program keeps there what it likes. */
+/** Readable by the gateway's own user only. */
 async function makeFolder(folder: string): Promise<string> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -163,7 +163,7 @@ function readStdout(child: ChildProcess, parts: StdioParts, onEndless: () => voi
     },
     onEndless() {
       child.stdout?.off('data', read)
-      child.stdout?.pause() // until it is closed nobody reads on: the program has to wait
+      child.stdout?.pause() // the program has to wait until its output is closed
       onEndless()
     },
   })
@@ -176,7 +176,7 @@ function endlessLine(most: number): GatewayError {
   return new GatewayError('server-broken', message, { sent: true })
 }
 
-/** Keeps the last words of a program; resolves when it has closed its standard error. One that floods is read in portions. */
+/** Keeps the last lines of a program; resolves when it has closed its standard error. A flood is read in portions. */
 function readStderr(child: ChildProcess, parts: StdioParts): Promise<unknown> {
   let windowBytes = 0
   child.stderr?.on('data', (chunk: Buffer) => {

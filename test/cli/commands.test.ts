@@ -62,7 +62,7 @@ describe('servers risks', () => {
     expect(added.stderr).toContain('sallyport servers risks silent --suggest')
     const shown = await gateway.run('servers', 'risks', 'silent', '--suggest')
     expect(shown).toMatchObject({ code: 0, stdout: 'Nothing was saved.\n' })
-    expect(shown.stderr).toMatch(/list_things +write +read +its name says "list"/)
+    expect(shown.stderr).toMatch(/list_things +write +read +the name contains "list"/)
     const listed = await gateway.run('servers', 'risks', 'silent', '--json')
     expect(items(listed.json())).toMatchObject([{ risk: 'write' }, { risk: 'write', suggested: { risk: 'danger' } }])
     expect(await gateway.run('servers', 'risks', 'silent', '--suggest', '--yes')).toMatchObject({ code: 0 })

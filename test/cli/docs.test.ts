@@ -13,7 +13,7 @@ type Block = { readonly page: string; readonly language: string; readonly text: 
 
 function listBlocks(): Block[] {
   return pages.flatMap((page) =>
-    [...readFileSync(page, 'utf8').matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language = '', text = '']) => ({
+    [...readFileSync(page, 'utf8').matchAll(/^ *```(\w+)\n(.*?)^ *```$/gms)].map(([, language = '', text = '']) => ({
       page: page.slice(root.length),
       language,
       text,
@@ -24,7 +24,7 @@ function listBlocks(): Block[] {
 /** Commands between backticks in running text. */
 function listInline(): Block[] {
   return pages.flatMap((page) => {
-    const prose = readFileSync(page, 'utf8').replace(/^```[\s\S]*?^```$/gm, '')
+    const prose = readFileSync(page, 'utf8').replace(/^ *```[\s\S]*?^ *```$/gm, '')
     return [...prose.matchAll(/`((?:npx )?sallyport [a-z-][^`]*)`/g)].map(([, text = '']) => ({
       page: page.slice(root.length),
       language: 'inline',

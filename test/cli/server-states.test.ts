@@ -1,6 +1,6 @@
 import { createColors } from 'picocolors'
 import { describe, expect, it } from 'vitest'
-import { createStateTeller } from '../../src/cli/server-states.ts'
+import { createStateReporter } from '../../src/cli/server-states.ts'
 import type { Server } from '../../src/contract/server.ts'
 
 const minute = 60_000
@@ -9,12 +9,12 @@ function createScene() {
   const lines: string[] = []
   let now = Date.UTC(2026, 0, 1, 12)
   const log = { event: (text: string) => void lines.push(text), notice() {} }
-  const tell = createStateTeller({ colours: createColors(false), log, now: () => now })
+  const report = createStateReporter({ colours: createColors(false), log, now: () => now })
   const wait = (milliseconds: number) => {
     now += milliseconds
   }
   const fail = (message: string, more: Partial<Server> = {}) =>
-    tell(
+    report(
       toServer({
         state: 'failed',
         error: { code: 'server-broken', class: 'spawn', message, hint: 'Mend it.', at: new Date(now).toISOString() },
@@ -22,7 +22,7 @@ function createScene() {
         ...more,
       }),
     )
-  return { lines, tell, wait, fail, take: () => lines.splice(0) }
+  return { lines, report, wait, fail, take: () => lines.splice(0) }
 }
 
 function toServer(more: Partial<Server>): Server {
@@ -42,13 +42,13 @@ function toServer(more: Partial<Server>): Server {
 }
 
 describe('the terminal of serve', () => {
-  it('tells a failing server once, then in one line per ten minutes, and when it is back', () => {
+  it('reports a failing server once, then in one line every ten minutes, and when it is connected again', () => {
     const scene = createScene()
     scene.fail('The program ended with code 1')
     expect(scene.take()).toEqual(['failed files, spawn: The program ended with code 1\n  Mend it.'])
     for (let attempt = 0; attempt < 300; attempt++) {
       scene.wait(2000)
-      scene.tell(toServer({ state: 'connecting', progress: 'starting for 1 s' }))
+      scene.report(toServer({ state: 'connecting', progress: 'starting for 1 s' }))
       scene.fail('The program ended with code 1')
     }
     const [summary, ...more] = scene.take()
@@ -56,7 +56,7 @@ describe('the terminal of serve', () => {
     expect(summary).toMatch(
       /^failed files, 301 failed attempts since \d\d:\d\d:\d\d; last: The program ended with code 1$/,
     )
-    scene.tell(toServer({ state: 'connected' }))
+    scene.report(toServer({ state: 'connected' }))
     expect(scene.take()).toEqual(['connected files, 3 tools after 301 failed attempts'])
   })
 
@@ -64,11 +64,11 @@ describe('the terminal of serve', () => {
     const scene = createScene()
     scene.fail('gone')
     scene.fail('gone')
-    scene.tell(toServer({ state: 'connected' }))
+    scene.report(toServer({ state: 'connected' }))
     expect(scene.lines.at(-1)).toBe('connected files, 3 tools after 1 failed attempt')
   })
 
-  it('tells at once when the gateway stops trying', () => {
+  it('reports at once when the gateway stops trying', () => {
     const scene = createScene()
     scene.fail('gone')
     scene.wait(minute)
@@ -76,11 +76,11 @@ describe('the terminal of serve', () => {
     expect(scene.lines.at(-1)).toContain('failed files, spawn: connection dropped 5 times')
   })
 
-  it('tells a start that takes long at most every ten seconds', () => {
+  it('reports a slow start at most every ten seconds', () => {
     const scene = createScene()
     for (let second = 1; second <= 25; second++) {
       scene.wait(1000)
-      scene.tell(toServer({ state: 'connecting', progress: `starting for ${second} s` }))
+      scene.report(toServer({ state: 'connecting', progress: `starting for ${second} s` }))
     }
     expect(scene.lines).toEqual(['files: starting for 1 s', 'files: starting for 11 s', 'files: starting for 21 s'])
   })

@@ -59,7 +59,9 @@ async function suggest(context: Context, input: z.infer<typeof Input>, tools: re
   )
   if (changes.length === 0 || !(await isWanted(terminal, input, changes))) {
     terminal.answer({ changes, saved: false }, () =>
-      changes.length === 0 ? 'No suggestions: every tool has a risk that fits its name.' : 'Nothing was saved.',
+      changes.length === 0
+        ? 'No suggestions: each tool has annotations or a set risk, or its name suggests no other.'
+        : 'Nothing was saved.',
     )
     return exit.done
   }
