@@ -35,7 +35,10 @@ export type Audit = {
 }
 
 export type AuditParts = {
-  readonly storage: Pick<Storage, 'audit' | 'record' | 'remove' | 'instance' | 'memory' | 'databaseTime' | 'flush'>
+  readonly storage: Pick<
+    Storage,
+    'audit' | 'record' | 'remove' | 'reclaim' | 'instance' | 'memory' | 'databaseTime' | 'flush'
+  >
   /** The one in use, and those before it. */
   readonly keys: readonly Buffer[]
   readonly folder: string
@@ -54,6 +57,8 @@ export function createAudit({ storage, keys, folder, settings, post, clock, log 
   const retention = createRetention({ storage, anchorDurably: anchors.anchorDurably, clock, log })
   let verifying: Promise<AuditReport> | undefined
   let retaining: Promise<void> | undefined
+  /** Apart from retention: whoever verifies need not wait for it. */
+  let reclaiming: Promise<void> | undefined
   let cancelRetain = () => {}
   void anchors.anchor().then(retain) // links what earlier instances wrote
 
@@ -82,6 +87,7 @@ export function createAudit({ storage, keys, folder, settings, post, clock, log 
       cancelRetain()
       ending.abort()
       await Promise.allSettled([verifying, retaining])
+      await reclaiming
       await anchors.close()
     },
   }
@@ -106,9 +112,21 @@ export function createAudit({ storage, keys, folder, settings, post, clock, log 
     if (verifying) return
     retaining ??= retention
       .apply(settings().retention, ending.signal)
+      .then((removed) => {
+        if (removed) reclaim()
+      })
       .catch((error: unknown) => log.error({ reason: toGatewayError(error).message }, 'retention failed'))
       .finally(() => {
         retaining = undefined
+      })
+  }
+
+  function reclaim(): void {
+    reclaiming ??= storage
+      .reclaim(ending.signal)
+      .catch((error: unknown) => log.warn({ reason: toGatewayError(error).message }, 'the database was not compacted'))
+      .finally(() => {
+        reclaiming = undefined
       })
   }
 }

@@ -15,8 +15,8 @@ import { createFindings } from './findings.ts'
 type RetentionStatus = NonNullable<Status['retention']>
 
 export type Retention = {
-  /** One pass: judges the clock, then removes a bounded part of the entries that are too old. */
-  apply(days: number | undefined, signal: AbortSignal): Promise<void>
+  /** One pass: judges the clock, then removes a bounded part of the entries that are too old. Tells whether any went. */
+  apply(days: number | undefined, signal: AbortSignal): Promise<boolean>
   /** An administrator says what time it is; it must agree with the clock of this gateway. */
   confirmClock(principal: string, time: number): Promise<void>
   status(days: number | undefined): RetentionStatus | undefined
@@ -49,15 +49,15 @@ export function createRetention({ storage, anchorDurably, clock, log }: Retentio
   return {
     async apply(days, signal) {
       const judgement = await judge()
-      if (days === undefined) return
+      if (days === undefined) return false
       const databaseTime = await storage.databaseTime()
       const reason = toReason(judgement, databaseTime)
       await tell(reason, judgement)
-      if (reason !== undefined) return
+      if (reason !== undefined) return false
       const before = Math.min(clock.now(), databaseTime ?? Number.POSITIVE_INFINITY) - days * dayMs
       const behind = Object.fromEntries(Object.entries(judgement.record.behind).filter(([, time]) => time >= before))
       remember({ ...judgement.record, behind })
-      await removeBefore({ before, days, behind, signal })
+      return removeBefore({ before, days, behind, signal })
     },
     async confirmClock(principal, time) {
       const now = clock.now()
@@ -125,18 +125,18 @@ export function createRetention({ storage, anchorDurably, clock, log }: Retentio
 
   type Pass = { before: number; days: number; behind: ClockRecord['behind']; signal: AbortSignal }
 
-  async function removeBefore({ before: wanted, days, behind, signal }: Pass): Promise<void> {
+  async function removeBefore({ before: wanted, days, behind, signal }: Pass): Promise<boolean> {
     const kept = new Set(Object.keys(behind))
     const oldest = await storage.record.oldest([...kept])
-    if (oldest === undefined || oldest >= wanted - slackMs) return
+    if (oldest === undefined || oldest >= wanted - slackMs) return false
     const before = Math.min(wanted, oldest + mostPerPassMs)
     const { removed, grown } = await findRemovable(storage.record, before, kept)
-    if (grown === 0) return
+    if (grown === 0) return false
     await storage.audit.mark('checkpoint', { before, removed, days, entries: grown } satisfies CheckpointBody)
     crashPoint('a checkpoint stands in the record, nothing is removed')
     if (!(await anchorDurably())) {
       log.warn({}, 'nothing is removed from the record: its checkpoint could not be anchored')
-      return
+      return false
     }
     for (const [instance, { sequence }] of Object.entries(removed)) await remove(instance, sequence, signal)
     const floor = toIdFloor('call', before)
@@ -144,6 +144,7 @@ export function createRetention({ storage, anchorDurably, clock, log }: Retentio
     while (!signal.aborted && (await storage.remove(storage.record.questionRemoval(before, perPiece))) > 0);
     last = { at: toIso(clock.now()), before: toIso(before), entries: grown }
     log.info({ before: toIso(before), entries: grown }, 'retention removed old entries of the record')
+    return true
   }
 
   /** From the end: what is left at any moment builds on the beginning of the chain, and the rest on the checkpoint. */

@@ -6,6 +6,7 @@ import { addAudit } from './commands/audit.ts'
 import { addBackup } from './commands/backup.ts'
 import { addCalls } from './commands/calls.ts'
 import { addConfig } from './commands/config.ts'
+import { addData } from './commands/data.ts'
 import { addDoctor } from './commands/doctor.ts'
 import { addGrants } from './commands/grants.ts'
 import { addProjects } from './commands/projects.ts'
@@ -61,6 +62,7 @@ export function createProgram(run: Run): Command {
   addAudit(program, run)
   addWebhooks(program, run)
   addBackup(program, run)
+  addData(program, run)
   return program
 }
 

@@ -3,6 +3,7 @@ import { approvals } from './api/approvals.ts'
 import { audit } from './api/audit.ts'
 import { calls } from './api/calls.ts'
 import { config } from './api/config.ts'
+import { data } from './api/data.ts'
 import { events } from './api/events.ts'
 import { grants } from './api/grants.ts'
 import { people } from './api/people.ts'
@@ -43,5 +44,6 @@ export const api = {
   secrets,
   audit,
   config,
+  data,
   webhooks,
 }

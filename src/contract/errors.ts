@@ -328,6 +328,7 @@ export const errorTable = {
   },
   'backup-invalid': { http: 400, rpc: -32602, exit: 1, hint: 'Take another copy of the backup; nothing was restored.' },
   'backup-failed': { http: 500, rpc: -32603, exit: 1, hint: 'Correct what the message names, then repeat it.' },
+  'compact-failed': { http: 500, rpc: -32603, exit: 1, hint: 'Correct what the message names, then repeat it.' },
   'data-unsafe': {
     http: 500,
     rpc: -32603,

@@ -28,6 +28,7 @@ import { openStorage } from '../storage/storage.ts'
 import { createApprovalDesk } from './approval-desk.ts'
 import { createChangeLimit } from './change-limit.ts'
 import { clearUp, keepClearingUp } from './clear-up.ts'
+import { createDataDesk } from './data-desk.ts'
 import { createEventLog } from './event-log.ts'
 import { createIntroduction } from './introduction.ts'
 import { joinOthers } from './join.ts'
@@ -340,6 +341,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     removal,
     eventLog,
     webhooks: notify.webhooks,
+    data: createDataDesk({ storage }),
     pins: createPinDesk({ pins, config, review }),
     introduce: createIntroduction({
       catalog,

@@ -25,6 +25,7 @@ import type { Removal } from '../removal/removal.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { ApprovalDesk, GrantDesk } from './approval-desk.ts'
+import type { DataDesk } from './data-desk.ts'
 import type { EventLog } from './event-log.ts'
 import type { Introduction } from './introduction.ts'
 import type { PinDesk } from './pin-desk.ts'
@@ -81,6 +82,7 @@ export type Gateway = {
   testRules(of: Principal, wanted: WantedTest): RuleTest
   /** What changed rules would have answered to past calls. */
   replayRules(wanted: WantedReplay): Promise<Replay>
+  readonly data: DataDesk
   readonly pins: PinDesk
   readonly removal: Removal
   /** Questions that wait for a person, and their answers. */

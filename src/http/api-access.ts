@@ -94,6 +94,7 @@ export const access: Readonly<Record<string, readonly CallerClass[]>> = {
   'webhooks.test': operators,
   'config.show': onlookers,
   'config.effective': users,
+  'data.compact': operators,
   'pins.list': users,
   'pins.get': users,
   'pins.accept': members,

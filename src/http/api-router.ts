@@ -8,6 +8,7 @@ import { createAuditRoutes } from './routes/audit.ts'
 import { createCallsRoutes } from './routes/calls.ts'
 import { createConfigRoutes } from './routes/config.ts'
 import type { ApiContext } from './routes/context.ts'
+import { createDataRoutes } from './routes/data.ts'
 import { createEventsRoutes } from './routes/events.ts'
 import { createGrantsRoutes } from './routes/grants.ts'
 import { createPeopleRoutes } from './routes/people.ts'
@@ -51,6 +52,7 @@ export function createRouter(gateway: Gateway) {
     secrets: createSecretsRoutes(gateway),
     audit: createAuditRoutes(gateway),
     config: createConfigRoutes(gateway),
+    data: createDataRoutes(gateway),
     pins: createPinsRoutes(gateway),
     webhooks: createWebhooksRoutes(gateway),
   })

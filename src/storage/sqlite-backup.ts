@@ -6,7 +6,7 @@ import { GatewayError } from '../contract/errors.ts'
 import { linkFile } from '../lib/durable-file.ts'
 import type { BackupRow, BackupSource, BackupTarget } from './backup.ts'
 import { migrations } from './migrations.ts'
-import { type Connection, lockFolder, migrate, openPrivate } from './sqlite-file.ts'
+import { type Connection, lockFolder, migrate, openPrivate, stepwiseMode } from './sqlite-file.ts'
 
 const rowsAtOnce = 500
 
@@ -58,6 +58,7 @@ export function openSqliteTarget(folder: string, now: number): BackupTarget {
   }
   const draft = `${path}.${process.pid}.restoring`
   const connection = openPrivate(draft, 0)
+  connection.pragma(stepwiseMode)
   connection.pragma('journal_mode = delete')
   connection.pragma('synchronous = full')
 

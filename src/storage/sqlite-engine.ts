@@ -11,7 +11,8 @@ import {
   type SqliteSettings,
   unpackOutcomes,
 } from './sqlite-protocol.ts'
-import type { Engine, UnitOutcome } from './unit.ts'
+import { compactFailed } from './sqlite-room.ts'
+import type { CompactStep, Engine, UnitOutcome } from './unit.ts'
 
 /** Sources run as they are; a build puts both files side by side. */
 const workerFile = new URL(
@@ -61,6 +62,15 @@ export function openSqliteEngine(settings: SqliteSettings): Promise<Engine> {
       )
       return promise
     },
+    compact(how) {
+      const { promise, resolve, reject } = Promise.withResolvers<CompactStep>()
+      send(
+        { kind: 'compact', id: ++requests, how },
+        reject,
+        (reply) => reply.kind === 'compacted' && resolve(reply.step),
+      )
+      return promise
+    },
     ended: ended.promise,
     close() {
       worker.postMessage({ kind: 'close' } satisfies SqliteRequest)
@@ -79,6 +89,7 @@ export function openSqliteEngine(settings: SqliteSettings): Promise<Engine> {
       fail,
       answer(reply) {
         if (reply.kind !== 'failed') return answer(reply)
+        if (request.kind === 'compact') return fail(compactFailed(settings.folder, reply.message))
         fail(unavailable(`The store cannot be ${request.kind === 'run' ? 'written' : 'read'}: ${reply.message}`))
       },
     })

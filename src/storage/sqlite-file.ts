@@ -10,12 +10,15 @@ export type Connection = Sqlite.Database
 export type SqliteFile = { readonly connection: Connection; close(): void }
 
 /** Another program may hold the file for a moment, a backup for example. */
-const busyTimeout = 5000
+export const busyTimeout = 5000
 /** Long enough for two gateways that start in the same moment to sort out which one has it. */
 const lockTimeout = 200
 
 /** 16 MB: most pages change many times in between, and are copied into the database once. */
 const checkpointPages = 4000
+
+/** A file in this mode can give unused pages back a few at a time. An existing file changes by a full VACUUM only. */
+export const stepwiseMode = 'auto_vacuum = INCREMENTAL'
 
 /** Takes the lock of the folder, then opens and migrates its database. */
 export function openSqliteFile(settings: SqliteSettings): SqliteFile {
@@ -59,6 +62,7 @@ function takeLock(folder: string): Connection {
 function openDatabase({ folder, maxPages, now }: SqliteSettings): Connection {
   const connection = openPrivate(join(folder, 'sallyport.db'), busyTimeout)
   try {
+    connection.pragma(stepwiseMode)
     connection.pragma('journal_mode = WAL')
     connection.pragma('synchronous = FULL')
     connection.pragma('foreign_keys = ON')

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../contract/errors.ts'
-import type { NewEntry, Statement, Unit, UnitOutcome } from './unit.ts'
+import type { CompactHow, CompactStep, NewEntry, Statement, Unit, UnitOutcome } from './unit.ts'
 
 export type SqliteSettings = {
   /** Absolute path of the data folder. */
@@ -17,6 +17,7 @@ export type SqliteSettings = {
 export type SqliteRequest =
   | { readonly kind: 'run'; readonly id: number; readonly units: PackedUnits }
   | { readonly kind: 'query'; readonly id: number; readonly statement: Statement }
+  | { readonly kind: 'compact'; readonly id: number; readonly how: CompactHow }
   | { readonly kind: 'close' }
 
 export type SqliteReply =
@@ -24,6 +25,7 @@ export type SqliteReply =
   | { readonly kind: 'not-opened'; readonly code: ErrorCode; readonly message: string }
   | { readonly kind: 'ran'; readonly id: number; readonly outcomes: PackedOutcomes }
   | { readonly kind: 'rows'; readonly id: number; readonly rows: readonly unknown[] }
+  | { readonly kind: 'compacted'; readonly id: number; readonly step: CompactStep }
   | { readonly kind: 'failed'; readonly id: number; readonly message: string }
 
 /**

@@ -1,6 +1,8 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { GatewayError } from '../contract/errors.ts'
+import { toSystemReason } from '../contract/system-error.ts'
 import { createBatches } from './sqlite-batch.ts'
+import { compact } from './sqlite-compact.ts'
 import { createEntries } from './sqlite-entries.ts'
 import { openSqliteFile } from './sqlite-file.ts'
 import {
@@ -31,6 +33,9 @@ function serve(port: MessagePort, settings: SqliteSettings): void {
         if (request.kind === 'query') {
           return reply({ kind: 'rows', id: request.id, rows: batches.query(request.statement) })
         }
+        if (request.kind === 'compact') {
+          return reply({ kind: 'compacted', id: request.id, step: compact(connection, settings.folder, request.how) })
+        }
         const outcomes = batches.run(unpackUnits(request.units))
         reply({ kind: 'ran', id: request.id, outcomes: packOutcomes(outcomes) })
       } catch (error) {
@@ -45,6 +50,5 @@ function serve(port: MessagePort, settings: SqliteSettings): void {
 }
 
 function toMessage(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  return 'code' in error && !(error instanceof GatewayError) ? `${error.message} (${error.code})` : error.message
+  return error instanceof GatewayError ? error.message : toSystemReason(error)
 }

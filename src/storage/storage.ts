@@ -13,6 +13,7 @@ import { type CallStore, createCallStore } from './calls.ts'
 import type { Changes } from './changes.ts'
 import { type ChildStore, createChildStore } from './children.ts'
 import { type Claims, createClaims } from './claim.ts'
+import { type Compactor, createCompactor } from './compaction.ts'
 import type { AuditTable } from './database.ts'
 import { createDeliveryStore, type DeliveryStore } from './deliveries.ts'
 import { createDocumentStore, type DocumentStore } from './documents.ts'
@@ -66,6 +67,9 @@ export type Storage = {
   databaseTime(): Promise<number | undefined>
   /** Takes a piece of the record away, for retention; tells how many rows went. */
   remove(piece: Unit): Promise<number>
+  /** Gives room that is not used any more back to the disk. */
+  readonly compact: Compactor['compact']
+  readonly reclaim: Compactor['reclaim']
   readonly tokens: TokenStore
   readonly secrets: SecretStore
   readonly users: UserStore
@@ -199,6 +203,7 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
       const outcome = await writer.commit(piece)
       return outcome.kind === 'done' ? outcome.changes : 0
     },
+    ...createCompactor({ writer, clock }),
     tokens: createTokenStore({ database, writer, now }),
     secrets: createSecretStore({ database, writer, now }),
     users: createUserStore({ database, writer, now }),

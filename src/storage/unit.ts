@@ -27,11 +27,19 @@ export type UnitOutcome =
   | { readonly kind: 'done'; readonly changes: number; readonly rows: readonly unknown[] }
   | { readonly kind: 'refused'; readonly step: number; readonly by: 'expectation' | 'error'; readonly reason: string }
 
+/** Only measures, gives a few pages back, writes the whole file again, or cuts off the log that is left of it. */
+export type CompactHow = 'look' | 'step' | 'whole' | 'trim'
+
+/** Afterwards: bytes on disk, how many pages steps could give back, and whether the file is ready for steps. */
+export type CompactStep = { readonly size: number; readonly left: number; readonly stepwise: boolean }
+
 /** A database that commits batches of units. SQLite's lives in a worker thread. */
 export type Engine = {
   /** One durable commit for all units; throws when none of them stands. */
   run(units: readonly Unit[]): Promise<readonly UnitOutcome[]>
   query(statement: Statement): Promise<readonly unknown[]>
+  /** Gives unused room back to the disk. Only where the database does not do that itself. */
+  compact?: (how: CompactHow) => Promise<CompactStep>
   /** Resolves when it has ended, asked or not: nothing is answered any more. */
   readonly ended: Promise<GatewayError>
   close(): Promise<void>

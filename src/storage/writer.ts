@@ -2,7 +2,7 @@ import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { createGroupCommit } from './group-commit.ts'
-import { type Engine, type Unit, type UnitOutcome, weigh } from './unit.ts'
+import { type CompactHow, type CompactStep, type Engine, type Unit, type UnitOutcome, weigh } from './unit.ts'
 
 export type Writer = {
   /** Resolves when the unit is durable or refused; throws `storage-unavailable` when the store cannot write. */
@@ -15,6 +15,8 @@ export type Writer = {
   /** Does not wait and is not worth keeping: lost if the store cannot write. */
   attempt(unit: Unit): void
   query: Engine['query']
+  /** Undefined where the database gives unused room back itself. */
+  compact(how: CompactHow): Promise<CompactStep> | undefined
   /** Throws `storage-unavailable` when nothing new may be promised. */
   assertWritable(): void
   /** Why nothing can be written now. */
@@ -187,6 +189,7 @@ export function createWriter({ engine: first, reopen, probe, findProblem, clock,
     keep,
     attempt,
     query: (statement) => engine.query(statement),
+    compact: (how) => engine.compact?.(how),
     assertWritable,
     findProblem: () => (closing ? unavailable('The store is closed') : (broken ?? findProblem?.())),
     settled,

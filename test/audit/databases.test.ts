@@ -1,4 +1,4 @@
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type Audit, verifyFile } from '../../src/audit/audit.ts'
@@ -302,6 +302,21 @@ describe.each(databases)('on %s', (kind) => {
     expect(report.findings[0]?.message).toContain('by a wrong clock')
     await right.close()
   })
+})
+
+it('gives the room of removed entries back to the disk', async () => {
+  const place = await placeOn('SQLite')
+  const { storage, close } = await openOn(place, 0)
+  const body = { text: 'x'.repeat(50_000) }
+  for (let change = 0; change < 200; change++) await storage.audit.append({ principal: 'user:a', subject: 's', body })
+  await close()
+  const file = join(place.folder, 'sallyport.db')
+  const before = statSync(file).size
+  expect(before).toBeGreaterThan(10_000_000)
+  const recording = await openAfterRetention(place, 40, 30)
+  await poll(() => statSync(file).size < before / 4 || undefined)
+  expect(await recording.audit.verify(never)).toMatchObject({ clean: true })
+  await recording.close()
 })
 
 it('removes nothing while the clocks of the gateway and of the database differ', async () => {

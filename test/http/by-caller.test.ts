@@ -99,6 +99,7 @@ const expected: Readonly<Record<string, string>> = {
   'audit.verify': 'AUF',
   'audit.export': 'AUF',
   'audit.confirmClock': 'AF',
+  'data.compact': 'AF',
   'webhooks.list': 'AUF',
   'webhooks.deliveries': 'AUF',
   'webhooks.retry': 'AF',

@@ -1,0 +1,13 @@
+import { Compaction } from '../compaction.ts'
+import { base } from './base.ts'
+
+export const data = {
+  compact: base
+    .route({
+      method: 'POST',
+      path: '/data/compact',
+      tags: ['data'],
+      summary: 'Give unused room in the database file back to the disk; says what to do on PostgreSQL',
+    })
+    .output(Compaction),
+}

@@ -1,0 +1,23 @@
+import type { Compaction } from '../contract/compaction.ts'
+import { type Principal, toPrincipalKey } from '../contract/principal.ts'
+import type { Storage } from '../storage/storage.ts'
+
+/** The database as those see it who operate the gateway. */
+export type DataDesk = {
+  /** Gives unused room back to the disk; `by` is for the record. */
+  compact(by: Principal): Promise<Compaction>
+}
+
+export function createDataDesk({ storage }: { storage: Pick<Storage, 'compact' | 'audit'> }): DataDesk {
+  return {
+    async compact(by) {
+      const done = await storage.compact()
+      const { database, before, after } = done
+      const body = { action: 'compacted', database, before, after }
+      if (done.advice === undefined) {
+        await storage.audit.append({ principal: toPrincipalKey(by), subject: 'data', body })
+      }
+      return done
+    },
+  }
+}
