@@ -1,7 +1,7 @@
 import type { Catalog, Target, ViewSelector } from '../catalog/catalog.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Permit } from '../contract/permit.ts'
-import { type Principal, type PrincipalKey, toPrincipalKey } from '../contract/principal.ts'
+import { type Principal, toPrincipalId } from '../contract/principal.ts'
 import { isObject } from '../lib/json.ts'
 import { type Answer, memberText } from '../wire/answer.ts'
 
@@ -31,26 +31,26 @@ const none: JsonObject = {}
 const unknown = { arguments: none }
 
 export function createTasks(catalog: Pick<Catalog, 'resolve'>): Tasks {
-  const started = new Map<PrincipalKey, Map<string, Started>>()
+  const started = new Map<string, Map<string, Started>>()
   let count = 0
 
   return {
     noteAnswer({ selector, name }, permit, answer) {
       const id = permit.method === 'tools/call' ? taskOf(permit, answer) : undefined
       if (id === undefined) return
-      const own = started.get(permit.principal) ?? new Map<string, Started>()
+      const own = started.get(permit.principalId) ?? new Map<string, Started>()
       if (!own.has(id)) makeRoom(own)
-      started.set(permit.principal, own)
+      started.set(permit.principalId, own)
       own.set(id, { selector, name, connection: permit.connection, ...kept(permit) })
     },
     resolve(principal, id) {
-      const task = started.get(toPrincipalKey(principal))?.get(id)
+      const task = started.get(toPrincipalId(principal))?.get(id)
       const tool = task && catalog.resolve(principal, task.selector, 'tools/call', task.name)
       if (!tool || tool.connection !== task.connection) return undefined
       const { mirrors: _mirrors, liveMirrors: _live, drifted: _drifted, ...target } = tool
       return { ...target, original: id, risk: 'read' } // what the work may do was decided when it began
     },
-    startedWith: (principal, id) => started.get(toPrincipalKey(principal))?.get(id) ?? unknown,
+    startedWith: (principal, id) => started.get(toPrincipalId(principal))?.get(id) ?? unknown,
   }
 
   function kept({ arguments: given, meta }: Permit): Pick<Started, 'arguments' | 'meta'> {

@@ -39,6 +39,14 @@ describe.each(['stdio', 'http'] as const)('a task of a server of the older era o
     await expect(cancelTask.call(other.experimental.tasks, taskId)).rejects.toMatchObject({ code: -32602 })
   })
 
+  it('does not exist for a new agent that has the name of a removed one', async () => {
+    const { taskId } = await begin(await connect(test, 'removed'), 'slow_compute', { seconds: 0, label: 'x' })
+    await test.gateway.removal.remove({ kind: 'user', name: 'admin-token', role: 'administrator' }, 'agent', 'removed')
+    const { token } = await test.gateway.identity.createToken({ agent: 'removed' })
+    const { tasks } = (await connectWith(test, token)).experimental
+    await expect(tasks.getTask(taskId)).rejects.toMatchObject({ code: -32602 })
+  })
+
   it('asks who waits for it, also while another call shares the link', async () => {
     const client = await connect(test, 'owner')
     const asked: unknown[] = []
@@ -83,9 +91,13 @@ it('a task that a stateless caller asks a server of the older era for is a plain
   expect(result).toMatchObject({ content: [{ type: 'text', text: 'Hello, Ada!' }] })
 })
 
-async function connect(test: TestGateway, agent: string, path = '/mcp/s/fixture'): Promise<Client> {
+async function connect(test: TestGateway, agent: string, path?: string): Promise<Client> {
+  return connectWith(test, await test.token(agent), path)
+}
+
+async function connectWith(test: TestGateway, token: string, path = '/mcp/s/fixture'): Promise<Client> {
   const client = new Client({ name: 'tester', version: '1.0.0' }, { capabilities: { elicitation: {} } })
-  const headers = { authorization: `Bearer ${await test.token(agent)}` }
+  const headers = { authorization: `Bearer ${token}` }
   await client.connect(new StreamableHTTPClientTransport(new URL(path, test.url), { requestInit: { headers } }))
   return client
 }
