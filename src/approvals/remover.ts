@@ -1,4 +1,4 @@
-import { idsOf, type Remover, type Subject, scopesOf } from '../storage/removal.ts'
+import { idsOf, namesOf, type Remover, type Subject, scopesOf } from '../storage/removal.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Board } from './board.ts'
 
@@ -7,7 +7,10 @@ type RemoverParts = {
   readonly board: Pick<Board, 'withdraw'>
 }
 
-/** Approvals of removed principals are withdrawn. Grants for them, and grants that they gave, are revoked. */
+/**
+ * Approvals of removed principals are withdrawn. Grants for them, and grants that they gave, are revoked. An approval that a
+ * removed user gave and that no call has used is withdrawn as well, like the grants: the account may have been stolen.
+ */
 export function createApprovalsRemover({ storage, board }: RemoverParts): Remover {
   async function grantsOf(subjects: readonly Subject[]) {
     const [keys, givers] = [new Set<string>(scopesOf(subjects)), new Set(idsOf(subjects, 'user'))]
@@ -17,10 +20,12 @@ export function createApprovalsRemover({ storage, board }: RemoverParts): Remove
     )
   }
 
+  const openOf = (subjects: readonly Subject[]) => storage.questions.openBy(idsOf(subjects), namesOf(subjects, 'user'))
+
   return {
     topics: ['grants'],
     async list(subjects) {
-      const [open, grants] = await Promise.all([storage.questions.openBy(idsOf(subjects)), grantsOf(subjects)])
+      const [open, grants] = await Promise.all([openOf(subjects), grantsOf(subjects)])
       return [
         ...open.map(({ title }) => ({ noun: 'approval', name: title, effect: 'is withdrawn' })),
         ...grants.map(({ id, tools }) => ({ noun: 'grant', name: `${id} for ${tools}`, effect: 'is revoked' })),
@@ -30,7 +35,7 @@ export function createApprovalsRemover({ storage, board }: RemoverParts): Remove
       storage.grants.revokeAll({ keys: scopesOf(subjects), giverIds: idsOf(subjects, 'user') }, 'removal'),
     ],
     async settle(subjects, why) {
-      for (const question of await storage.questions.openBy(idsOf(subjects))) await board.withdraw(question, why)
+      for (const question of await openOf(subjects)) await board.withdraw(question, why)
     },
   }
 }

@@ -4,34 +4,38 @@ import type { Scope } from '../contract/scope.ts'
 import type { ConfigEdit } from './edit.ts'
 import { own } from './values.ts'
 
-type Gone = { readonly kind: 'user' | 'agent' | 'project'; readonly name: string }
+type Gone = {
+  readonly kind: 'user' | 'agent' | 'project' | 'session'
+  readonly name: string
+  /** Administrators wrote the settings of this agent, and somebody else removes it. */
+  readonly settingsStay?: boolean
+}
 
 /** What the configuration says under the names that go, and the edits that remove it. */
 export type ConfigRemoval = { readonly items: readonly RemovalItem[]; readonly edits: readonly ConfigEdit[] }
 
 /**
  * `heir` gets the projects that would have no owner left: a project without owners counts as written by administrators.
- * With `keepsAgents` the settings of agents stay, because administrators wrote them and somebody else removes the agent.
  */
-export function planConfigRemoval(
-  config: Config,
-  gone: readonly Gone[],
-  { heir, keepsAgents }: { heir: string; keepsAgents: boolean },
-): ConfigRemoval {
-  const plans = gone.flatMap((each) => {
-    if (each.kind === 'user') return [planScope(config, each), ...planOwnership(config, each.name, heir)]
-    if (each.kind === 'project') return [...planMembers(config, each.name), planScope(config, each)]
-    return [keepsAgents ? planKept(config, each.name) : planScope(config, each)]
+export function planConfigRemoval(config: Config, gone: readonly Gone[], heir: string): ConfigRemoval {
+  const plans = gone.flatMap(({ kind, name, settingsStay }) => {
+    if (kind === 'user') return [planScope(config, { kind, name }), ...planOwnership(config, name, heir)]
+    if (kind === 'project') return [...planMembers(config, name), planScope(config, { kind, name })]
+    if (kind === 'session') return [] // its settings are stored with the session
+    return [settingsStay ? planKept(name) : planScope(config, { kind, name })]
   })
   return { items: plans.flatMap(({ items }) => items), edits: plans.flatMap(({ edits }) => edits) }
 }
 
 const nothing: ConfigRemoval = { items: [], edits: [] }
 
-function planScope(config: Config, { kind, name }: Gone): ConfigRemoval {
+type ConfigScope = { readonly kind: 'user' | 'agent' | 'project'; readonly name: string }
+
+function planScope(config: Config, { kind, name }: ConfigScope): ConfigRemoval {
   const entry = own(config[`${kind}s`], name)
-  if (entry === undefined) return nothing
   const scope: Scope = { kind, name }
+  // A request of the user that came before the removal may write an entry right now; edits are made one after the other.
+  if (entry === undefined) return kind === 'user' ? { items: [], edits: [{ kind: 'remove-scope', scope }] } : nothing
   const servers = Object.keys(entry.servers).map((server) => ({ noun: 'server', name: `${server} of ${kind}:${name}` }))
   const rules = entry.rules.length > 0 ? [{ noun: 'rules', name: `${entry.rules.length} of ${kind}:${name}` }] : []
   return {
@@ -40,8 +44,7 @@ function planScope(config: Config, { kind, name }: Gone): ConfigRemoval {
   }
 }
 
-function planKept(config: Config, name: string): ConfigRemoval {
-  if (own(config.agents, name) === undefined) return nothing
+function planKept(name: string): ConfigRemoval {
   const effect = 'stays: only administrators can reuse the name'
   return { items: [{ noun: 'configuration', name: `agents.${name}`, effect }], edits: [] }
 }

@@ -208,6 +208,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     pins,
     storage,
     clock,
+    demandCurrent: identity.demandCurrent,
     async stateSession(by, name, stated) {
       await identity.sessions.update(name, { servers: stated }, by)
     },

@@ -11,6 +11,8 @@ export type WantedReplay = {
   readonly rules?: RuleSet | undefined
   /** Only calls of these; everybody's if absent. */
   readonly principal?: string | undefined
+  /** Of these, only calls of the identity that has the name now. */
+  readonly principalId?: string | undefined
   readonly tool?: string | undefined
   readonly since?: string | undefined
   readonly limit: number
@@ -36,8 +38,8 @@ export async function replayCalls(parts: ReplayParts, wanted: WantedReplay): Pro
   let next: string | undefined = wanted.cursor
   do {
     const limit = Math.min(callsPerPage, wanted.limit - looked)
-    const { principal, tool } = wanted
-    const page = await parts.calls.list({ limit, cursor: next, principal, tool })
+    const { principal, principalId, tool } = wanted
+    const page = await parts.calls.list({ limit, cursor: next, principal, principalId, tool })
     const recent = page.items.filter((call) => Date.parse(call.startedAt) >= since)
     items.push(...recent.map(judge).filter((item) => item !== undefined))
     looked += recent.length

@@ -34,6 +34,8 @@ export type ServerDeskParts = {
   readonly pins: Pick<Pins, 'forget'>
   readonly storage: Pick<Storage, 'audit'>
   readonly clock: Clock
+  /** Throws if the principal was removed or signed out since the request came. */
+  demandCurrent(principal: Principal): void
   /** Replaces what a session states; whose it is and what may stand there has been judged. */
   stateSession(by: Principal, session: string, servers: SessionServers): Promise<void>
 }
@@ -101,6 +103,7 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
 
   /** The one question about rights, for every path on which a server is touched. */
   function demand(principal: Principal, act: Omit<ServerAct, 'owner'>): void {
+    parts.demandCurrent(principal)
     const judgement = mayChangeServer(principal, { ...act, ...views.toPlace(act.scope) }, config.current())
     if (!judgement.may) throw new GatewayError('forbidden', judgement.because, { scope: toScopeKey(act.scope) })
   }

@@ -65,6 +65,8 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
     clientInterceptors: [
       ({ path, context, next }) => {
         const operation = path.join('.')
+        // The body may have taken its time, and the caller may have been removed in it.
+        gateway.identity.demandCurrent(context.principal)
         authorise(context.principal, operation)
         if (isChange(context.response.req.method, operation)) gateway.admitChange(context.principal)
         return next()

@@ -27,6 +27,8 @@ export { longestSignIn } from './sign-ins.ts'
 export type Identity = {
   /** Whose token this is; throws `token-missing` or `token-invalid`. */
   authenticate(bearer: string | undefined): Principal
+  /** Throws if the token or sign-in of this principal has ended since it was accepted, for example while a body was sent. */
+  demandCurrent(principal: Principal): void
   /** `by` is who asked for it, for the record, and to see that it is theirs to ask. */
   createToken(wanted: WantedToken, by?: Principal): Promise<NewToken>
   listTokens(by?: Principal): Token[]
@@ -91,7 +93,10 @@ export async function createIdentity(parts: IdentityParts): Promise<Identity> {
   const { storage, folder, clock, ids, configured } = parts
   const admin = await loadAdminToken(folder, ids)
   const listeners = new Set<(principal: Principal) => void>()
+  /** Principals whose token or sign-in no longer counts; each token and each sign-in has one object. */
+  const ended = new WeakSet<Principal>()
   const onRevoked = (principal: Principal) => {
+    ended.add(principal)
     for (const listener of listeners) listener(principal)
   }
   const directory = createDirectory(storage)
@@ -169,7 +174,16 @@ export async function createIdentity(parts: IdentityParts): Promise<Identity> {
   if (parts.firstPassword && users.list().length === 0) await makeFirst(users, parts.firstPassword)
 
   return {
-    authenticate: tokens.authenticate,
+    authenticate(bearer) {
+      const principal = tokens.authenticate(bearer)
+      ended.delete(principal) // a user who was enabled again
+      return principal
+    },
+    demandCurrent(principal) {
+      if (!ended.has(principal)) return
+      if (principal.person) throw new GatewayError('sign-in-needed', 'This sign-in has ended')
+      throw new GatewayError('token-invalid', 'This token is not valid any more')
+    },
     createToken: (wanted, by = tokenFile) => tokens.create(wanted, by),
     listTokens: (by = tokenFile) => tokens.list(by),
     revokeToken: (id, by = tokenFile) => tokens.revoke(id, by),
@@ -181,7 +195,7 @@ export async function createIdentity(parts: IdentityParts): Promise<Identity> {
       directory,
       hasProject: (name) => configured?.findProjectOwners(name) !== undefined,
     }),
-    remover: createIdentityRemover({ storage, directory, tokens }),
+    remover: createIdentityRemover({ storage, tokens }),
     idsOf: (user) => directory.idsOwnedBy(toPrincipalId(user)),
     findId(key) {
       const name = key.slice(key.indexOf(':') + 1)

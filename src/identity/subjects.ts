@@ -1,7 +1,7 @@
 import { GatewayError } from '../contract/errors.ts'
-import type { Principal } from '../contract/principal.ts'
+import { type Principal, toPrincipalId } from '../contract/principal.ts'
 import type { RemovalPlan } from '../contract/removal.ts'
-import type { Subject } from '../storage/removal.ts'
+import { idsOf, type Subject } from '../storage/removal.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Statement } from '../storage/unit.ts'
 import type { Directory } from './directory.ts'
@@ -11,7 +11,7 @@ import { demandAdministrator } from './users.ts'
 export type RemovalTarget = {
   readonly name: string
   readonly id: string
-  /** The identity itself first; for a user also the user's agents. */
+  /** The identity itself first; for a user also the user's agents; then the open sessions. */
   readonly subjects: readonly Subject[]
 }
 
@@ -21,6 +21,8 @@ export type Subjects = {
   find(by: Principal, kind: RemovalPlan['kind'], name: string): RemovalTarget
   /** Steps that end access. The guards are refused for the last administrator. */
   disable(target: RemovalTarget): { readonly guards: readonly Statement[]; readonly steps: readonly Statement[] }
+  /** The administrator who gets the projects of a removed user: `by`, or another one if `by` is removed. */
+  heirOf(by: Principal, subjects: readonly Subject[]): string
 }
 
 type SubjectsParts = {
@@ -37,7 +39,7 @@ export function createSubjects({ storage, directory, hasProject }: SubjectsParts
     const { id } = user
     const agents = directory.agents().filter(({ ownerId }) => ownerId === id)
     const owned = agents.map((agent): Subject => ({ kind: 'agent', name: agent.name, id: agent.id }))
-    return { name, id, subjects: [{ kind: 'user', name, id }, ...owned] }
+    return toTarget([{ kind: 'user', name, id }, ...owned])
   }
 
   function findAgent(by: Principal, name: string): RemovalTarget {
@@ -45,14 +47,27 @@ export function createSubjects({ storage, directory, hasProject }: SubjectsParts
     // An agent of somebody else is answered like one that does not exist.
     if (!agent || !manages(by, agent.owner)) throw new GatewayError('not-found', `No agent is named ${name}`)
     const { id } = agent
-    return { name, id, subjects: [{ kind: 'agent', name, id }] }
+    return toTarget([{ kind: 'agent', name, id }])
   }
 
   function findProject(by: Principal, name: string): RemovalTarget {
     if (!administers(by)) throw new GatewayError('forbidden', 'Only administrators remove projects')
     if (!hasProject(name)) throw new GatewayError('not-found', `No project is named ${name}`)
     const id = `project-${name}`
-    return { name, id, subjects: [{ kind: 'project', name, id }] }
+    return toTarget([{ kind: 'project', name, id }])
+  }
+
+  function toTarget([first, ...others]: readonly [Subject, ...Subject[]]): RemovalTarget {
+    const { name, id } = first
+    const gone = [first, ...others]
+    const ids = new Set(gone.map((each) => each.id))
+    const sessions = directory.sessions().filter(({ ownerId = '', agentId = '', project }) => {
+      return ids.has(ownerId) || ids.has(agentId) || (first.kind === 'project' && project === name)
+    })
+    const ending = sessions.map((session): Subject => {
+      return { kind: 'session', name: session.name, id: toPrincipalId({ kind: 'session', name: session.name }) }
+    })
+    return { name, id, subjects: [...gone, ...ending] }
   }
 
   return {
@@ -62,7 +77,14 @@ export function createSubjects({ storage, directory, hasProject }: SubjectsParts
     },
     disable({ subjects: [first] }) {
       const user = first?.kind === 'user' ? directory.findUser(first.name) : undefined
-      return user ? storage.users.disable(user) : { guards: [], steps: [] }
+      // Not somebody else who has the name by now: then the removal changes nothing and its last commit is refused.
+      return user && user.id === first?.id ? storage.users.disable(user) : { guards: [], steps: [] }
+    },
+    heirOf(by, subjects) {
+      const gone = new Set(idsOf(subjects, 'user'))
+      if (!gone.has(toPrincipalId(by))) return by.name
+      const others = directory.users().filter(({ id, disabledAt }) => !gone.has(id) && disabledAt === undefined)
+      return others.find(({ role }) => role === 'administrator')?.name ?? by.name
     },
   }
 }

@@ -57,6 +57,7 @@ export function createMcp(parts: McpParts): Mcp {
 
   async function post(http: IncomingMessage, response: ServerResponse, who: Who): Promise<void> {
     const body = await readBody(http, gateway.config.current().limits.request, who.delivery)
+    gateway.identity.demandCurrent(who.principal)
     const reply = createReply({ request: http, response, delivery: who.delivery, clock })
     let envelope: Envelope | undefined
     try {

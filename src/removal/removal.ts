@@ -27,13 +27,25 @@ type RemovalParts = {
   readonly removers: readonly Remover[]
 }
 
+/** Each time somebody else changed the user between reading and writing. */
+const mostTries = 5
+
 export function createRemoval({ storage, config, identity, removers }: RemovalParts): Removal {
   const inTurn = createTurns()
   let changing = 0
 
+  function find(by: Principal, kind: RemovalKind, name: string): RemovalTarget {
+    const target = identity.subjects.find(by, kind, name)
+    const { agents } = config.current()
+    const subjects = target.subjects.map((subject) => {
+      const stays = subject.kind === 'agent' && by.role !== 'administrator' && Object.hasOwn(agents, subject.name)
+      return stays ? { ...subject, settingsStay: true } : subject
+    })
+    return { ...target, subjects }
+  }
+
   function planConfig(by: Principal, subjects: readonly Subject[]) {
-    const keepsAgents = by.role !== 'administrator'
-    return planConfigRemoval(config.current(), subjects, { heir: by.name, keepsAgents })
+    return planConfigRemoval(config.current(), subjects, identity.subjects.heirOf(by, subjects))
   }
 
   async function toPlan(by: Principal, subjects: readonly Subject[]): Promise<RemovalPlan['items']> {
@@ -47,12 +59,17 @@ export function createRemoval({ storage, config, identity, removers }: RemovalPa
   }
 
   async function cut({ by, target, change }: Going): Promise<void> {
-    const { guards, steps } = identity.subjects.disable(target)
-    const all = [...guards, ...steps, ...removers.flatMap((remover) => remover.cut?.(target.subjects) ?? [])]
-    const outcome = await storage.removal.commit(all, { ...change, principal: toPrincipalKey(by) })
-    await announce()
-    if (outcome === 'done') return
-    throw new GatewayError('last-administrator', `${target.name} is the only administrator`)
+    // A user who changes the password again and again must not be able to prevent the removal.
+    for (let tries = 1; tries <= mostTries; tries++) {
+      const { guards, steps } = identity.subjects.disable(target)
+      const all = [...guards, ...steps, ...removers.flatMap((remover) => remover.cut?.(target.subjects) ?? [])]
+      const outcome = await storage.removal.commit(all, { ...change, principal: toPrincipalKey(by) })
+      await announce()
+      if (outcome === 'done') return
+      if (outcome < guards.length)
+        throw new GatewayError('last-administrator', `${target.name} is the only administrator`)
+    }
+    throw new GatewayError('config-conflict', `${target.name} was changed or removed by somebody else at the same time`)
   }
 
   async function editConfig(by: Principal, subjects: readonly Subject[]): Promise<void> {
@@ -65,7 +82,7 @@ export function createRemoval({ storage, config, identity, removers }: RemovalPa
   }
 
   async function remove(by: Principal, kind: RemovalKind, name: string): Promise<Removed> {
-    const target = identity.subjects.find(by, kind, name)
+    const target = find(by, kind, name)
     const { subjects } = target
     const items = await toPlan(by, subjects)
     const subject = `${kind}:${name}`
@@ -73,28 +90,30 @@ export function createRemoval({ storage, config, identity, removers }: RemovalPa
     await editConfig(by, subjects).catch((error: unknown) => {
       throw toUnfinished(error, kind, name)
     })
+    for (const remover of removers) await remover.settle?.(subjects, `The ${kind} ${name} was removed`)
     const steps = removers.flatMap((remover) => remover.remove?.(subjects) ?? [])
     const body = { action: `${kind}-removed`, id: target.id, items: items.length }
     const outcome = await storage.removal.commit(steps, { principal: toPrincipalKey(by), subject, body })
     await announce()
     if (outcome !== 'done')
       throw new GatewayError('config-conflict', `${kind} ${name} was removed by somebody else at the same time`)
-    for (const remover of removers) await remover.settle?.(subjects, `The ${kind} ${name} was removed`)
     return { kind, name, items, removed: name }
   }
 
   return {
     async plan(by, kind, name) {
-      return { kind, name, items: await toPlan(by, identity.subjects.find(by, kind, name).subjects) }
+      return { kind, name, items: await toPlan(by, find(by, kind, name).subjects) }
     },
     remove: (by, kind, name) => inTurn(() => remove(by, kind, name)),
     changing: () => changing > 0,
   }
 }
 
+type RemovalTarget = ReturnType<Identity['subjects']['find']>
+
 type Going = {
   readonly by: Principal
-  readonly target: ReturnType<Identity['subjects']['find']>
+  readonly target: RemovalTarget
   readonly change: { readonly subject: string; readonly body: Record<string, unknown> }
 }
 

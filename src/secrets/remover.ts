@@ -1,17 +1,18 @@
-import { type Remover, scopesOf } from '../storage/removal.ts'
+import { goneScopesOf, idsOf, type Remover, type Subject } from '../storage/removal.ts'
 import type { Storage } from '../storage/storage.ts'
 
-/** The secrets of the removed scopes. */
+/** The secrets of the removed scopes, and of sessions of the removed users that have ended before. */
 export function createSecretsRemover(storage: Pick<Storage, 'secrets'>): Remover {
+  const goneOf = (subjects: readonly Subject[]) => ({
+    scopes: goneScopesOf(subjects),
+    ownerIds: idsOf(subjects, 'user'),
+  })
   return {
     topics: ['secrets'],
     async list(subjects) {
-      const scopes = new Set<string>(scopesOf(subjects))
-      const all = await storage.secrets.all()
-      return all
-        .filter(({ scope }) => scopes.has(scope))
-        .map(({ scope, name }) => ({ noun: 'secret', name: `${name} of ${scope}` }))
+      const gone = await storage.secrets.allOf(goneOf(subjects))
+      return gone.map(({ scope, name }) => ({ noun: 'secret', name: `${name} of ${scope}` }))
     },
-    remove: (subjects) => [storage.secrets.removeAll(scopesOf(subjects))],
+    remove: (subjects) => [storage.secrets.removeAll(goneOf(subjects))],
   }
 }

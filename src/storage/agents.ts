@@ -61,11 +61,19 @@ export function createAgentStore({ database, writer, now }: AgentStoreParts): Ag
 
 /** Refused as a whole when there is one of this name. */
 export function addAgent(database: Database, { agent, change }: NewAgent, now: number): Unit {
+  // An agent of a user who was removed in the same moment, or by an earlier version, must not block its name.
+  const removed = database.selectFrom('users').select('id').where('removed_at', 'is not', null)
+  const orphan = database
+    .updateTable('agents')
+    .set({ removed_at: now, name: retiredName })
+    .where('name', '=', agent.name)
+    .where('removed_at', 'is', null)
+    .where('owner_id', 'in', removed)
   const insert = database
     .insertInto('agents')
     .values(toRow(agent))
     .onConflict((conflict) => conflict.column('name').doNothing())
-  return [toStatement(insert, 1), { entry: toChangeEntry(change, now) }]
+  return [toStatement(orphan), toStatement(insert, 1), { entry: toChangeEntry(change, now) }]
 }
 
 function toRow(agent: StoredAgent): AgentsTable {

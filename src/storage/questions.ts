@@ -49,8 +49,8 @@ export type QuestionStore = {
   overdue(now: number, limit: number): Promise<StoredQuestion[]>
   /** Those of one server that wait, or are approved and not used. */
   openOf(server: string): Promise<OpenQuestion[]>
-  /** Those of these identities that wait, or are approved and not used. */
-  openBy(principalIds: readonly string[]): Promise<StoredQuestion[]>
+  /** Those that wait, or are approved and not used: asked by these identities, or answered by users with these names. */
+  openBy(principalIds: readonly string[], answeredBy: readonly string[]): Promise<StoredQuestion[]>
   countWaiting(principalId: string): Promise<number>
   /** How often this principal asked for a tool before, and how often a person agreed. */
   countBefore(query: {
@@ -140,14 +140,16 @@ export function createQuestionStore(database: Database): QuestionStore {
         .execute()
       return rows.map(({ connection, original, ...row }) => ({ question: toQuestion(row), connection, original }))
     },
-    async openBy(principalIds) {
+    async openBy(principalIds, answeredBy) {
       const rows = await database
         .selectFrom('questions')
         .selectAll()
         .where('state', 'in', ['waiting', 'approved'])
-        .where('principal_id', 'in', [...principalIds, ''])
+        .where(({ eb, or }) => or([eb('principal_id', 'in', [...principalIds, '']), eb('answers', '!=', '[]')]))
         .execute()
-      return rows.map(toQuestion)
+      return rows.map(toQuestion).filter(({ principalId, answers }) => {
+        return principalIds.includes(principalId) || answers.some(({ by }) => answeredBy.includes(by))
+      })
     },
     async countWaiting(principalId) {
       const { count } = await database

@@ -5,8 +5,14 @@ import type { ChangeTopic } from './changes.ts'
 import type { Statement } from './unit.ts'
 import type { Writer } from './writer.ts'
 
-/** One identity that goes; the removal of a user has the user's agents as further subjects. */
-export type Subject = { readonly kind: RemovalPlan['kind']; readonly name: string; readonly id: string }
+/** One identity that goes. The removal of a user has the user's agents as further subjects, and every removal the open sessions. */
+export type Subject = {
+  readonly kind: RemovalPlan['kind'] | 'session'
+  readonly name: string
+  readonly id: string
+  /** Administrators wrote the settings under this name and a member removes the agent: settings, pins and secrets stay. */
+  readonly settingsStay?: boolean
+}
 
 /**
  * What a noun removes together with a user, an agent or a project. Each noun has one; the removal asks all of them, so a new
@@ -19,7 +25,7 @@ export type Remover = {
   cut?(subjects: readonly Subject[]): readonly Statement[]
   /** Committed together with the outcome. */
   remove?(subjects: readonly Subject[]): readonly Statement[]
-  /** After the commit: what is neither a statement nor kept in memory by a topic. */
+  /** After access has ended and before the outcome is committed, so that a removal that was interrupted can be repeated. */
   settle?(subjects: readonly Subject[], why: string): Promise<void>
   /** What has to be read again. */
   readonly topics: readonly ChangeTopic[]
@@ -51,4 +57,9 @@ export function namesOf(subjects: readonly Subject[], kind: Subject['kind']): st
 
 export function scopesOf(subjects: readonly Subject[]): ScopeKey[] {
   return subjects.map(({ kind, name }): ScopeKey => `${kind}:${name}`)
+}
+
+/** The scopes whose settings go as well. */
+export function goneScopesOf(subjects: readonly Subject[]): ScopeKey[] {
+  return scopesOf(subjects.filter(({ settingsStay }) => !settingsStay))
 }

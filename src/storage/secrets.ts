@@ -1,7 +1,8 @@
+import { type ExpressionBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { parseJson } from '../lib/json.ts'
 import { type Change, toChangeEntry } from './audit.ts'
-import { type Database, type SecretsTable, toStatement } from './database.ts'
+import { type Database, type SecretsTable, type Tables, toStatement } from './database.ts'
 import type { Statement } from './unit.ts'
 import type { Writer } from './writer.ts'
 
@@ -28,6 +29,9 @@ export type StoredSecret = {
 /** By what a key is recognised. */
 export type StoredKey = { readonly version: number; readonly proof: string }
 
+/** Secrets of these scopes, and of all sessions of these users. */
+export type GoneSecrets = { readonly scopes: readonly string[]; readonly ownerIds: readonly string[] }
+
 export type SecretStore = {
   all(): Promise<StoredSecret[]>
   find(scope: string, name: string): Promise<StoredSecret | undefined>
@@ -36,8 +40,10 @@ export type SecretStore = {
   /** `false` when it is gone by now. */
   replace(secret: StoredSecret, change: Change): Promise<boolean>
   remove(id: string, change: Change): Promise<boolean>
+  /** What a removal takes along. */
+  allOf(gone: GoneSecrets): Promise<StoredSecret[]>
   /** A step of a removal. */
-  removeAll(scopes: readonly string[]): Statement
+  removeAll(gone: GoneSecrets): Statement
   /** The same value under another key; `false` when somebody changed it meanwhile. */
   recrypt(before: StoredSecret, after: Pick<StoredSecret, 'ciphertext' | 'keyVersion'>): Promise<boolean>
   markUsed(id: string, at: number): void
@@ -54,7 +60,21 @@ export function createSecretStore({ database, writer, now }: SecretStoreParts): 
     return (await writer.commit([statement, ...entry])).kind === 'done'
   }
 
+  const isGone =
+    ({ scopes, ownerIds }: GoneSecrets) =>
+    ({ eb, or }: ExpressionBuilder<Tables, 'secrets'>) => {
+      const sessions = database.selectFrom('sessions').select(sql<string>`'session:' || name`.as('scope'))
+      return or([
+        eb('scope', 'in', [...scopes, '']),
+        eb('scope', 'in', sessions.where('owner_id', 'in', [...ownerIds, ''])),
+      ])
+    }
+
   return {
+    async allOf(gone) {
+      const rows = database.selectFrom('secrets').selectAll().where(isGone(gone))
+      return (await rows.orderBy('scope').orderBy('name').execute()).map(toStoredSecret)
+    },
     async all() {
       const rows = await database.selectFrom('secrets').selectAll().orderBy('scope').orderBy('name').execute()
       return rows.map(toStoredSecret)
@@ -75,7 +95,7 @@ export function createSecretStore({ database, writer, now }: SecretStoreParts): 
     replace: (secret, change) =>
       holds(toStatement(database.updateTable('secrets').set(toRow(secret)).where('id', '=', secret.id), 1), change),
     remove: (id, change) => holds(toStatement(database.deleteFrom('secrets').where('id', '=', id), 1), change),
-    removeAll: (scopes) => toStatement(database.deleteFrom('secrets').where('scope', 'in', [...scopes, ''])),
+    removeAll: (gone) => toStatement(database.deleteFrom('secrets').where(isGone(gone))),
     recrypt: (before, { ciphertext, keyVersion }) =>
       holds(
         toStatement(

@@ -127,7 +127,11 @@ export function createUserStore({ database, writer, now }: UserStoreParts): User
       }))
       return {
         guards: guardsOf(user, fields),
-        steps: [toStatement(update.where('id', '=', user.id)), endSignIns(user.id)],
+        // Unless the row is as it was read, the guards may be missing: the user may have become an administrator since.
+        steps: [
+          toStatement(update.where('id', '=', user.id).where('revision', '=', user.revision), 1),
+          endSignIns(user.id),
+        ],
       }
     },
     retire: (id) => [

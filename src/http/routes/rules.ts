@@ -2,7 +2,7 @@ import { implement } from '@orpc/server'
 import type { Whose } from '../../contract/api/rules.ts'
 import { api } from '../../contract/api.ts'
 import { GatewayError } from '../../contract/errors.ts'
-import { type Principal, toPrincipalKey } from '../../contract/principal.ts'
+import { type Principal, toPrincipalId, toPrincipalKey } from '../../contract/principal.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import { seesAll } from '../api-access.ts'
 import { type ApiContext, whole } from './context.ts'
@@ -33,9 +33,15 @@ export function createRulesRoutes(gateway: Gateway) {
     replay: on.replay.handler(({ input, context }) => {
       const everyone = toKey(input) === undefined && seesAll(context.principal)
       const principal = everyone ? undefined : toPrincipalKey(toMeant(gateway, context.principal, input))
-      return gateway.replayRules({ ...input, principal })
+      const principalId = seesAll(context.principal) ? undefined : idOf(gateway, context.principal, principal)
+      return gateway.replayRules({ ...input, principal, principalId })
     }),
   })
+}
+
+/** The name alone may also stand for an identity that was removed. */
+function idOf(gateway: Gateway, caller: Principal, key = toPrincipalKey(caller)): string {
+  return key === toPrincipalKey(caller) ? toPrincipalId(caller) : (gateway.identity.findId(key) ?? '')
 }
 
 function toKey({ agent, principal }: Whose): string | undefined {
