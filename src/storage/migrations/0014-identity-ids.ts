@@ -2,7 +2,8 @@ import type { Migration } from './migration.ts'
 
 /**
  * What belongs to a user or an agent refers to an id, because a name can be given to somebody else after a removal. Rows from
- * before get ids made from kind and name. A removed identity gives its name up: `kim` becomes `kim~<id>`.
+ * before get ids made from kind and name. A removed identity gives its name up: `kim` becomes `kim~<id>`. Earlier versions
+ * left the agents, secrets and grants of a removed user in place; they go here.
  */
 export const identityIds: Migration = {
   id: 14,
@@ -44,6 +45,15 @@ export const identityIds: Migration = {
     "update grants set giver_id = 'user-' || given_by",
     "update results set principal = replace(principal, ':', '-')",
     "update idempotency set principal = replace(principal, ':', '-')",
+    `update agents set removed_at = (select removed_at from users where users.id = agents.owner_id)
+      where removed_at is null and owner_id in (select id from users where removed_at is not null)`,
+    `update tokens set revoked_at = (select removed_at from agents where agents.id = tokens.holder_id)
+      where revoked_at is null and holder_id in (select id from agents where removed_at is not null)`,
+    'delete from secrets where owner_id in (select id from users where removed_at is not null)',
+    `update grants set revoked_by = 'removal', revoked_at = (select removed_at from users where 'user:' || users.name = grants.scope)
+      where revoked_at is null and scope in (select 'user:' || name from users where removed_at is not null)`,
+    `update grants set revoked_by = 'removal', revoked_at = (select removed_at from agents where 'agent:' || agents.name = grants.scope)
+      where revoked_at is null and scope in (select 'agent:' || name from agents where removed_at is not null)`,
     'delete from sign_ins where user_name in (select name from users where removed_at is not null)',
     "update users set name = name || '~' || id where removed_at is not null",
     "update agents set name = name || '~' || id where removed_at is not null",
