@@ -127,6 +127,7 @@ export type CallsParts = {
   readonly clock: Clock
   readonly ids: Ids
   readonly emit: Emitter<EventTable>['emit']
+  idOf(principal: Principal): string
 }
 
 export function createCalls(parts: CallsParts): Calls {
@@ -160,8 +161,11 @@ export function createCalls(parts: CallsParts): Calls {
   return { advance: begin, running: () => running.size, accountOf: limits.accountOf, close }
 
   /** From its first line to its last entry a call is under way, and whoever closes waits for it. */
-  async function begin(request: CallRequest, options: CallOptions): Promise<CallOutcome> {
+  async function begin(wanted: CallRequest, options: CallOptions): Promise<CallOutcome> {
     if (closing) throw new GatewayError('shutting-down', 'The gateway is stopping and takes no new calls')
+    const { principal } = wanted
+    const request =
+      principal.id === undefined ? { ...wanted, principal: { ...principal, id: parts.idOf(principal) } } : wanted
     const call = request.key === undefined ? advance(request, options) : advanceOnce(request, options)
     running.add(call)
     return call.finally(() => running.delete(call))

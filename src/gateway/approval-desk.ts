@@ -2,7 +2,7 @@ import type { Board, GrantBook } from '../approvals/approvals.ts'
 import type { Approval, ApprovalDetail, ApprovalState, Verdict } from '../contract/approval.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { Grant, GrantWish, NewGrant } from '../contract/grant.ts'
-import { type Principal, toPrincipalId, toPrincipalKey } from '../contract/principal.ts'
+import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
@@ -42,7 +42,7 @@ type DeskParts = {
   readonly storage: Pick<Storage, 'kind' | 'questions' | 'grants' | 'calls'>
   readonly board: Board
   readonly book: GrantBook
-  readonly identity: Pick<Identity, 'idsOf' | 'findId'>
+  readonly identity: Pick<Identity, 'idsOf' | 'idOf'>
   /** A user as they are at this moment. */
   findUser(name: string): Person | undefined
   readonly clock: Clock
@@ -81,7 +81,7 @@ export function createApprovalDesk(parts: DeskParts): { approvals: ApprovalDesk;
 
   /** What belongs to a user: the user's own calls, and those of agents and sessions. */
   function principalsOf(by: Principal): string[] {
-    return by.kind === 'user' ? identity.idsOf(by) : [toPrincipalId(by)]
+    return by.kind === 'user' ? identity.idsOf(by) : [identity.idOf(by)]
   }
 
   function groupsOf(by: Principal): readonly string[] {
@@ -169,7 +169,8 @@ export function createApprovalDesk(parts: DeskParts): { approvals: ApprovalDesk;
         const person = answererOf(by)
         const grant = toNewGrant(wanted, {
           by: person,
-          principalId: wanted.principal && identity.findId(wanted.principal),
+          // Also if nobody has the name: a later agent of that name must not find a grant that was not given to it.
+          principalId: wanted.principal && identity.idOf(parts.describePrincipal(wanted.principal)),
           now: clock.now(),
           ids: parts.ids,
           tools: parts.toolsOf(toViewer(wanted)),
@@ -184,7 +185,7 @@ export function createApprovalDesk(parts: DeskParts): { approvals: ApprovalDesk;
         const { role } = answererOf(by)
         const grant = await storage.grants.find(id)
         const isOwn = grant?.principalId !== undefined && principalsOf(by).includes(grant.principalId)
-        if (!grant || (role === 'member' && !isOwn && grant.giverId !== toPrincipalId(by)))
+        if (!grant || (role === 'member' && !isOwn && grant.giverId !== identity.idOf(by)))
           throw new GatewayError('grant-not-found', `No grant has the id ${id}`)
         if (role === 'auditor') throw new GatewayError('forbidden', 'Auditors change nothing')
         return book.revoke(id, toPrincipalKey(by))

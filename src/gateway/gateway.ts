@@ -200,6 +200,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     clock,
     ids,
     emit: events.emit,
+    idOf: identity.idOf,
   })
   const desk = createServerDesk({
     config,

@@ -1,5 +1,5 @@
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
-import { type Principal, toPrincipalId } from '../contract/principal.ts'
+import { type Principal, toPrincipalId, toPrincipalKey } from '../contract/principal.ts'
 import type { SessionServers } from '../contract/session.ts'
 import type { NewToken, Token } from '../contract/token.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -40,6 +40,8 @@ export type Identity = {
   readonly remover: Remover
   /** The ids of a user and of the agents and sessions that the user owns. */
   idsOf(user: Principal): string[]
+  /** The id of a principal. A program that embeds the gateway names principals without one: whoever has the name is meant. */
+  idOf(principal: Principal): string
   /** The id behind `agent:reviewer` or `user:kim`; undefined if nobody has that name. */
   findId(key: string): string | undefined
   readonly sessions: Sessions
@@ -173,6 +175,16 @@ export async function createIdentity(parts: IdentityParts): Promise<Identity> {
   }
   if (parts.firstPassword && users.list().length === 0) await makeFirst(users, parts.firstPassword)
 
+  function findId(key: string): string | undefined {
+    const name = key.slice(key.indexOf(':') + 1)
+    if (key.startsWith('user:')) return directory.findUser(name)?.id
+    if (key.startsWith('agent:')) return directory.findAgent(name)?.id
+    return key.startsWith('session:') ? toPrincipalId({ kind: 'session', name }) : undefined
+  }
+  function idOf(principal: Principal): string {
+    return principal.id ?? findId(toPrincipalKey(principal)) ?? toPrincipalId(principal)
+  }
+
   return {
     authenticate(bearer) {
       const principal = tokens.authenticate(bearer)
@@ -196,13 +208,9 @@ export async function createIdentity(parts: IdentityParts): Promise<Identity> {
       hasProject: (name) => configured?.findProjectOwners(name) !== undefined,
     }),
     remover: createIdentityRemover({ storage, tokens }),
-    idsOf: (user) => directory.idsOwnedBy(toPrincipalId(user)),
-    findId(key) {
-      const name = key.slice(key.indexOf(':') + 1)
-      if (key.startsWith('user:')) return directory.findUser(name)?.id
-      if (key.startsWith('agent:')) return directory.findAgent(name)?.id
-      return key.startsWith('session:') ? toPrincipalId({ kind: 'session', name }) : undefined
-    },
+    idsOf: (user) => directory.idsOwnedBy(idOf(user)),
+    idOf,
+    findId,
     findSession: directory.findSession,
     signIns,
     setup: createSetup({ users, clock, ids }),

@@ -9,6 +9,7 @@ import { createConfig } from '../../src/config/config.ts'
 import { type ErrorCode, GatewayError } from '../../src/contract/errors.ts'
 import type { EventTable } from '../../src/contract/events.ts'
 import type { JsonObject } from '../../src/contract/json.ts'
+import { toPrincipalId } from '../../src/contract/principal.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { createEmitter } from '../../src/lib/emitter.ts'
 import { createIds } from '../../src/lib/ids.ts'
@@ -78,7 +79,9 @@ export async function buildRoad({ maxPages, around = (parts) => parts }: RoadOpt
   const clock = systemClock
   const board = createBoard({ storage, expiry: () => 600_000, clock, ids, log, emit: events.emit })
   const grants = await createGrantBook({ storage, log, findUser: () => undefined })
-  const parts: CallsParts = { storage, catalog, config, board, grants, servers, masking, clock, ids, emit: events.emit }
+  const { emit } = events
+  const needs = { storage, catalog, config, board, grants, servers, masking, clock, ids, emit }
+  const parts: CallsParts = { ...needs, idOf: toPrincipalId }
   const calls = createCalls(around(parts, reader))
   servers.reconcile(config.connections())
   onTestFinished(async () => {

@@ -10,6 +10,7 @@ import type { Approval } from '../../../src/contract/approval.ts'
 import { GatewayError } from '../../../src/contract/errors.ts'
 import type { EventTable } from '../../../src/contract/events.ts'
 import type { Grant } from '../../../src/contract/grant.ts'
+import { toPrincipalId } from '../../../src/contract/principal.ts'
 import { type ApprovalDesk, createApprovalDesk, type GrantDesk } from '../../../src/gateway/approval-desk.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createEmitter } from '../../../src/lib/emitter.ts'
@@ -72,12 +73,13 @@ export async function buildRoad(place: Place, wrong: Wrong = right, url?: string
   const findUser = (name: string) => ({ id: `user-${name}`, name, role: 'administrator' as const, groups: [] })
   const book = await createGrantBook({ storage, findUser, log })
   const board = createBoard({ storage, expiry: () => 600_000, clock, ids, log, emit })
-  const calls = createCalls({ storage, catalog, config, board, grants: book, servers, masking, clock, ids, emit })
+  const needs = { storage, catalog, config, board, grants: book, servers, masking, clock, ids, emit }
+  const calls = createCalls({ ...needs, idOf: toPrincipalId })
   const desk = createApprovalDesk({
     storage,
     board,
     book,
-    identity: { idsOf: () => [], findId: () => undefined },
+    identity: { idsOf: () => [], idOf: toPrincipalId },
     findUser,
     clock,
     ids,

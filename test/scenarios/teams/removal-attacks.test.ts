@@ -206,6 +206,19 @@ describe('after a removal', () => {
     expect((await next.request('PUT', '/api/secrets/KEY?scope=project:shop', { value: 'planted' })).status).toBe(403)
   })
 
+  it('a grant for a name that nobody has goes to nobody who takes the name', async () => {
+    await using listener = await startListener(() => [ask])
+    await using gateway = await startTestGateway({ servers: { shop: { transport: 'http', url: listener.url } } })
+    const ada = await firstAdministrator(gateway)
+    const kim = await addPerson(gateway, ada, 'kim', 'member')
+    const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
+    const grant = { tools: 'shop_change', principal: 'agent:reviewer', budget: 5, expiresAt }
+    await demand(ada.request('POST', '/api/grants', grant))
+    const { token } = await demand(kim.request('POST', '/api/tokens', { agent: 'reviewer' }))
+    expect((await as(gateway, token)('POST', '/api/tools/shop_change/call', { arguments: {} })).status).toBe(202)
+    expect(listener.calls()).toBe(0)
+  })
+
   it('replaying rules shows a new user nothing of the calls of the old one', async () => {
     await using listener = await startListener(() => [read])
     await using gateway = await startTestGateway({ servers: { shop: { transport: 'http', url: listener.url } } })
