@@ -20,9 +20,9 @@ function judge(
   error: GatewayError,
   stopping: boolean,
 ): { state: CallEndState; error: GatewayError } {
-  if (error.code === 'call-timeout') return { state: 'timeout', error }
   if (error.code === 'call-cancelled' && !stopping) return { state: 'cancelled', error }
   if (call.risk !== 'read' && mayHaveHappened(error)) return { state: 'unknown', error: unknown(error) }
+  if (error.code === 'call-timeout') return { state: 'timeout', error }
   if (stopping)
     return { state: 'cancelled', error: new GatewayError('shutting-down', 'The gateway stopped during the call') }
   return { state: 'failed', error }

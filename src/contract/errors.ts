@@ -253,14 +253,14 @@ export const errorTable = {
     http: 504,
     rpc: -32009,
     exit: 5,
-    hint: "Raise the server's `timeout.call` if it needs longer; a writing call may have taken effect.",
+    hint: "Nothing was changed. Raise the server's `timeout.call` if it needs longer.",
   },
   'call-cancelled': { http: 499, rpc: -32010, exit: 1, hint: 'The caller ended this call.' },
   'call-unknown': {
     http: 502,
     rpc: -32011,
     exit: 5,
-    hint: 'The link broke after the call was sent: check whether it took effect before repeating it.',
+    hint: 'The call was sent and got no answer: check whether it took effect before repeating it.',
   },
   'call-not-found': { http: 404, rpc: -32602, exit: 1, hint: 'List the calls with `sallyport audit list`.' },
   'result-not-found': {

@@ -13,7 +13,8 @@ function stateOf(risk: Risk, code: ErrorCode, details: Details, stopping = false
 
 describe('a call that got no answer', () => {
   it.each<[what: string, ErrorCode, Details, read: CallEndState, write: CallEndState]>([
-    ['waited too long', 'call-timeout', { sent: true }, 'timeout', 'timeout'],
+    ['waited too long', 'call-timeout', { sent: true }, 'timeout', 'unknown'],
+    ['waited too long, and nobody knows whether it was sent', 'call-timeout', {}, 'timeout', 'unknown'],
     ['waited too long to be sent', 'call-timeout', { sent: false }, 'timeout', 'timeout'],
     ['was taken back', 'call-cancelled', { sent: true }, 'cancelled', 'cancelled'],
     ['was taken back before it was sent', 'call-cancelled', { sent: false }, 'cancelled', 'cancelled'],
@@ -44,7 +45,8 @@ describe('a call that got no answer', () => {
   it.each<[what: string, ErrorCode, Details, read: CallEndState, write: CallEndState]>([
     ['cancelled for it after it was sent', 'call-cancelled', { sent: true }, 'cancelled', 'unknown'],
     ['cancelled for it before it was sent', 'call-cancelled', { sent: false }, 'cancelled', 'cancelled'],
-    ['at its end anyway', 'call-timeout', { sent: true }, 'timeout', 'timeout'],
+    ['at its end anyway', 'call-timeout', { sent: true }, 'timeout', 'unknown'],
+    ['at its end anyway, before it was sent', 'call-timeout', { sent: false }, 'timeout', 'timeout'],
     ['cut with its server', 'server-broken', { sent: true }, 'cancelled', 'unknown'],
     ['without a server', 'server-unavailable', { sent: false }, 'cancelled', 'cancelled'],
   ])('because the gateway stops, %s', (_, code, details, read, write) => {

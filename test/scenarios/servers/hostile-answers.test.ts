@@ -15,20 +15,20 @@ import {
 } from './support.ts'
 
 describe('a server that never answers', () => {
-  it.each(['bad_trigger', 'bad_trigger_write'])(
-    'ends %s at its deadline and is told that nobody waits',
-    async (tool) => {
-      await using scene = await startScene('never-answer', { timeout: { call: 300 } })
-      const waiting = call(scene.client, tool)
-      await scene.expectOthersWell()
-      const told = await waiting
-      expect(told).toMatchObject({ isError: true, code: 'call-timeout' })
-      expect(told.text).toContain('call-timeout')
-      expect(await statesOf(scene.gateway, tool)).toEqual(['timeout'])
-      await expectCancelled(scene)
-      expect(await call(scene.client, 'bad_ok', { text: 'still here' })).toMatchObject({ text: 'still here' })
-    },
-  )
+  it.each([
+    ['bad_trigger', 'call-timeout', 'timeout'],
+    ['bad_trigger_write', 'call-unknown', 'unknown'],
+  ])('ends %s at its deadline with %s and is told that nobody waits', async (tool, code, state) => {
+    await using scene = await startScene('never-answer', { timeout: { call: 300 } })
+    const waiting = call(scene.client, tool)
+    await scene.expectOthersWell()
+    const told = await waiting
+    expect(told).toMatchObject({ isError: true, code })
+    expect(told.text).toMatch(new RegExp(`${code}.*No answer within 300 ms`))
+    expect(await statesOf(scene.gateway, tool)).toEqual([state])
+    await expectCancelled(scene)
+    expect(await call(scene.client, 'bad_ok', { text: 'still here' })).toMatchObject({ text: 'still here' })
+  })
 
   it('is told when the caller cancels, and the record says so', async () => {
     await using scene = await startScene('never-answer')
@@ -80,12 +80,15 @@ describe('a server that reports progress for ever', () => {
 })
 
 describe('an answer that comes after nobody waits any more', () => {
-  it.each(['bad_trigger', 'bad_trigger_write'])('is dropped, and the record of %s says that it came', async (tool) => {
+  it.each([
+    ['bad_trigger', 'call-timeout', 'timeout'],
+    ['bad_trigger_write', 'call-unknown', 'unknown'],
+  ])('is dropped, and the record of %s says that it came', async (tool, code, state) => {
     await using scene = await startScene('answer-after-cancel', { timeout: { call: 300 } })
     const told = await call(scene.client, tool)
-    expect(told).toMatchObject({ isError: true, code: 'call-timeout' })
+    expect(told).toMatchObject({ isError: true, code })
     await expectLate(scene, tool)
-    expect(await statesOf(scene.gateway, tool)).toEqual(['timeout'])
+    expect(await statesOf(scene.gateway, tool)).toEqual([state])
     expect(await call(scene.client, 'bad_ok', { text: 'mine' })).toMatchObject({ text: 'mine' })
     await scene.expectOthersWell()
   })

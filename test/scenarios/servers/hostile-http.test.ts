@@ -24,8 +24,8 @@ const tooLarge = {
 const expectations: Expectation[] = [
   {
     mode: 'hang',
-    told: { read: 'call-timeout', write: 'call-timeout' },
-    states: { read: 'timeout', write: 'timeout' },
+    told: { read: 'call-timeout', write: 'call-unknown' },
+    states: { read: 'timeout', write: 'unknown' },
     options: { timeout: { call: 500 } },
   },
   { mode: 'reset', ...broken },
