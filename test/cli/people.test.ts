@@ -99,7 +99,7 @@ describe('agents and sessions', () => {
     expect((await bob('agents', 'add', 'reviewer', '--description', 'Looks')).json()).toMatchObject({ owner: 'bob' })
     const { token } = (await bob('tokens', 'create', '--agent', 'reviewer')).json()
     const me = await gateway.fetch('/api/me', { token: String(token) })
-    expect(await me.json()).toEqual({ kind: 'agent', name: 'reviewer', owner: 'bob' })
+    expect(await me.json()).toMatchObject({ kind: 'agent', name: 'reviewer', owner: 'bob' })
     const session = (
       await bob('sessions', 'create', '--agent', 'reviewer', '--without', 'files', '--expires', '2h')
     ).json()

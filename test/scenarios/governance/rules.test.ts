@@ -137,6 +137,7 @@ it('lists all rules by scope for whoever looks after them, those of one scope, a
 it('replays changed rules over past calls: what would change, in sum and each, and calls nothing', async () => {
   const { gateway, received } = await start()
   await using _ = gateway
+  await gateway.token('careless') // calls belong to an identity, so it has to be there before them
   await call(gateway, 'files_read_thing')
   await call(gateway, 'files_write_thing', { given: { path: '/srv/a' } })
   await call(gateway, 'files_write_thing', { given: { path: '/etc/a' } })
