@@ -130,8 +130,6 @@ export type CallsParts = {
   idOf(principal: Principal): string
 }
 
-const stopped = new GatewayError('shutting-down', 'The gateway stopped')
-
 export function createCalls(parts: CallsParts): Calls {
   const { storage, catalog, config, board, grants, servers, masking, clock, ids, emit } = parts
   const running = new Set<Promise<unknown>>()
@@ -269,7 +267,7 @@ export function createCalls(parts: CallsParts): Calls {
     // By hand instead of `AbortSignal.any`, which costs as much as the rest of this function.
     const ending = new AbortController()
     const unlink = onAbort(options.signal, () => ending.abort(options.signal.reason))
-    if (stopping) ending.abort(stopped)
+    if (stopping) ending.abort()
     sending.add(ending)
     try {
       if (permit.connection === ownServer) return await answerOwn(permit, ending.signal)
@@ -395,7 +393,7 @@ export function createCalls(parts: CallsParts): Calls {
     await Promise.race([Promise.allSettled(running), promise])
     cancel()
     stopping = true
-    for (const ending of sending) ending.abort(stopped)
+    for (const ending of sending) ending.abort()
     await Promise.allSettled(running)
     kept.close()
     refused.close()

@@ -1,7 +1,6 @@
 import { GatewayError } from '../contract/errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import { onAbort } from '../lib/signals.ts'
-import { cancelledError } from '../wire/cancelled.ts'
 import type { Link } from './link.ts'
 
 /** The links of one server. Calls share the first, unless its questions do not say which call they belong to. */
@@ -146,7 +145,9 @@ export function createLinkPool(parts: PoolParts): LinkPool {
       waiter.fail(new GatewayError('call-timeout', `No link was free within ${timeoutMs} ms`, { sent: false })),
     )
     waiting.add(waiter)
-    unlink = onAbort(signal, () => waiter.fail(cancelledError(signal, false)))
+    unlink = onAbort(signal, () =>
+      waiter.fail(new GatewayError('call-cancelled', 'The caller cancelled', { sent: false })),
+    )
     return promise
   }
 

@@ -5,7 +5,6 @@ import { type Clock, sleep } from '../lib/clock.ts'
 import { isObject } from '../lib/json.ts'
 import { type Answer, memberText } from '../wire/answer.ts'
 import { type Caller, isQuestion, missingFor, type Questions, type Replies, toRefusal } from '../wire/caller.ts'
-import { cancelledError } from '../wire/cancelled.ts'
 
 export type RoundsParts = {
   readonly caller: Caller
@@ -61,8 +60,12 @@ function failLater(error: unknown): never {
 /** A server that wants nothing but patience is asked again, ever more slowly. */
 async function pause(count: number, { clock, signal }: RoundsParts): Promise<void> {
   await sleep(clock, backoffDelay(count, pollDelay), signal).catch(() => {
-    throw cancelledError(signal, true)
+    throw cancelled()
   })
+}
+
+function cancelled(): GatewayError {
+  return new GatewayError('call-cancelled', 'The caller cancelled', { sent: true })
 }
 
 export function isIncomplete(answer: Answer): boolean {
@@ -83,7 +86,7 @@ async function ask(questions: Questions, { caller, signal }: RoundsParts): Promi
   try {
     return await caller.ask(questions, signal)
   } catch (error) {
-    if (signal.aborted) throw cancelledError(signal, true)
+    if (signal.aborted) throw cancelled()
     return declined(questions, error)
   }
 }

@@ -6,7 +6,6 @@ import { isObject, JsonError, maxDepth, parseJson, type Scan } from '../lib/json
 import { onAbort } from '../lib/signals.ts'
 import { type Answer, createAnswer, toOwnMembers } from './answer.ts'
 import type { Caller } from './caller.ts'
-import { cancelledError } from './cancelled.ts'
 import { relatedTaskKey, type ServerCodec, subscriptionKey } from './codec.ts'
 import { type Envelope, readEnvelope } from './envelope.ts'
 import { type Asker, createQuestions, type QuestionEnd } from './questions.ts'
@@ -113,7 +112,7 @@ export function createPeer(parts: PeerParts): Peer {
 
   function request(method: string, params: JsonObject, options: RequestOptions): Promise<Answer> {
     if (closed) return Promise.reject(withSent(closed, false))
-    if (options.signal.aborted) return Promise.reject(cancelledError(options.signal, false))
+    if (options.signal.aborted) return Promise.reject(cancelledError(false))
     const id = nextId++
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     let started = clock.monotonic()
@@ -158,7 +157,7 @@ export function createPeer(parts: PeerParts): Peer {
       giveUp(id, entry, timeoutError(options, entry.sent))
     }
     pending.set(id, entry)
-    const unlink = onAbort(options.signal, () => giveUp(id, entry, cancelledError(options.signal, entry.sent)))
+    const unlink = onAbort(options.signal, () => giveUp(id, entry, cancelledError(entry.sent)))
 
     const { meta, caller, onProgress } = options
     const shaped = codec.shape(params, { meta, caller, progressToken: onProgress ? id : undefined })
@@ -370,6 +369,10 @@ function withSent(error: GatewayError, sent: boolean): GatewayError {
 function toSendError(error: unknown, sent: boolean): GatewayError {
   if (error instanceof GatewayError) return 'sent' in error.details ? error : withSent(error, sent)
   return new GatewayError('server-broken', 'The link to the server broke', { sent }, { cause: error })
+}
+
+function cancelledError(sent: boolean): GatewayError {
+  return new GatewayError('call-cancelled', 'The caller cancelled', { sent })
 }
 
 function timeoutError(options: RequestOptions, sent: boolean): GatewayError {
