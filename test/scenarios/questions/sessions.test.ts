@@ -174,9 +174,9 @@ describe('a question to a client with a session', () => {
     await scene.reached(({ kind }) => kind === 'response')
     expect(talk.messages().filter(({ method }) => method === undefined)).toEqual([])
     clock.advance(21_000)
-    expect(textOf(await talk.result())).toContain('call-timeout')
+    expect(textOf(await talk.result())).toContain('No answer within 20000 ms')
     await scene.reached(isCancelled)
-    expect((await endedCalls(scene.gateway, 1)).map(({ state }) => state)).toEqual(['timeout'])
+    expect((await endedCalls(scene.gateway, 1)).map(({ state }) => state)).toEqual(['unknown'])
   })
 
   it('that nobody answers for ten minutes is refused', async () => {
