@@ -31,7 +31,7 @@ import { type Answer, isToolError } from '../wire/answer.ts'
 import { type Caller, muteCaller } from '../wire/caller.ts'
 import type { Progress } from '../wire/peer.ts'
 import { createAsk, type Judged } from './ask.ts'
-import { toEnd } from './end.ts'
+import { stopped, toEnd } from './end.ts'
 import { createKeptResults } from './kept.ts'
 import { createLimits } from './limits.ts'
 import { createOnce, toKeyEnd } from './once.ts'
@@ -267,7 +267,7 @@ export function createCalls(parts: CallsParts): Calls {
     // By hand instead of `AbortSignal.any`, which costs as much as the rest of this function.
     const ending = new AbortController()
     const unlink = onAbort(options.signal, () => ending.abort(options.signal.reason))
-    if (stopping) ending.abort()
+    if (stopping) ending.abort(stopped())
     sending.add(ending)
     try {
       if (permit.connection === ownServer) return await answerOwn(permit, ending.signal)
@@ -393,7 +393,7 @@ export function createCalls(parts: CallsParts): Calls {
     await Promise.race([Promise.allSettled(running), promise])
     cancel()
     stopping = true
-    for (const ending of sending) ending.abort()
+    for (const ending of sending) ending.abort(stopped())
     await Promise.allSettled(running)
     kept.close()
     refused.close()

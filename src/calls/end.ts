@@ -20,12 +20,16 @@ function judge(
   error: GatewayError,
   stopping: boolean,
 ): { state: CallEndState; error: GatewayError } {
-  if (error.code === 'call-cancelled' && !stopping) return { state: 'cancelled', error }
+  if (error.code === 'call-cancelled') return { state: 'cancelled', error }
   if (call.risk !== 'read' && mayHaveHappened(error)) return { state: 'unknown', error: unknown(error) }
   if (error.code === 'call-timeout') return { state: 'timeout', error }
-  if (stopping)
-    return { state: 'cancelled', error: new GatewayError('shutting-down', 'The gateway stopped during the call') }
+  if (stopping) return { state: 'cancelled', error: stopped() }
   return { state: 'failed', error }
+}
+
+/** What ends the calls that are still running when the gateway has waited long enough. */
+export function stopped(): GatewayError {
+  return new GatewayError('shutting-down', 'The gateway stopped before the server answered')
 }
 
 /** A refusal before the work is proof that nothing was done; silence is not, nor an answer that makes no sense. */

@@ -4,7 +4,7 @@ import { approvalStatusName, approvalWait, ownServer, type Target, waitForApprov
 import { GatewayError } from '../contract/errors.ts'
 import type { Permit } from '../contract/permit.ts'
 import type { Clock } from '../lib/clock.ts'
-import { onAbort } from '../lib/signals.ts'
+import { onAbort, toCancellation } from '../lib/signals.ts'
 import type { Decision } from '../policy/policy.ts'
 import type { StoredQuestion } from '../storage/questions.ts'
 import { type Answer, toResultAnswer } from '../wire/answer.ts'
@@ -48,7 +48,7 @@ export function createOwnTools({ kept, board, clock }: OwnParts): OwnTools {
       const question = await findOwn(permit, id)
       if (permit.original === approvalStatusName) return tell(question)
       await untilSettled(question, seconds * 1000, signal)
-      if (signal.aborted) throw new GatewayError('call-cancelled', 'The caller stopped waiting')
+      if (signal.aborted) throw toCancellation(signal, { sent: false })
       return tell(await findOwn(permit, id))
     },
     close: () => leaving.abort(),

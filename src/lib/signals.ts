@@ -1,3 +1,5 @@
+import { GatewayError } from '../contract/errors.ts'
+
 /**
  * Calls the listener when the signal aborts, or at once if it has. The returned function takes the listener off again:
  * a signal that lives longer than the work must not keep what the work needed.
@@ -12,3 +14,9 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
 }
 
 function unlinked(): void {}
+
+/** Why work ended with its signal: what whoever aborted it gave as the reason, or else that the caller took it back. */
+export function toCancellation({ reason }: AbortSignal, details: Record<string, unknown>): GatewayError {
+  if (!(reason instanceof GatewayError)) return new GatewayError('call-cancelled', 'The caller cancelled', details)
+  return new GatewayError(reason.code, reason.message, { ...reason.details, ...details }, { cause: reason })
+}

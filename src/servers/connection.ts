@@ -10,7 +10,7 @@ import type { Masking } from '../masking/masking.ts'
 import type { Implementation } from '../wire/codec.ts'
 import type { EgressRules } from './egress.ts'
 import { toFailure } from './failure.ts'
-import type { Link, LinkParts, Way } from './link.ts'
+import { closedBecause, type Link, type LinkParts, type Way } from './link.ts'
 import { type ListKind, type ListLimits, listKinds, noLists, type RawLists, readLists } from './listing.ts'
 import { createServerLogs } from './logs.ts'
 import { negotiate } from './negotiate.ts'
@@ -103,7 +103,8 @@ export type Connection = {
   reconnect(): void
   /** Resolves when an attempt under way, or due now, has ended one way or the other. */
   settled(signal: AbortSignal): Promise<void>
-  close(): Promise<void>
+  /** Calls that are still running fail with the reason. */
+  close(reason: GatewayError): Promise<void>
 }
 
 export function createConnection(definition: ServerDefinition, parts: ConnectionParts): Connection {
@@ -181,6 +182,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     lose = lost.resolve
     set({ state: 'connecting', attempt: status.attempt + 1, nextAttemptAt: undefined })
     let link: Link | undefined
+    let over: GatewayError | undefined
     const stopProgress = showProgress()
     try {
       link = await open(signal, lost.resolve)
@@ -191,13 +193,16 @@ export function createConnection(definition: ServerDefinition, parts: Connection
       set({ state: 'connected', link, lists, failure: undefined, lastSuccessAt: now, attempt: 0, progress: undefined })
       subscriptions.renew(link)
       if (early.size > 0) refresh([...early])
-      return await live(link, lost.promise, signal)
+      over = await live(link, lost.promise, signal)
+      return over
     } catch (error) {
-      return toGatewayError(error)
+      over = toGatewayError(error)
+      return over
     } finally {
       stopProgress()
-      if (signal.aborted) await renewPool() // otherwise calls on links of their own are not concerned
-      if (link) await link.close()
+      const ended = signal.aborted ? toGatewayError(signal.reason) : undefined
+      if (ended) await renewPool(ended) // otherwise calls on links of their own are not concerned
+      if (link) await link.close(ended ?? toUnavailable(over))
     }
   }
 
@@ -264,9 +269,8 @@ export function createConnection(definition: ServerDefinition, parts: Connection
   async function live(link: Link, lost: Promise<GatewayError>, signal: AbortSignal): Promise<GatewayError> {
     const since = clock.monotonic()
     const proof = Promise.withResolvers<GatewayError>()
-    const stopWatching = watchSilence(link, { clock, idleMs: supervision.idleMs }, proof.resolve)
-    const end = () => proof.resolve(new GatewayError('server-unavailable', 'The connection was closed'))
-    const unlink = onAbort(signal, end)
+    const stopWatching = watchSilence(link, { clock, ...supervision }, proof.resolve)
+    const unlink = onAbort(signal, () => proof.resolve(toGatewayError(signal.reason)))
     const reason = await Promise.race([lost, proof.promise])
     unlink()
     stopWatching()
@@ -340,10 +344,10 @@ export function createConnection(definition: ServerDefinition, parts: Connection
   }
 
   /** Who starts anew, or ends, ends every link. */
-  async function renewPool(): Promise<void> {
+  async function renewPool(reason: GatewayError): Promise<void> {
     const closing = pool
     pool = createPool()
-    await closing.close()
+    await closing.close(reason)
   }
 
   async function follow(uri: string, subscriber: Subscriber): Promise<void> {
@@ -362,7 +366,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
 
   function reconnect(): void {
     if (closed || !definition.enabled) return
-    life.abort()
+    life.abort(closedBecause('a new connection was asked for'))
     flaps = 0
     set({ ...offline, state: 'connecting', failure: undefined, attempt: 0 })
     start()
@@ -379,11 +383,11 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     })
   }
 
-  async function close(): Promise<void> {
+  async function close(reason: GatewayError): Promise<void> {
     closed = true
-    life.abort()
+    life.abort(reason)
     await running
-    await pool.close() // what a call has opened meanwhile
+    await pool.close(reason) // what a call has opened meanwhile
     wake()
   }
 
@@ -397,6 +401,11 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     const failure = toFailure(error, clock.now(), { output: logs.lastLines(), server: parts.name })
     return { ...failure, message: parts.masking.text(failure.message) }
   }
+}
+
+/** For calls that were running when a connection was given up. */
+function toUnavailable(over: GatewayError | undefined): GatewayError | undefined {
+  return over && new GatewayError('server-unavailable', over.message, {}, { cause: over })
 }
 
 const offline = { link: undefined, nextAttemptAt: undefined, progress: undefined } as const

@@ -47,6 +47,11 @@ function classOf(failure: GatewayError): FailureClass {
 }
 
 function hintOf(failure: GatewayError, output: readonly string[], server: string | undefined): string {
+  if (failure.details.check === true)
+    return 'The server or the network hangs; `sallyport servers logs NAME` may say why.'
+  if (failure.details.signal === 'SIGKILL') {
+    return 'The system ends programs like this when it, or their container, runs out of memory. Its log says so.'
+  }
   if (failure.code === 'call-timeout') return 'Raise `timeout.connect` (or `timeout.start`) if the server needs longer.'
   if (failure.code === 'connect-failed' && failure.details.errno === 'ECONNREFUSED') {
     return 'Nothing listens at this address: start the server, or correct `url`.'

@@ -42,7 +42,8 @@ export type Link = {
   lastHeardAt(): number
   inFlight(): number
   readonly counters: PeerCounters
-  close(): Promise<void>
+  /** Calls that are still running fail with the reason. */
+  close(reason?: GatewayError): Promise<void>
 }
 
 export type LinkRequestOptions = RequestOptions & {
@@ -170,10 +171,10 @@ export async function openLink(
     lastHeardAt: () => heardAt,
     inFlight: () => open.inFlight(),
     counters: open.counters,
-    async close() {
+    async close(reason = closedBecause('it is not needed any more')) {
       closing.abort()
       await carrier.endSession(codec.headers(undefined, {}))
-      open.close(new GatewayError('server-unavailable', 'The connection was closed'))
+      open.close(reason)
       await carrier.close()
     },
   }
@@ -260,6 +261,11 @@ export async function openLink(
   }
 }
 
+/** The gateway itself has ended a connection, and with it the program behind it. */
+export function closedBecause(why: string): GatewayError {
+  return new GatewayError('server-unavailable', `The gateway closed the connection to the server: ${why}`)
+}
+
 /** What a server logs by message stands beside what it prints. */
 function toLogLine({ level, logger, data }: JsonObject): Buffer {
   const from = typeof logger === 'string' ? ` ${logger}:` : ''
@@ -270,7 +276,10 @@ function toLogLine({ level, logger, data }: JsonObject): Buffer {
 
 /** Whoever waited for the new session has not been sent. */
 function toRenewError(error: unknown, closing: boolean): GatewayError {
-  if (closing) return new GatewayError('server-unavailable', 'The connection was closed', { sent: false })
+  if (closing) {
+    const { code, message } = closedBecause('it was ended while its session was renewed')
+    return new GatewayError(code, message, { sent: false })
+  }
   const { code, message, details } = toGatewayError(error)
   return new GatewayError(code, message, { ...details, sent: false }, { cause: error })
 }

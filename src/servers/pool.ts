@@ -1,6 +1,6 @@
 import { GatewayError } from '../contract/errors.ts'
 import type { Clock } from '../lib/clock.ts'
-import { onAbort } from '../lib/signals.ts'
+import { onAbort, toCancellation } from '../lib/signals.ts'
 import type { Link } from './link.ts'
 
 /** The links of one server. Calls share the first, unless its questions do not say which call they belong to. */
@@ -8,7 +8,7 @@ export type LinkPool = {
   use<Result>(run: (link: Link) => Promise<Result>, options: PoolOptions): Promise<Result>
   /** This link is gone. */
   drop(link: Link): void
-  close(): Promise<void>
+  close(reason: GatewayError): Promise<void>
 }
 
 type PoolOptions = {
@@ -145,9 +145,7 @@ export function createLinkPool(parts: PoolParts): LinkPool {
       waiter.fail(new GatewayError('call-timeout', `No link was free within ${timeoutMs} ms`, { sent: false })),
     )
     waiting.add(waiter)
-    unlink = onAbort(signal, () =>
-      waiter.fail(new GatewayError('call-cancelled', 'The caller cancelled', { sent: false })),
-    )
+    unlink = onAbort(signal, () => waiter.fail(toCancellation(signal, { sent: false })))
     return promise
   }
 
@@ -156,19 +154,19 @@ export function createLinkPool(parts: PoolParts): LinkPool {
     openMore()
   }
 
-  function retire(link: Link): void {
+  function retire(link: Link, reason?: GatewayError): void {
     idle.get(link)?.()
     idle.delete(link)
     extras.delete(link)
-    const ending = link.close().finally(() => endings.delete(ending))
+    const ending = link.close(reason).finally(() => endings.delete(ending))
     endings.add(ending)
   }
 
-  async function close(): Promise<void> {
-    closing.abort()
-    for (const waiter of waiting)
-      waiter.fail(new GatewayError('server-unavailable', 'The connection was closed', { sent: false }))
-    for (const link of extras) retire(link)
+  async function close(reason: GatewayError): Promise<void> {
+    closing.abort(reason)
+    const unsent = new GatewayError(reason.code, reason.message, { ...reason.details, sent: false }, { cause: reason })
+    for (const waiter of waiting) waiter.fail(unsent)
+    for (const link of extras) retire(link, reason)
     await Promise.all(endings)
   }
 }

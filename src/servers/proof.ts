@@ -1,11 +1,13 @@
-import { type GatewayError, toGatewayError } from '../contract/errors.ts'
+import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Link } from './link.ts'
+
+type SilenceParts = { readonly clock: Clock; readonly idleMs: number; readonly proofTimeoutMs: number }
 
 /** Asks a silent server whether it is there, again and again; calls back when it does not answer. */
 export function watchSilence(
   link: Link,
-  { clock, idleMs }: { readonly clock: Clock; readonly idleMs: number },
+  { clock, idleMs, proofTimeoutMs }: SilenceParts,
   onSilent: (error: GatewayError) => void,
 ): () => void {
   const ended = new AbortController()
@@ -15,9 +17,15 @@ export function watchSilence(
     if (idle < idleMs) return void clock.after(idleMs - idle, check)
     link.prove(ended.signal).then(
       () => clock.after(idleMs, check),
-      (error: unknown) => ended.signal.aborted || onSilent(toGatewayError(error)),
+      (error: unknown) => ended.signal.aborted || onSilent(toSilence(toGatewayError(error), proofTimeoutMs)),
     )
   }
   clock.after(idleMs, check)
   return () => ended.abort()
+}
+
+function toSilence(error: GatewayError, proofTimeoutMs: number): GatewayError {
+  if (error.code !== 'call-timeout') return error
+  const message = `The gateway closed the connection: the server was silent and did not answer a check within ${proofTimeoutMs} ms`
+  return new GatewayError('call-timeout', message, { ...error.details, check: true }, { cause: error })
 }

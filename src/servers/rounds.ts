@@ -3,6 +3,7 @@ import type { JsonObject } from '../contract/json.ts'
 import { backoffDelay } from '../lib/backoff.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
 import { isObject } from '../lib/json.ts'
+import { toCancellation } from '../lib/signals.ts'
 import { type Answer, memberText } from '../wire/answer.ts'
 import { type Caller, isQuestion, missingFor, type Questions, type Replies, toRefusal } from '../wire/caller.ts'
 
@@ -60,12 +61,8 @@ function failLater(error: unknown): never {
 /** A server that wants nothing but patience is asked again, ever more slowly. */
 async function pause(count: number, { clock, signal }: RoundsParts): Promise<void> {
   await sleep(clock, backoffDelay(count, pollDelay), signal).catch(() => {
-    throw cancelled()
+    throw toCancellation(signal, { sent: true })
   })
-}
-
-function cancelled(): GatewayError {
-  return new GatewayError('call-cancelled', 'The caller cancelled', { sent: true })
 }
 
 export function isIncomplete(answer: Answer): boolean {
@@ -86,7 +83,7 @@ async function ask(questions: Questions, { caller, signal }: RoundsParts): Promi
   try {
     return await caller.ask(questions, signal)
   } catch (error) {
-    if (signal.aborted) throw cancelled()
+    if (signal.aborted) throw toCancellation(signal, { sent: true })
     return declined(questions, error)
   }
 }

@@ -21,6 +21,7 @@ import {
   type SupervisionSettings,
 } from './connection.ts'
 import { createWorkingFolders } from './folders.ts'
+import { closedBecause } from './link.ts'
 import { listKinds, type RawLists } from './listing.ts'
 import { toParams } from './params.ts'
 import { endMarked, endOrphan, type Orphan } from './process.ts'
@@ -128,7 +129,7 @@ export function createServers(parts: ServersParts): Servers {
 
   function drop(id: string, entry: Entry): void {
     entries.delete(id)
-    const ending = entry.connection.close().finally(() => {
+    const ending = entry.connection.close(closedBecause('its entry was changed or removed')).finally(() => {
       if (endings.get(id) === ending) endings.delete(id)
     })
     endings.set(id, ending)
@@ -282,7 +283,8 @@ export function createServers(parts: ServersParts): Servers {
 
   async function close(): Promise<void> {
     closed = true
-    const ending = [...entries.values()].map(({ connection }) => connection.close())
+    const reason = closedBecause('the gateway is stopping')
+    const ending = [...entries.values()].map(({ connection }) => connection.close(reason))
     await Promise.all([...ending, ...endings.values()])
   }
 

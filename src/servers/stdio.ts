@@ -55,8 +55,7 @@ export async function openStdio(parts: StdioParts, connection: string): Promise<
   let lost = false
 
   child.on('exit', (code, signal) => {
-    const how = signal === null ? `with code ${code}` : `by ${signal}`
-    const ended = new GatewayError('server-broken', `The program ended ${how}`, { exitCode: code ?? undefined })
+    const ended = ending ? new GatewayError('server-unavailable', 'The gateway ended the program') : toEnd(code, signal)
     void within(lastLines, lastLinesMs, clock).then(() => lose(ended))
   })
 
@@ -116,6 +115,14 @@ async function makeFolder(folder: string): Promise<string> {
   }
 }
 
+function toEnd(code: number | null, signal: NodeJS.Signals | null): GatewayError {
+  if (signal === null) {
+    return new GatewayError('server-broken', `The program ended with code ${code}`, { exitCode: code ?? undefined })
+  }
+  const message = `The program was ended by ${signal}, and not by the gateway`
+  return new GatewayError('server-broken', message, { exitCode: undefined, signal })
+}
+
 async function started(child: ChildProcess, definition: StdioServer): Promise<number> {
   child.stdin?.on('error', () => {}) // a child that closes its input is noticed by its exit or by a deadline
   if (child.pid !== undefined) return child.pid
@@ -172,7 +179,7 @@ function readStdout(child: ChildProcess, parts: StdioParts, onEndless: () => voi
 }
 
 function endlessLine(most: number): GatewayError {
-  const message = `The program wrote a line without an end: it is far longer than the limit of ${most} bytes`
+  const message = `The gateway ended the program: it wrote a line without an end, far longer than the limit of ${most} bytes`
   return new GatewayError('server-broken', message, { sent: true })
 }
 

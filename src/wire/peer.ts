@@ -3,7 +3,7 @@ import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Clock } from '../lib/clock.ts'
 import { isObject, JsonError, maxDepth, parseJson, type Scan } from '../lib/json.ts'
-import { onAbort } from '../lib/signals.ts'
+import { onAbort, toCancellation } from '../lib/signals.ts'
 import { type Answer, createAnswer, toOwnMembers } from './answer.ts'
 import type { Caller } from './caller.ts'
 import { relatedTaskKey, type ServerCodec, subscriptionKey } from './codec.ts'
@@ -112,7 +112,7 @@ export function createPeer(parts: PeerParts): Peer {
 
   function request(method: string, params: JsonObject, options: RequestOptions): Promise<Answer> {
     if (closed) return Promise.reject(withSent(closed, false))
-    if (options.signal.aborted) return Promise.reject(cancelledError(false))
+    if (options.signal.aborted) return Promise.reject(toCancellation(options.signal, { sent: false }))
     const id = nextId++
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     let started = clock.monotonic()
@@ -157,7 +157,9 @@ export function createPeer(parts: PeerParts): Peer {
       giveUp(id, entry, timeoutError(options, entry.sent))
     }
     pending.set(id, entry)
-    const unlink = onAbort(options.signal, () => giveUp(id, entry, cancelledError(entry.sent)))
+    const unlink = onAbort(options.signal, () =>
+      giveUp(id, entry, toCancellation(options.signal, { sent: entry.sent })),
+    )
 
     const { meta, caller, onProgress } = options
     const shaped = codec.shape(params, { meta, caller, progressToken: onProgress ? id : undefined })
@@ -369,10 +371,6 @@ function withSent(error: GatewayError, sent: boolean): GatewayError {
 function toSendError(error: unknown, sent: boolean): GatewayError {
   if (error instanceof GatewayError) return 'sent' in error.details ? error : withSent(error, sent)
   return new GatewayError('server-broken', 'The link to the server broke', { sent }, { cause: error })
-}
-
-function cancelledError(sent: boolean): GatewayError {
-  return new GatewayError('call-cancelled', 'The caller cancelled', { sent })
 }
 
 function timeoutError(options: RequestOptions, sent: boolean): GatewayError {

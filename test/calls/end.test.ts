@@ -43,8 +43,9 @@ describe('a call that got no answer', () => {
   })
 
   it.each<[what: string, ErrorCode, Details, read: CallEndState, write: CallEndState]>([
-    ['cancelled for it after it was sent', 'call-cancelled', { sent: true }, 'cancelled', 'unknown'],
-    ['cancelled for it before it was sent', 'call-cancelled', { sent: false }, 'cancelled', 'cancelled'],
+    ['ended by it after it was sent', 'shutting-down', { sent: true }, 'cancelled', 'unknown'],
+    ['ended by it before it was sent', 'shutting-down', { sent: false }, 'cancelled', 'cancelled'],
+    ['taken back by its caller at that time', 'call-cancelled', { sent: true }, 'cancelled', 'cancelled'],
     ['at its end anyway', 'call-timeout', { sent: true }, 'timeout', 'unknown'],
     ['at its end anyway, before it was sent', 'call-timeout', { sent: false }, 'timeout', 'timeout'],
     ['cut with its server', 'server-broken', { sent: true }, 'cancelled', 'unknown'],
@@ -66,10 +67,6 @@ it('tells that nobody knows, and what happened before', () => {
 })
 
 it('tells that the gateway stopped, where that is why', () => {
-  const { error } = toEnd(
-    callOf('read'),
-    new GatewayError('call-cancelled', 'The caller cancelled', { sent: true }),
-    true,
-  )
+  const { error } = toEnd(callOf('read'), new GatewayError('server-broken', 'The program ended', { sent: true }), true)
   expect(error.code).toBe('shutting-down')
 })

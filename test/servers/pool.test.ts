@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { GatewayError } from '../../src/contract/errors.ts'
-import type { Link } from '../../src/servers/link.ts'
+import { closedBecause, type Link } from '../../src/servers/link.ts'
 import { createLinkPool } from '../../src/servers/pool.ts'
 import { createMovableClock } from '../scenarios/mcp/clock.ts'
 
@@ -183,7 +183,7 @@ describe('the links of a server that asks', () => {
     const { pool, call, open, opened, openings } = createPool()
     const calls = Array.from({ length: 3 }, () => call())
     await open()
-    const closing = pool.close()
+    const closing = pool.close(closedBecause('the test is over'))
     const late = createLink()
     openings[1]?.resolve(late)
     await closing
@@ -204,7 +204,7 @@ describe('the links of a server that asks', () => {
     pool.use(hang, options).catch(() => {})
     await settled()
     opening.resolve(late)
-    await pool.close()
+    await pool.close(closedBecause('the test is over'))
     expect(late.closed()).toBe(true)
   })
 
