@@ -17,7 +17,7 @@ function listMissing(servers: number, hasAdministrator: boolean): string[] {
   const missing: string[] = []
   if (servers === 0)
     missing.push(
-      'This Sallyport gateway has no MCP servers for you yet, so it offers only its own tools. Tell the user to add one with `sallyport servers add NAME -- COMMAND` or `sallyport servers add NAME --url URL`.',
+      'This Sallyport gateway has no MCP servers for you yet, so it offers no tools. Tell the user to add one with `sallyport servers add NAME -- COMMAND` or `sallyport servers add NAME --url URL`.',
     )
   if (!hasAdministrator)
     missing.push(

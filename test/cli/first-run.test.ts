@@ -22,21 +22,25 @@ import {
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const run = promisify(execFile)
 
-async function instructionsOf(gateway: Serving): Promise<string> {
+/** What an agent is told at its first word, and which tools it gets. */
+async function introductionOf(gateway: Serving): Promise<{ text: string; tools: string[] }> {
   const { token } = (await gateway.run('tokens', 'create', '--agent', 'reader', '--json')).json()
   const client = new Client({ name: 'test', version: '1' })
   const requestInit = { headers: { authorization: `Bearer ${token}` } }
   await client.connect(new StreamableHTTPClientTransport(new URL('/mcp', gateway.url), { requestInit }))
   const text = client.getInstructions() ?? ''
+  const { tools } = await client.listTools()
   await client.close()
-  return text
+  return { text, tools: tools.map(({ name }) => name) }
 }
 
 it('tells agent and person that a new gateway has no servers and no administrator, and how to change that', async () => {
   await using gateway = await serve({})
-  const told = await instructionsOf(gateway)
-  expect(told).toContain('sallyport servers add NAME')
-  expect(told).toContain('sallyport setup-link')
+  const { text, tools } = await introductionOf(gateway)
+  expect(text).toContain('so it offers no tools')
+  expect(tools).toEqual([])
+  expect(text).toContain('sallyport servers add NAME')
+  expect(text).toContain('sallyport setup-link')
   await until(() => (gateway.stderr().includes('There are no servers yet') ? true : undefined))
 })
 
@@ -44,9 +48,9 @@ it('says nothing of the kind to an agent of a gateway that has both', async () =
   const env = { SALLYPORT_ADMIN_PASSWORD: 'correct horse battery' }
   await using gateway = await serveWith(env, { servers: { good: recording() } })
   await until(() => (gateway.stderr().includes('connected good') ? true : undefined))
-  const told = await instructionsOf(gateway)
-  expect(told).not.toContain('servers add')
-  expect(told).not.toContain('setup-link')
+  const { text } = await introductionOf(gateway)
+  expect(text).not.toContain('servers add')
+  expect(text).not.toContain('setup-link')
 })
 
 it('prints a new set-up link while there is no administrator, which voids the one before', async () => {

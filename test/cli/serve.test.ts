@@ -43,6 +43,15 @@ describe('serve', () => {
     expect(gateway.stdout()).toBe(`sallyport ready ${gateway.url}\n`)
   })
 
+  it('prints its ready line while a server is still connecting, and /readyz is 200 only later', async () => {
+    const silent = { transport: 'stdio', command: process.execPath, args: ['-e', 'process.stdin.resume()'] }
+    await using gateway = await serve({ listen: { ready: 600_000 }, servers: { silent } })
+    expect(gateway.stdout()).toBe(`sallyport ready ${gateway.url}\n`)
+    expect([(await gateway.fetch('/livez')).status, (await gateway.fetch('/readyz')).status]).toEqual([200, 503])
+    expect((await gateway.run('servers', 'disable', 'silent')).code).toBe(0)
+    await until(async () => ((await gateway.fetch('/readyz')).status === 200 ? true : undefined))
+  })
+
   it('refuses a log format that it does not know', async () => {
     const ended = await runCli(['serve', '--log-format', 'xml'])
     expect(ended.code).toBe(2)
