@@ -67,6 +67,14 @@ describe('wrong values', () => {
   )
 })
 
+it('says when settings are shown of an agent that nobody knows', async () => {
+  for (const command of ['show', 'effective']) {
+    const shown = await gateway.run('config', command, '--agent', 'reviwer', '--json')
+    expect(shown.code).toBe(0)
+    expect(shown.stderr).toBe('No agent is named reviwer yet: these are the settings of a new one.\n')
+  }
+})
+
 describe('a working folder', () => {
   it('is taken from the current folder, and one that does not exist is named', async () => {
     await mkdir(join(gateway.folder, 'sub'))

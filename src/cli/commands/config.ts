@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { GatewayError } from '../../contract/errors.ts'
 import { toVisible } from '../../text/visible.ts'
-import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from '../command.ts'
+import { addCommand, addExamples, addGlobalOptions, type Context, noInput, type Run } from '../command.ts'
 import { exit } from '../exit.ts'
 
 export function addConfig(program: Command, run: Run): void {
@@ -42,10 +42,12 @@ export function addConfig(program: Command, run: Run): void {
     options: [['--agent <name>', 'instead: the servers that hold for this agent, and where each value came from']],
     examples: ['sallyport config show', 'sallyport config show --agent reviewer --json'],
     input: z.object({ agent: z.string().optional() }),
-    async run({ terminal, request }, { agent }) {
+    async run(context, { agent }) {
+      const { terminal, request } = context
       const { stringify } = await import('yaml')
       if (agent !== undefined) {
         const effective = await request('Asking the gateway', (client) => client.config.effective({ agent }))
+        await noteUnknown(context, agent)
         terminal.answer(effective, () => toVisible(stringify(effective).trimEnd()))
         return exit.done
       }
@@ -73,9 +75,11 @@ export function addConfig(program: Command, run: Run): void {
       session: z.string().optional(),
       project: z.string().optional(),
     }),
-    async run({ terminal, request }, whose) {
+    async run(context, whose) {
+      const { terminal, request } = context
       const { stringify } = await import('yaml')
       const effective = await request('Asking the gateway', (client) => client.config.effective(whose))
+      if (whose.agent !== undefined) await noteUnknown(context, whose.agent)
       terminal.answer(effective, () => toVisible(stringify(effective).trimEnd()))
       return exit.done
     },
@@ -93,4 +97,17 @@ export function addConfig(program: Command, run: Run): void {
       return exit.done
     },
   })
+}
+
+const WithAgents = z.object({ agents: z.record(z.string(), z.unknown()) })
+
+/** An agent may be configured before it has a token, so a name that nobody knows is not refused. It may be a slip. */
+async function noteUnknown({ terminal, request }: Context, agent: string): Promise<void> {
+  const known = await request('Asking for agents', async (client) => {
+    const [agents, shown] = await Promise.all([client.agents.list(), client.config.show()])
+    const stated = WithAgents.safeParse(shown.config).data?.agents ?? {}
+    return [...agents.items.map(({ name }) => name), ...Object.keys(stated)]
+  }).catch(() => undefined)
+  if (known && !known.includes(agent))
+    terminal.talk(`No agent is named ${toVisible(agent)} yet: these are the settings of a new one.`)
 }

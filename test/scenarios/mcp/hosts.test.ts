@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -50,6 +51,20 @@ describe('a Host that is not ours', () => {
     expect(reply.status).toBe(403)
     expect(codeOf(reply)).toBe('host-not-allowed')
     expect(await readRecord(record)).toHaveLength(before)
+  })
+
+  it('is refused with the hosts and origins that are expected', async () => {
+    const listen = { port: 0, publicUrl: 'https://gate.example.com:8443', allowedHosts: ['gate.internal'] }
+    await using named = await startTestGateway({ listen })
+    const expected = `gate.example.com:8443, gate.internal, 127.0.0.1:${portOf(named)}, localhost:${portOf(named)}`
+    const host = await callWith(named, { host: 'evil.example' })
+    expect(toFields(host.error).message).toBe(
+      `This gateway does not answer to the host "evil.example", only to ${expected}`,
+    )
+    const origin = await callWith(named, { origin: 'https://evil.example' })
+    expect(toFields(origin.error).message).toBe(
+      `Pages of "https://evil.example" may not call this gateway, only its own at ${expected}`,
+    )
   })
 
   it('is refused on every route, also where no token is needed', async () => {
@@ -177,6 +192,20 @@ describe('a path that is not written plainly', () => {
 })
 
 describe('behind another name', () => {
+  it('and port, is answered as a proxy asks that passes the Host header on, which the guide shows', async () => {
+    const guide = await readFile(new URL('../../../docs/guide/running.md', import.meta.url), 'utf8')
+    const [, snippet = ''] = /```nginx\n([\s\S]*?)```/.exec(guide) ?? []
+    // `$host` would be without the port, and so not the host of publicUrl.
+    expect(snippet).toContain('proxy_set_header Host $http_host;')
+    const listen = { port: 0, publicUrl: 'https://gate.example.com:8443', trustedProxies: ['127.0.0.1'] }
+    await using named = await startTestGateway({ listen })
+    const passed = { 'x-forwarded-for': '192.0.2.7', 'x-forwarded-proto': 'https' }
+    const asked = (headers: Record<string, string>) => callWith(named, { ...passed, ...headers })
+    const origin = 'https://gate.example.com:8443'
+    expect((await asked({ host: 'gate.example.com:8443', origin })).status).toBe(200)
+    expect((await asked({ host: 'gate.example.com', origin })).status).toBe(403)
+  })
+
   it('answers to publicUrl and to allowedHosts, with and without a port, and to pages of theirs', async () => {
     await using named = await startTestGateway({
       listen: {
