@@ -2,6 +2,7 @@ import { createReadStream, existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { ExportedEntry } from '../contract/audit.ts'
 import { GatewayError } from '../contract/errors.ts'
+import { toSystemReason } from '../contract/system-error.ts'
 import { parseJson } from '../lib/json.ts'
 import type { AuditTable } from '../storage/database.ts'
 import type { OutsideAnchor } from './anchor-book.ts'
@@ -19,7 +20,12 @@ export async function* readLines(file: string): AsyncGenerator<ExportedEntry | u
     const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
     for await (const line of lines) if (line.trim() !== '') yield parseLine(line)
   } catch (error) {
-    throw new GatewayError('request-invalid', `${file} cannot be read`, { file }, { cause: error })
+    throw new GatewayError(
+      'request-invalid',
+      `${file} cannot be read: ${toSystemReason(error)}`,
+      { file },
+      { cause: error },
+    )
   } finally {
     input.destroy()
   }

@@ -1,9 +1,10 @@
-import { existsSync, lstatSync, mkdirSync, readdirSync } from 'node:fs'
+import { existsSync, lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import { createFile } from '../lib/durable-file.ts'
 import { findFolderWeakness, quote, readOwnFile, toUnsafe } from '../lib/file-trust.ts'
+import { makePrivateFolder } from '../lib/private-folder.ts'
 import { isSealed, sealFolder } from './seal.ts'
 import type { Settings } from './settings.ts'
 
@@ -64,7 +65,7 @@ export function isOwnFolder(settings: Settings): boolean {
 export async function prepareFolder(settings: Settings, talk: (line: string) => void): Promise<void> {
   const folder = settings.folderHere
   demandOwnFolder(settings, folder)
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makePrivateFolder(folder)
   demandSafeFolder(folder)
   // Tokens and keys do not belong into a repository.
   await createFile(join(folder, '.gitignore'), '*\n')

@@ -1,9 +1,10 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { mkdirSync, realpathSync } from 'node:fs'
+import { realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
 import { createFile, replaceFile } from '../lib/durable-file.ts'
 import { findFolderWeakness, readOwnFile, toUnsafe } from '../lib/file-trust.ts'
+import { makePrivateFolder } from '../lib/private-folder.ts'
 
 const keyForm = /^[0-9a-f]{64}$/
 const sealFile = 'seal'
@@ -42,7 +43,7 @@ async function makeKey(env: NodeJS.ProcessEnv): Promise<string> {
   const file = toKeyFile(env)
   const known = readKey(env)
   if (known !== undefined) return known
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  makePrivateFolder(dirname(file))
   const weakness = findFolderWeakness(dirname(file))
   if (weakness) throw toUnsafe(weakness)
   const made = randomBytes(32).toString('hex')

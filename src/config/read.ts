@@ -3,6 +3,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { RuleSet } from '../contract/api/rules.ts'
 import { Config } from '../contract/config.ts'
 import { GatewayError } from '../contract/errors.ts'
+import { toSystemReason } from '../contract/system-error.ts'
 import { checkConfig, listNotices } from './check.ts'
 import { explainIssues } from './explain.ts'
 import { findFormat, type Parsed, parseText } from './parse.ts'
@@ -70,19 +71,9 @@ async function readBytes(file: string): Promise<Buffer | undefined> {
   }
 }
 
-/** The system's short code, such as ENOENT, in words where it is a common one. */
 export function toReason(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-  return reasons[code] ?? code
-}
-
-const reasons: Readonly<Record<string, string>> = {
-  ENOENT: 'it does not exist',
-  EACCES: 'permission denied',
-  EPERM: 'permission denied',
-  EROFS: 'the file system is read-only',
-  ENOSPC: 'the disk is full',
-  EBUSY: 'it is mounted by itself; mount its folder instead',
+  const isMounted = error instanceof Error && 'code' in error && error.code === 'EBUSY'
+  return isMounted ? 'it is mounted by itself; mount its folder instead' : toSystemReason(error)
 }
 
 function lineOf(bytes: Buffer, offset: number): number {

@@ -1,3 +1,5 @@
+import { findSystemCode, toSystemReason } from './system-error.ts'
+
 export type ErrorEntry = {
   /** HTTP status on REST. */
   readonly http: number
@@ -355,6 +357,12 @@ export const errorTable = {
     exit: 4,
     hint: 'Start a gateway with `sallyport serve`, or name one that runs with --data FOLDER or --url URL.',
   },
+  'file-failed': {
+    http: 500,
+    rpc: -32603,
+    exit: 1,
+    hint: 'Correct what the message names, such as disk space or permissions, then repeat it.',
+  },
   internal: { http: 500, rpc: -32603, exit: 1, hint: 'This is a defect of Sallyport; the log has the details.' },
 } as const satisfies Record<string, ErrorEntry>
 
@@ -389,8 +397,29 @@ export function recall(code: string, message: string): GatewayError {
 
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
+  if (findSystemCode(error) !== undefined) return toFileFailure(error)
   const message = error instanceof Error ? error.message : String(error)
   return new GatewayError('internal', message, {}, { cause: error })
+}
+
+/** A full disk, a read-only folder or a missing permission is no defect. The path is for whoever operates the gateway. */
+function toFileFailure(error: unknown): GatewayError {
+  const reason = toSystemReason(error)
+  const path = error instanceof Error && 'path' in error ? String(error.path) : undefined
+  const message = path === undefined ? `A file cannot be used: ${reason}` : `${path} cannot be used: ${reason}`
+  return new GatewayError('file-failed', message, { reason }, { cause: error })
+}
+
+/** What is told elsewhere of an error that names the gateway's own inside: defects and paths stay in its log. */
+export function withoutOwn(error: GatewayError): GatewayError {
+  if (error.code === 'internal') return new GatewayError('internal', 'Something went wrong inside the gateway')
+  if (error.code !== 'file-failed') return error
+  const { reason } = error.details
+  return new GatewayError(
+    'file-failed',
+    `The gateway cannot use one of its files: ${reason}; its log names the file`,
+    error.details,
+  )
 }
 
 /** The body of every REST error and of the CLI's `--json` failures. */

@@ -1,5 +1,12 @@
 import { ORPCError, ValidationError } from '@orpc/contract'
-import { type ErrorCode, errorTable, GatewayError, toErrorBody, toGatewayError } from '../contract/errors.ts'
+import {
+  type ErrorCode,
+  errorTable,
+  GatewayError,
+  toErrorBody,
+  toGatewayError,
+  withoutOwn,
+} from '../contract/errors.ts'
 import { toVisible } from '../text/visible.ts'
 
 /** What the handler of the contract carries to the wire: the status of the table, and the error itself. */
@@ -20,8 +27,7 @@ function statusOf({ code, details, entry }: GatewayError): number {
 /** The body of every error; the message of a defect stays in the log. */
 export function toWireBody(error: ORPCError<string, unknown>): unknown {
   const failure = error.data instanceof GatewayError ? error.data : toFailure(error)
-  if (failure.code !== 'internal') return toShownBody(failure)
-  return toErrorBody(new GatewayError('internal', 'Something went wrong inside the gateway'))
+  return toShownBody(withoutOwn(failure))
 }
 
 /** People read it: what a server said, or somebody asked for, may be in it. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { StandardHandleResult } from '@orpc/server/standard'
-import { GatewayError, toGatewayError } from '../contract/errors.ts'
+import { GatewayError, toGatewayError, withoutOwn } from '../contract/errors.ts'
 import { type PrincipalKey, toPrincipalKey } from '../contract/principal.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
@@ -190,7 +190,7 @@ function tooMany(): GatewayError {
 
 function report(log: Log, error: unknown): void {
   const failure = toFailure(error)
-  if (failure.code !== 'internal') return
+  if (withoutOwn(failure) === failure) return
   log.error({ error: failure.message, stack: failure.stack, cause: String(failure.cause) }, 'a request failed')
 }
 

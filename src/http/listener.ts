@@ -2,8 +2,9 @@ import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { ViewSelector } from '../catalog/catalog.ts'
 import type { Listen } from '../contract/config.ts'
-import { GatewayError, toErrorBody, toGatewayError } from '../contract/errors.ts'
+import { GatewayError, toErrorBody, toGatewayError, withoutOwn } from '../contract/errors.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
+import { toSystemReason } from '../contract/system-error.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { toBearer } from '../identity/identity.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -188,12 +189,13 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
 
   function refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
     const failure = toGatewayError(error)
-    if (failure.code === 'internal') log.error({ error: failure.message }, 'a request broke')
+    const told = withoutOwn(failure)
+    if (told !== failure) log.error({ error: failure.message }, 'unhandled error in a request')
     if (response.headersSent || response.destroyed) return void response.destroy()
     if (failure.entry.http === 401) response.setHeader('www-authenticate', 'Bearer realm="sallyport"')
     // What was not read would otherwise be taken for the next request on this connection.
     if (!request.complete) response.setHeader('connection', 'close')
-    sendJson(response, failure.entry.http, toErrorBody(failure.code === 'internal' ? defect() : failure))
+    sendJson(response, failure.entry.http, toErrorBody(told))
   }
 
   /** Clients keep connections open for a next request, which there will not be. */
@@ -242,7 +244,8 @@ async function createServer(listen: Listen, handler: Handler): Promise<Server> {
 
 async function readPem(file: string): Promise<Buffer> {
   return readFile(file).catch((error: unknown) => {
-    throw new GatewayError('config-unreadable', `listen.tls: ${file} cannot be read`, {}, { cause: error })
+    const message = `listen.tls: ${file} cannot be read: ${toSystemReason(error)}`
+    throw new GatewayError('config-unreadable', message, {}, { cause: error })
   })
 }
 
@@ -270,11 +273,6 @@ function toSelector(path: string): ViewSelector | undefined {
   const [, kind, name] = /^\/mcp\/([ts])\/([A-Za-z0-9][A-Za-z0-9._-]{0,63})$/.exec(path) ?? []
   if (name === undefined) return undefined
   return { kind: kind === 't' ? 'toolset' : 'server', name }
-}
-
-/** What is said of a defect; the log has the details. */
-function defect(): GatewayError {
-  return new GatewayError('internal', 'Something went wrong inside the gateway')
 }
 
 function sendJson(response: ServerResponse, status: number, body: object): void {

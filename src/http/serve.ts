@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
@@ -10,6 +10,7 @@ import { createFile, replaceFile } from '../lib/durable-file.ts'
 import { findDataWeaknesses, toUnsafe } from '../lib/file-trust.ts'
 import { createIds } from '../lib/ids.ts'
 import { silentLog } from '../lib/log.ts'
+import { makePrivateFolder } from '../lib/private-folder.ts'
 import { type Listener, startListener } from './listener.ts'
 import { setupPath } from './setup-page.ts'
 
@@ -43,7 +44,7 @@ export type RunningGateway = {
 export async function startGateway(options: ServeOptions): Promise<RunningGateway> {
   const { clock = systemClock, ids = createIds(), log = silentLog, environment = process.env } = options
   const dataFolder = resolve(options.dataFolder)
-  await mkdir(dataFolder, { recursive: true, mode: 0o700 })
+  makePrivateFolder(dataFolder)
   demandSafe(dataFolder)
   const { file, isNew } = await configFileFor(options, dataFolder, environment)
   if (dirname(file) === dataFolder) await writeSchema(dataFolder)

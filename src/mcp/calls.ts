@@ -1,7 +1,7 @@
 import { type CallOptions, type CallOutcome, type CallRequest, waiting } from '../calls/calls.ts'
 import { approvalStatusName, type ViewSelector, waitForApprovalName } from '../catalog/catalog.ts'
 import type { Approval } from '../contract/approval.ts'
-import { GatewayError } from '../contract/errors.ts'
+import { GatewayError, withoutOwn } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import { type CallMethod, isTaskMethod } from '../contract/permit.ts'
 import type { Gateway } from '../gateway/gateway.ts'
@@ -161,7 +161,7 @@ function toWaitingResult(approval: Approval, url: string, { kind }: ViewSelector
 
 function toFailure(error: GatewayError, more: string, facts: JsonObject): Answer {
   return toResultAnswer({
-    content: [{ type: 'text', text: `${error.code}: ${error.message}\n${error.entry.hint}${more}` }],
+    content: [{ type: 'text', text: `${error.code}: ${withoutOwn(error).message}\n${error.entry.hint}${more}` }],
     isError: true,
     _meta: { 'sallyport/error': { code: error.code, ...facts } },
   })

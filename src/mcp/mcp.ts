@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { GatewayError, toGatewayError } from '../contract/errors.ts'
+import { GatewayError, toGatewayError, withoutOwn } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -121,7 +121,8 @@ export function createMcp(parts: McpParts): Mcp {
 
   function toFailure(error: unknown): GatewayError {
     const failure = toGatewayError(error)
-    if (failure.code === 'internal') log.error({ error: failure.message, stack: failure.stack }, 'a request broke')
+    if (withoutOwn(failure) !== failure)
+      log.error({ error: failure.message, stack: failure.stack }, 'unhandled error in a request')
     return failure
   }
 }

@@ -1,4 +1,4 @@
-import { type GatewayError, toGatewayError } from '../contract/errors.ts'
+import { errorTable, type GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { FailureClass, ServerFailure } from '../contract/server.ts'
 import { toIso } from '../lib/clock.ts'
 
@@ -49,6 +49,7 @@ function classOf(failure: GatewayError): FailureClass {
 function hintOf(failure: GatewayError, output: readonly string[], server: string | undefined): string {
   if (failure.details.check === true)
     return 'The server or the network hangs; `sallyport servers logs NAME` may say why.'
+  if (failure.code === 'spawn-failed' && 'folder' in failure.details) return errorTable['file-failed'].hint
   if (failure.details.signal === 'SIGKILL') {
     return 'The system ends programs like this when it, or their container, runs out of memory. Its log says so.'
   }

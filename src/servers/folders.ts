@@ -1,5 +1,6 @@
-import { mkdir, mkdtemp, rename, rm, rmdir } from 'node:fs/promises'
+import { mkdtemp, rename, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makePrivateFolder } from '../lib/private-folder.ts'
 
 /** Where programs run that have no `cwd`: each in a folder of its own, so that none writes into the gateway's. */
 export type WorkingFolders = {
@@ -22,14 +23,14 @@ export function createWorkingFolders(dataFolder: string): WorkingFolders {
   return {
     of: (connection) => join(root, toName(connection)),
     async forTrial() {
-      await mkdir(root, { recursive: true, mode: 0o700 })
+      makePrivateFolder(root)
       const path = await mkdtemp(join(root, '.trial-'))
       return { path, remove: () => rm(path, { recursive: true, force: true }) }
     },
     async setAside(connection, now) {
       const folder = join(root, toName(connection))
       if (await isGoneOrEmpty(folder)) return
-      await mkdir(removed, { recursive: true, mode: 0o700 })
+      makePrivateFolder(removed)
       await rename(folder, join(removed, `${toName(connection)}-${now}`))
     },
   }

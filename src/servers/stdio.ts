@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
 import { GatewayError } from '../contract/errors.ts'
 import type { StdioServer } from '../contract/server.ts'
+import { findSystemCode, toSystemReason } from '../contract/system-error.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
+import { makePrivateFolder } from '../lib/private-folder.ts'
 import { readProcessStat } from '../lib/processes.ts'
 import { createLineReader, idOfLongLine } from '../wire/lines.ts'
 import type { Outgoing } from '../wire/peer.ts'
@@ -42,7 +43,7 @@ const lastLinesMs = 250
 /** A child process that speaks in lines. Its whole process group ends with it. */
 export async function openStdio(parts: StdioParts, connection: string): Promise<ServerCarrier> {
   const { definition, clock } = parts
-  const cwd = definition.cwd ?? (await makeFolder(parts.workingFolder))
+  const cwd = definition.cwd ?? makeFolder(parts.workingFolder)
   parts.logs.begin()
   const child = start(parts, cwd)
   const group = await started(child, definition)
@@ -105,13 +106,13 @@ function start({ definition, instance, trusted }: StdioParts, cwd: string): Chil
 }
 
 /** Readable by the gateway's own user only. */
-async function makeFolder(folder: string): Promise<string> {
+function makeFolder(folder: string): string {
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+    makePrivateFolder(folder)
     return folder
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-    throw new GatewayError('spawn-failed', `The working folder ${folder} could not be made (${code})`, { errno: code })
+    const message = `The working folder ${folder} of the program could not be made: ${toSystemReason(error)}`
+    throw new GatewayError('spawn-failed', message, { errno: findSystemCode(error), folder })
   }
 }
 

@@ -1,9 +1,10 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { GatewayError } from '../contract/errors.ts'
+import { toSystemReason } from '../contract/system-error.ts'
 import { createFile, replaceFile } from '../lib/durable-file.ts'
+import { makePrivateFolder } from '../lib/private-folder.ts'
 import type { DocumentStore } from './documents.ts'
 import { deriveKey, type KeyEnvironment, loadKeys } from './key.ts'
 
@@ -20,9 +21,12 @@ const keyBytes = 32
  */
 export async function loadAuditKeys(places: KeyPlaces): Promise<AuditKeys> {
   const { folder } = places
-  await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
-    throw new GatewayError('storage-unavailable', `The data folder ${folder} cannot be used`, {}, { cause: error })
-  })
+  try {
+    makePrivateFolder(folder)
+  } catch (error) {
+    const message = `The data folder ${folder} cannot be used: ${toSystemReason(error)}`
+    throw new GatewayError('storage-unavailable', message, {}, { cause: error })
+  }
   const [, ...older] = await mainKeys(places)
   await rememberAuditKeys(places, older)
   const known = await findAuditKeys(places)
@@ -100,6 +104,7 @@ function readIfThere(file: string): string | undefined {
     return readFileSync(file, 'utf8')
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw new GatewayError('storage-unavailable', `${file} cannot be read`, {}, { cause: error })
+    const message = `${file} cannot be read: ${toSystemReason(error)}`
+    throw new GatewayError('storage-unavailable', message, {}, { cause: error })
   }
 }

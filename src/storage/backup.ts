@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { z } from 'zod'
 import { GatewayError } from '../contract/errors.ts'
+import { toSystemReason } from '../contract/system-error.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
 import { linkFile } from '../lib/durable-file.ts'
 import type { Ids } from '../lib/ids.ts'
@@ -67,7 +68,7 @@ type WriteParts = { source: BackupSource; file: string; clock: Clock; ids: Ids }
 export async function writeBackup({ source, file, clock, ids }: WriteParts): Promise<BackupFacts> {
   const draft = `${file}.${process.pid}.partial`
   const handle = await open(draft, 'wx', 0o600).catch((error: unknown) => {
-    throw new GatewayError('backup-failed', `${file} cannot be written: ${toReason(error)}`)
+    throw new GatewayError('backup-failed', `${file} cannot be written: ${toSystemReason(error)}`)
   })
   try {
     const facts = { id: ids.next('backup'), createdAt: toIso(clock.now()), database: source.kind }
@@ -75,7 +76,7 @@ export async function writeBackup({ source, file, clock, ids }: WriteParts): Pro
     await handle.sync()
     // Never over another file: it may be the only backup that somebody has.
     await linkFile(draft, file).catch((error: unknown) => {
-      throw new GatewayError('backup-failed', `${file} cannot be written: ${toReason(error)}`)
+      throw new GatewayError('backup-failed', `${file} cannot be written: ${toSystemReason(error)}`)
     })
     return { ...facts, rows }
   } finally {
@@ -208,7 +209,7 @@ async function* readChunks(file: string): AsyncGenerator<string> {
   try {
     yield* createReadStream(file, { encoding: 'utf8', highWaterMark: 1 << 20 })
   } catch (error) {
-    throw broken(file, toReason(error))
+    throw broken(file, toSystemReason(error))
   }
 }
 
@@ -230,17 +231,4 @@ function parseLine(file: string, text: string): z.infer<typeof Line> {
 
 function broken(file: string, reason: string, cause?: unknown): GatewayError {
   return new GatewayError('backup-invalid', `${file} is not a whole backup: ${reason}`, { file }, { cause })
-}
-
-function toReason(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-  return reasons[code] ?? code
-}
-
-const reasons: Readonly<Record<string, string>> = {
-  ENOENT: 'it or its folder does not exist',
-  EEXIST: 'there is one already',
-  EACCES: 'permission denied',
-  EISDIR: 'it is a folder',
-  ENOSPC: 'the disk is full',
 }

@@ -2,6 +2,7 @@ import { createHmac, hkdfSync, randomBytes } from 'node:crypto'
 import { chmod, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { GatewayError } from '../contract/errors.ts'
+import { toSystemReason } from '../contract/system-error.ts'
 import { createFile, replaceFile } from '../lib/durable-file.ts'
 
 export type KeyEnvironment = Readonly<Record<string, string | undefined>>
@@ -62,7 +63,8 @@ function newKey(): Buffer {
 async function readKeys(file: string): Promise<Buffer[] | undefined> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw new GatewayError('key-invalid', `The key file ${file} cannot be read`, {}, { cause: error })
+    const message = `The key file ${file} cannot be read: ${toSystemReason(error)}`
+    throw new GatewayError('key-invalid', message, {}, { cause: error })
   })
   if (text === undefined) return undefined
   await chmod(file, 0o600).catch(() => {}) // somebody else's file is theirs to protect

@@ -174,8 +174,24 @@ export function toUnavailable(what: string, error: unknown, url: string): Gatewa
 function toMessage(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const code = 'code' in error ? String(error.code) : ''
-  return error.message === '' ? code : `${error.message}${code === '' ? '' : ` (${code})`}`
+  const words = troubles[code] ?? (error.message === poolTimeout ? readersBusy : undefined)
+  const said = error.message === '' ? code : `${error.message}${code === '' ? '' : ` (${code})`}`
+  return words === undefined ? said : `${words} (PostgreSQL: ${said})`
 }
+
+/** What a person can do something about, by the code of PostgreSQL. */
+const troubles: Readonly<Record<string, string>> = {
+  '53300':
+    'PostgreSQL has no connection left. A gateway needs about seven: raise max_connections, or the limit of the role ' +
+    'or database, or stop other programs that use them',
+  '53100': 'the disk of PostgreSQL is full',
+  '25006': 'the database is read-only, for example a standby',
+  '57P03': 'PostgreSQL does not accept connections yet',
+}
+
+/** What the driver says when a query got no connection of its pool in time. */
+const poolTimeout = 'timeout exceeded when trying to connect'
+const readersBusy = 'all connections of this gateway for reading are in use, or the database does not answer'
 
 export function hidePassword(text: string, url: string): string {
   const { password } = parseDatabaseUrl(url)

@@ -1,8 +1,9 @@
-import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs'
+import { chmodSync, closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { GatewayError } from '../contract/errors.ts'
 import { crashPoint } from '../lib/crash-point.ts'
+import { makePrivateFolder } from '../lib/private-folder.ts'
 import { type Migration, migrations, migrationsTable, toPending } from './migrations.ts'
 import type { SqliteSettings } from './sqlite-protocol.ts'
 
@@ -22,7 +23,7 @@ export const stepwiseMode = 'auto_vacuum = INCREMENTAL'
 
 /** Takes the lock of the folder, then opens and migrates its database. */
 export function openSqliteFile(settings: SqliteSettings): SqliteFile {
-  mkdirSync(settings.folder, { recursive: true, mode: 0o700 })
+  makePrivateFolder(settings.folder)
   const lock = takeLock(settings.folder)
   try {
     const connection = openDatabase(settings)
@@ -41,7 +42,7 @@ export function openSqliteFile(settings: SqliteSettings): SqliteFile {
 
 /** For whoever puts data into a folder; call what it returns to give it free. */
 export function lockFolder(folder: string): () => void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makePrivateFolder(folder)
   const lock = takeLock(folder)
   return () => void lock.close()
 }

@@ -44,8 +44,9 @@ function serve(port: MessagePort, settings: SqliteSettings): void {
     })
     reply({ kind: 'opened' })
   } catch (error) {
-    const code = error instanceof GatewayError ? error.code : 'storage-unavailable'
-    reply({ kind: 'not-opened', code, message: toMessage(error) })
+    if (error instanceof GatewayError) return reply({ kind: 'not-opened', code: error.code, message: error.message })
+    const message = `The database in ${settings.folder} cannot be opened: ${toSystemReason(error)}`
+    reply({ kind: 'not-opened', code: 'storage-unavailable', message })
   }
 }
 

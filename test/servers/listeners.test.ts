@@ -38,7 +38,7 @@ it.each(Object.entries(down))('are not left behind by the attempts to reach a se
   try {
     const supervision = { ...quickSupervision, backoff: { first: 1, most: 2, factor: 1 } }
     await using gateway = await startTestGateway({ servers: { away } }, { supervision })
-    await poll(() => (gateway.gateway.getServer('away').attempt ?? 0) > 30 || undefined)
+    await poll(() => (gateway.gateway.getServer('away').attempt ?? 0) > 30 || undefined, 40_000)
     const left = [...signals].map((signal) => getEventListeners(signal, 'abort').length)
     expect(Math.max(...left)).toBeLessThan(10)
   } finally {

@@ -2,6 +2,7 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Listen } from '../../contract/config.ts'
+import { toSystemReason } from '../../contract/system-error.ts'
 import { findConfigWeakness, findDataWeaknesses, quote } from '../../lib/file-trust.ts'
 import type { GatewayFile } from '../data-folder.ts'
 import { codeOf, type Finding, note, ok, problem, warning } from './finding.ts'
@@ -45,7 +46,7 @@ function checkWritable(folder: string): Finding {
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK)
     return ok('data folder', `${folder} can be written`)
   } catch (error) {
-    const message = `${folder} cannot be written by this user (${codeOf(error)})`
+    const message = `${folder} cannot be written by this user: ${toSystemReason(error)}`
     return problem('data folder', message, `sudo chown -R "$(id -un)" ${quote(folder)} && chmod u+rwx ${quote(folder)}`)
   }
 }

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { closeSync, mkdirSync, openSync, renameSync, statSync } from 'node:fs'
+import { closeSync, openSync, renameSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
 import { GatewayError, isErrorCode, toGatewayError } from '../../contract/errors.ts'
+import { makePrivateFolder } from '../../lib/private-folder.ts'
 
 export type BackgroundParts = {
   readonly dataFolder: string
@@ -53,7 +54,7 @@ function trySpawn(parts: BackgroundParts): ChildProcess {
 }
 
 function spawnServe({ dataFolder, config, lingerSeconds, environment }: BackgroundParts): ChildProcess {
-  mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
+  makePrivateFolder(dataFolder)
   const log = openLog(toLogFile(dataFolder))
   const program = process.argv[1] ?? ''
   const named = config === undefined ? [] : ['--config', config]
