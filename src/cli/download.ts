@@ -5,6 +5,7 @@ import { request as requestHttps } from 'node:https'
 import { pipeline } from 'node:stream/promises'
 import { ErrorBody } from '../contract/api/base.ts'
 import { GatewayError, isErrorCode } from '../contract/errors.ts'
+import { toSystemReason } from '../contract/system-error.ts'
 import { parseJson } from '../lib/json.ts'
 import { type Address, toCredentials } from './address.ts'
 
@@ -36,16 +37,22 @@ export async function download(
 function toUnwritable(file: string, error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : undefined
   if (code === undefined || !/^E[A-Z]+$/.test(code) || /^(ECONN|EPIPE)/.test(code)) return error
-  const message = `${file} cannot be written: ${writingFaults[code] ?? code}`
-  return new GatewayError('request-invalid', message, { file }, { cause: error })
+  const fault = writingFaults[code]
+  if (fault !== undefined)
+    return new GatewayError('request-invalid', `${file} cannot be written: ${fault}`, { file }, { cause: error })
+  return new GatewayError(
+    'file-failed',
+    `${file} cannot be written: ${toSystemReason(error)}`,
+    { file },
+    { cause: error },
+  )
 }
 
+/** The name was a mistake; everything else is trouble with the disk. */
 const writingFaults: Readonly<Record<string, string>> = {
   ENOENT: 'its folder does not exist',
   EISDIR: 'it is a folder',
   EACCES: 'this user may not write it',
-  ENOSPC: 'the disk is full',
-  EROFS: 'the disk is read-only',
 }
 
 function ask(url: URL, headers: Record<string, string>, idleMs: number): Promise<IncomingMessage> {
