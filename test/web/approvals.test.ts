@@ -223,7 +223,12 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
       await pressCalmly(page, 'a')
       expect(await isSent()).toBe(0)
     }
-    await page.evaluate(scrollToEnd)
+    // The browser tells the page a moment later that the end is in view.
+    const readToEnd = async () => {
+      await page.evaluate(scrollToEnd)
+      return approve.isEnabled()
+    }
+    await expect.poll(readToEnd, { timeout: 20_000 }).toBe(true)
     await pressCalmly(page, 'a')
     await page.getByText('Approved. It is sent in').waitFor()
     await page.keyboard.press('u')
