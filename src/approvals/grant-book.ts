@@ -36,7 +36,7 @@ export async function createGrantBook({ storage, findUser, log }: GrantBookParts
     }),
   )
 
-  /** Not somebody else who has the name by now. */
+  /** The user who gave the grant. After a removal a different user can have the same name; the ids differ. */
   function findGiver({ givenBy, giverId }: Grant): Answerer | undefined {
     const user = findUser(givenBy)
     return user && (giverId ?? user.id) === user.id ? user : undefined

@@ -50,7 +50,7 @@ export function demandOwnFolder({ dataNamed, folderOfUser }: Settings, folder: s
   throw new GatewayError('data-untrusted', `${message}. If it is yours, name it: --data ${quote(folder)}`, { folder })
 }
 
-/** For commands that can do without the folder. */
+/** The same as a boolean, for commands that work without the data folder as well. */
 export function isOwnFolder(settings: Settings): boolean {
   try {
     demandOwnFolder(settings, settings.dataFolder)

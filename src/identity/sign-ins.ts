@@ -60,7 +60,7 @@ export function createSignIns(parts: SignInsParts): SignIns {
     before.stored = { ...stored, lastUsedAt, revokedAt: before.stored.revokedAt ?? stored.revokedAt }
   }
 
-  /** Not somebody else who has the name by now. */
+  /** The user of the sign-in. After a removal a different user can have the same name; the ids differ. */
   function findUser({ user, userId }: StoredSignIn): StoredUser | undefined {
     const found = directory.findActive(user)
     return found?.id === userId ? found : undefined

@@ -77,7 +77,7 @@ export function createSubjects({ storage, directory, hasProject }: SubjectsParts
     },
     disable({ subjects: [first] }) {
       const user = first?.kind === 'user' ? directory.findUser(first.name) : undefined
-      // Not somebody else who has the name by now: then the removal changes nothing and its last commit is refused.
+      // If a different user has the name by now, nothing is disabled, and the last commit of the removal is refused.
       return user && user.id === first?.id ? storage.users.disable(user) : { guards: [], steps: [] }
     },
     heirOf(by, subjects) {

@@ -125,7 +125,7 @@ export function createTokens(parts: TokensParts): Tokens {
     known.blocked = findBlock(known.stored, holder)
   }
 
-  /** Not another one that has its name by now. */
+  /** The agent of the token. After a removal a different agent can have the same name; the ids differ. */
   function findAgent({ kind, name, holderId }: StoredToken): KnownAgent | undefined {
     const agent = kind === 'agent' ? directory.findAgent(name) : undefined
     return agent?.id === holderId ? agent : undefined

@@ -157,7 +157,7 @@ function createNameCheck(bytes: Buffer, from: number): (at: number) => boolean {
   }
 }
 
-/** From a small letter to a capital. */
+/** Whether a capital letter at this place follows a small one. Random text has many such places, words have few. */
 function turnsAt(bytes: Buffer, at: number): boolean {
   return large[bytes[at] ?? 0] === 1 && small[bytes[at - 1] ?? 0] === 1
 }

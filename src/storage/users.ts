@@ -135,7 +135,7 @@ export function createUserStore({ database, writer, now }: UserStoreParts): User
       }
     },
     retire: (id) => [
-      // They refer to the name, which changes.
+      // Sign-ins have a foreign key on the name of the user, which the next statement changes.
       toStatement(database.deleteFrom('sign_ins').where('user_id', '=', id)),
       toStatement(
         database

@@ -229,7 +229,7 @@ export function createPeer(parts: PeerParts): Peer {
     const body = message.subarray(envelope.span.start, envelope.span.end)
     if (body[0] !== 0x7b) return entry.settle(brokenError())
     const answer = createAnswer(envelope.kind, body, toOwnMembers(envelope.span))
-    // The answer is passed on as it came: we would read the one, and the caller the other.
+    // The bytes are passed on unchanged. Of a doubled key this gateway could read one value and the caller the other.
     if (hasKeyTwice(answer)) {
       return entry.settle(new GatewayError('server-broken', 'The answer has a key twice', { sent: true }))
     }
