@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import { Listen } from '../../../src/contract/config.ts'
 import type { Principal } from '../../../src/contract/principal.ts'
 import { createApi } from '../../../src/http/api.ts'
@@ -79,6 +80,7 @@ export async function startListener(
   toolsFor: (headers: IncomingMessage['headers']) => Fields[] = () => [peek],
 ): Promise<Listener> {
   const heard: string[] = []
+  const sockets = new Set<Socket>()
   let calls = 0
   let isSilent = false
   const server = createServer(async (request, response) => {
@@ -105,6 +107,10 @@ export async function startListener(
       .writeHead(400, { 'content-type': 'application/json' })
       .end(JSON.stringify({ jsonrpc: '2.0', id, error }))
   })
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const port = portOf(server.address())
@@ -116,7 +122,8 @@ export async function startListener(
     calls: () => calls,
     async pause() {
       server.close()
-      server.closeAllConnections()
+      // Only when the other side has closed its end as well does it know: before, it may send into a dead connection.
+      await Promise.all(Array.from(sockets, (socket) => once(socket.end(), 'close')))
     },
     async resume(how) {
       isSilent = how === 'silent'
