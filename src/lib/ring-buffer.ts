@@ -1,9 +1,14 @@
 /** Keeps the last bytes of a talkative process; lines are made of them only when somebody looks. */
 export type RingBuffer = {
   push(chunk: Buffer): void
-  lines(): string[]
+  /** What is there now, followed by `more`, within the same bound. */
+  read(more?: Buffer): Kept
+}
+
+export type Kept = {
+  readonly lines: string[]
   /** Lines that no longer fit. */
-  dropped(): number
+  readonly dropped: number
 }
 
 const newline = 0x0a
@@ -14,12 +19,15 @@ export function createRingBuffer(maxBytes: number): RingBuffer {
   let bytes = 0
   let dropped = 0
 
-  /** What is cut ends with a line, unless a single line is longer than all there is room for. */
-  const compact = () => {
-    const whole = Buffer.concat(pieces)
+  /** Where what fits begins: behind a line, unless a single line is longer than all there is room for. */
+  const beginning = (whole: Buffer) => {
     const over = Math.max(0, whole.length - maxBytes)
     const lineEnd = over === 0 || whole[over - 1] === newline ? over : whole.indexOf(newline, over) + 1
-    const from = lineEnd === 0 || lineEnd === whole.length ? over : lineEnd
+    return lineEnd === 0 || lineEnd === whole.length ? over : lineEnd
+  }
+  const compact = () => {
+    const whole = Buffer.concat(pieces)
+    const from = beginning(whole)
     dropped += countLines(whole.subarray(0, from))
     pieces = from === 0 ? [whole] : [Buffer.from(whole.subarray(from))]
     bytes = whole.length - from
@@ -31,17 +39,13 @@ export function createRingBuffer(maxBytes: number): RingBuffer {
       // Now and then instead of each time: a flood must cost no more than the copying of its bytes.
       if (bytes > 2 * maxBytes || pieces.length > maxPieces) compact()
     },
-    lines() {
+    read(more) {
       compact()
-      const text = pieces[0]?.toString('utf8') ?? ''
-      return text
-        .replace(/\n$/, '')
-        .split('\n')
-        .slice(text === '' ? 1 : 0)
-    },
-    dropped() {
-      compact()
-      return dropped
+      const whole = more ? Buffer.concat([...pieces, more]) : Buffer.concat(pieces)
+      const from = beginning(whole)
+      const text = whole.toString('utf8', from)
+      const lines = text === '' ? [] : text.replace(/\n$/, '').split('\n')
+      return { lines, dropped: dropped + countLines(whole.subarray(0, from)) }
     },
   }
 }

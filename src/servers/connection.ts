@@ -4,7 +4,6 @@ import { type BackoffSettings, backoffDelay } from '../lib/backoff.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
 import { isObject } from '../lib/json.ts'
 import type { Log } from '../lib/log.ts'
-import type { RingBuffer } from '../lib/ring-buffer.ts'
 import { onAbort } from '../lib/signals.ts'
 import type { Masking } from '../masking/masking.ts'
 import type { Implementation } from '../wire/codec.ts'
@@ -12,7 +11,7 @@ import type { EgressRules } from './egress.ts'
 import { toFailure } from './failure.ts'
 import { closedBecause, type Link, type LinkParts, type Way } from './link.ts'
 import { type ListKind, type ListLimits, listKinds, noLists, type RawLists, readLists } from './listing.ts'
-import { createServerLogs } from './logs.ts'
+import { createServerLogs, type ServerLogs } from './logs.ts'
 import { negotiate } from './negotiate.ts'
 import { createLinkPool, type LinkPool } from './pool.ts'
 import { watchSilence } from './proof.ts'
@@ -92,7 +91,7 @@ type UseOptions = { readonly signal: AbortSignal; readonly timeoutMs: number; re
 /** One server, kept connected. */
 export type Connection = {
   status(): ConnectionStatus
-  readonly logs: RingBuffer
+  readonly logs: Pick<ServerLogs, 'read'>
   /** Runs on the open link, or on one that no other call uses; rejects with the reason if there is none. */
   use<Result>(run: (link: Link) => Promise<Result>, options: UseOptions): Promise<Result>
   /** Tells when a resource changes, over every link to come. */

@@ -1,9 +1,11 @@
-import { createRingBuffer, type RingBuffer } from '../lib/ring-buffer.ts'
+import { createRingBuffer, type Kept } from '../lib/ring-buffer.ts'
 import { toPlainLine } from '../lib/text.ts'
 import type { Masking } from '../masking/masking.ts'
 
 /** What a program writes to standard error, over all its starts. */
-export type ServerLogs = RingBuffer & {
+export type ServerLogs = {
+  push(chunk: Buffer): void
+  read(): Kept
   /** The program is started again: `lastLines` shows this start only. */
   begin(): void
   /** The last lines since the last start, short enough to be shown beside an error. */
@@ -19,24 +21,22 @@ export function createServerLogs(maxBytes: number, masking: Pick<Masking, 'strea
   const stream = masking.stream()
   let begunAt = 0
 
-  function lines(): string[] {
-    const rest = stream.rest().toString('utf8')
-    return rest === '' ? ring.lines() : [...ring.lines(), ...rest.replace(/\n$/, '').split('\n')]
-  }
+  const read = () => ring.read(stream.rest())
 
   return {
     push(chunk) {
       const ready = stream.push(chunk)
       if (ready.length > 0) ring.push(ready)
     },
-    lines,
-    dropped: ring.dropped,
+    read,
     begin() {
-      begunAt = lines().length + ring.dropped()
+      const { lines, dropped } = read()
+      begunAt = lines.length + dropped
     },
     lastLines() {
-      const sinceStart = lines().slice(Math.max(0, begunAt - ring.dropped()))
-      return sinceStart
+      const { lines, dropped } = read()
+      return lines
+        .slice(Math.max(0, begunAt - dropped))
         .filter((line) => !isNoise(line))
         .slice(-shownLines)
         .map((line) => toShown(toPlainLine(line)))

@@ -182,7 +182,8 @@ export function createServers(parts: ServersParts): Servers {
 
   function logs(id: string): { lines: string[]; dropped: number } {
     const { connection } = get(id)
-    return { lines: connection.logs.lines().map(toPlainLine), dropped: connection.logs.dropped() }
+    const { lines, dropped } = connection.logs.read()
+    return { lines: lines.map(toPlainLine), dropped }
   }
 
   async function send(permit: Permit, options: SendOptions): Promise<Answer> {

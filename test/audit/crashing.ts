@@ -1,14 +1,14 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import Sqlite from 'better-sqlite3'
 import { expect } from 'vitest'
 import { readRecord, stdioFixture } from '../fixtures/fixtures.ts'
 import { temporaryFolder } from '../storage/support.ts'
 import { runToCrash } from '../support/crash.ts'
+import { programPath } from '../support/programs.ts'
 import { kindsOf, verify } from './support.ts'
 
-const program = fileURLToPath(new URL('./crashing-gateway.ts', import.meta.url))
+const program = programPath('test/audit/crashing-gateway')
 
 export type Stage = { readonly config: string; readonly data: string; readonly record: string; runs: number }
 

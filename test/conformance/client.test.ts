@@ -1,8 +1,8 @@
-import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
+import { programPath } from '../support/programs.ts'
 import { runSuite } from './suite.ts'
 
-const program = fileURLToPath(new URL('client.ts', import.meta.url))
+const program = programPath('test/conformance/client')
 const [older, newer] = ['2025-11-25', '2026-07-28']
 
 /** Those about what a client says to a server; the others are about signing in, and about skills that an agent reads. */

@@ -2,14 +2,14 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
 import { decrypt } from '../../src/secrets/cipher.ts'
 import { deriveKey, toKeyCheck } from '../../src/storage/key.ts'
 import { readerOf, temporaryFolder } from '../storage/support.ts'
+import { programPath } from '../support/programs.ts'
 import { administrator, openSecrets } from './support.ts'
 
-const program = fileURLToPath(new URL('./rotating-process.ts', import.meta.url))
+const program = programPath('test/secrets/rotating-process')
 const count = 20
 
 const toValue = (name: string) => `value-of-${name}-0123456789`

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { createStage, expectOrder, type Stage } from '../audit/crashing.ts'
 import { readRecord } from '../fixtures/fixtures.ts'
+import { programPath } from '../support/programs.ts'
 
-const program = fileURLToPath(new URL('../calls/once-process.ts', import.meta.url))
+const program = programPath('test/calls/once-process')
 
 /** One call with the n-th key; tells how it went, or the point at which the gateway was killed. */
 async function run(stage: Stage, n: number, crashAt: string): Promise<{ told: string; killedAt?: string }> {

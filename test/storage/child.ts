@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { programPath } from '../support/programs.ts'
 import type { Place } from './support.ts'
 
-const program = fileURLToPath(new URL('./claiming-process.ts', import.meta.url))
+const program = programPath('test/storage/claiming-process')
 
 export type ClaimingProcess = {
   readonly instance: string

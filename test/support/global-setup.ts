@@ -3,6 +3,7 @@ import { readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { offerPostgres } from './postgres.ts'
+import { offerPrograms } from './programs.ts'
 
 /**
  * Every process that a test starts, and every child of a gateway, inherits the folder for temporary files: by it they
@@ -12,10 +13,11 @@ export default async function setup(): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-run-'))
   chmodSync(folder, 0o711) // PostgreSQL runs as another user where the tests run as root
   process.env.TMPDIR = folder
-  const endPostgres = await offerPostgres()
+  const [endPostgres, endPrograms] = await Promise.all([offerPostgres(), offerPrograms()])
   return async () => {
     await endPostgres()
     const left = await waitForNone(folder)
+    await endPrograms()
     await rm(folder, { recursive: true, force: true })
     if (left.length > 0) throw new Error(`Processes of this test run are still alive:\n${left.join('\n')}`)
   }

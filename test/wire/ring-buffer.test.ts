@@ -16,8 +16,8 @@ describe('the last words of a program', () => {
           const ring = createRingBuffer(100_000)
           const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''))
           for (let at = 0; at < bytes.length; at += size) ring.push(bytes.subarray(at, at + size))
-          expect(ring.lines()).toEqual(lines.map((line) => Buffer.from(line).toString()))
-          expect(ring.dropped()).toBe(0)
+          expect(ring.read().lines).toEqual(lines.map((line) => Buffer.from(line).toString()))
+          expect(ring.read().dropped).toBe(0)
         },
       ),
     )
@@ -30,9 +30,9 @@ describe('the last words of a program', () => {
         const lines = Array.from({ length: count }, (_, index) => `line ${index}`)
         const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''))
         for (let at = 0; at < bytes.length; at += size) ring.push(bytes.subarray(at, at + size))
-        const kept = ring.lines()
+        const { lines: kept, dropped } = ring.read()
         expect(kept).toEqual(lines.slice(-kept.length))
-        expect(ring.dropped()).toBe(count - kept.length)
+        expect(dropped).toBe(count - kept.length)
         expect(Buffer.byteLength(kept.join('\n'))).toBeLessThanOrEqual(1000)
       }),
       { numRuns: 50 },
@@ -42,15 +42,25 @@ describe('the last words of a program', () => {
   it('of one endless line are its end', () => {
     const ring = createRingBuffer(1000)
     for (let piece = 0; piece < 100; piece += 1) ring.push(Buffer.from('x'.repeat(99) + (piece % 10)))
-    expect(ring.lines()).toHaveLength(1)
-    expect(ring.lines()[0]).toHaveLength(1000)
+    expect(ring.read().lines).toHaveLength(1)
+    expect(ring.read().lines[0]).toHaveLength(1000)
+  })
+
+  it('keep to their bound together with what is not finished yet', () => {
+    const ring = createRingBuffer(1000)
+    ring.push(Buffer.from(`${'first\n'.repeat(100)}begun`))
+    const { lines, dropped } = ring.read(Buffer.from(` and ${'x'.repeat(800)}`))
+    expect(lines.at(-1)).toMatch(/^begun and x{800}$/)
+    expect(Buffer.byteLength(lines.join('\n'))).toBeLessThanOrEqual(1000)
+    expect(dropped).toBe(101 - lines.length)
+    expect(ring.read()).toEqual({ lines: [...Array(100).fill('first'), 'begun'], dropped: 0 })
   })
 
   it('may be nothing at all, or not finished yet', () => {
     const ring = createRingBuffer(1000)
-    expect(ring.lines()).toEqual([])
+    expect(ring.read().lines).toEqual([])
     ring.push(Buffer.from('\n\nunfinished'))
-    expect(ring.lines()).toEqual(['', '', 'unfinished'])
+    expect(ring.read().lines).toEqual(['', '', 'unfinished'])
   })
 })
 

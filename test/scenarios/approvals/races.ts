@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import Sqlite from 'better-sqlite3'
 import { expect, onTestFinished } from 'vitest'
 import { createBoard, createGrantBook } from '../../../src/approvals/approvals.ts'
@@ -144,6 +145,9 @@ function changerOf({ folder, databaseUrl }: Place) {
   }
 }
 
+/** How long the wrong variants below leave between looking and writing: enough for others to look as well. */
+const windowMs = 20
+
 /** Looks how much of a grant is used, claims, and writes one more afterwards. */
 export const readsThenSpends: Wrong = (storage, sql) => ({
   ...storage,
@@ -151,6 +155,7 @@ export const readsThenSpends: Wrong = (storage, sql) => ({
     if (!permission || !('grant' in permission)) return storage.claim({ ...call, ...(permission && { permission }) })
     const grant = await storage.grants.find(permission.grant)
     if (!grant || grant.used >= grant.budget) throw new GatewayError('permission-spent', 'Used up')
+    await delay(windowMs)
     const permit = await storage.claim(call)
     await sql('update grants set used = ? where id = ?', grant.used + 1, grant.id)
     return permit
@@ -165,6 +170,7 @@ export const readsThenAnswers: Wrong = (storage, sql) => ({
     async answer({ id }, { answer, next }) {
       const question = await storage.questions.find(id)
       if (question?.state !== 'waiting') return false
+      await delay(windowMs)
       const answers = JSON.stringify([...question.answers, answer])
       await sql('update questions set state = ?, answers = ? where id = ?', next, answers, id)
       return true
@@ -179,6 +185,7 @@ export const readsThenUses: Wrong = (storage, sql) => ({
     if (!permission || !('question' in permission)) return storage.claim({ ...call, ...(permission && { permission }) })
     const question = await storage.questions.find(permission.question)
     if (question?.state !== 'approved') throw new GatewayError('permission-spent', 'Used')
+    await delay(windowMs)
     const { once: _key, ...unkeyed } = call
     const permit = await storage.claim({ ...unkeyed, id: ids.next('call') })
     await sql("update questions set state = 'used' where id = ?", question.id)

@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, onTestFinished } from 'vitest'
+import { onTestFinished } from 'vitest'
 import type { CallOutcome, Present } from '../../../src/calls/calls.ts'
 import type { Approval, Verdict } from '../../../src/contract/approval.ts'
 import { GatewayError } from '../../../src/contract/errors.ts'
@@ -61,13 +61,12 @@ export type StageOptions = {
   readonly ownServer?: boolean
 }
 
-/** One server for all tests of a file: most of them need nothing from it but a record. */
+/** One server for all tests, which ends with this process: most of them need nothing from it but a record. */
 let shared: Promise<HttpFixture> | undefined
 const base = mkdtempSync(join(tmpdir(), 'sallyport-stage-'))
 const record = join(base, 'record.jsonl')
 const definitions = join(base, 'definitions.json')
 const fixtureArgs = ['--record', record, '--definitions', definitions]
-afterAll(async () => (await shared)?.stop())
 
 /** What reaches the server from this moment on. */
 export async function recordFromNowOn(): Promise<() => Promise<RecordedCall[]>> {

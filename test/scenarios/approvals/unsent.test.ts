@@ -1,8 +1,8 @@
-import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { type DatabaseKind, databases, placeOn } from '../../storage/support.ts'
 import { runToCrash } from '../../support/crash.ts'
 import { poll } from '../../support/gateway.ts'
+import { programPath } from '../../support/programs.ts'
 import { type Listener, startListener } from '../teams/support.ts'
 import { buildRoad, type Road, releasesWhatFailed, type Wrong } from './races.ts'
 import {
@@ -156,7 +156,7 @@ async function repeatAfterLoss(listener: Listener, road: Road) {
   return { codes: [first, second], calls: listener.calls() }
 }
 
-const program = fileURLToPath(new URL('./unsent-gateway.ts', import.meta.url))
+const program = programPath('test/scenarios/approvals/unsent-gateway')
 
 /** Killed before the outcome is written, nobody can say what happened: then a person is asked again. */
 const uncertain = ['sent, and not answered', 'before the outcome']

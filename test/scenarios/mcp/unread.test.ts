@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { stdioFixture } from '../../fixtures/fixtures.ts'
 import { type Fields, toFields } from '../../fixtures/lib/json-rpc.ts'
 import { type ConfigInput, poll, startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { heldBuffers } from '../../support/memory.ts'
 import { bufferedFor, pipeline, statusOf, toText } from '../../support/sockets.ts'
 import { createMovableClock, type MovableClock } from './clock.ts'
 import { allowAll, ask, headersOf, modernRequest, openSession, type Reply, recordedCalls, textOf } from './raw.ts'
@@ -95,7 +96,7 @@ describe.each(['mcp', 'rest'] as const)('answers over %s that nobody reads', (su
 
   it('are bounded for one principal, whose further calls are refused while those of others pass', async () => {
     await using gateway = await start({ concurrent: 64, buffered: 4 * megabyte })
-    const before = process.memoryUsage().arrayBuffers
+    const before = heldBuffers()
     const one = await call(gateway, { bytes: megabyte })
     const socket = await pipeline(
       gateway,
@@ -105,7 +106,7 @@ describe.each(['mcp', 'rest'] as const)('answers over %s that nobody reads', (su
     expect(bufferedFor(gateway)).toBeGreaterThan(2 * megabyte)
     expect(bufferedFor(gateway)).toBeLessThan(4.5 * megabyte)
     // Kept whole, the answers of 64 calls would take 64 MB, and of all of them 144 MB.
-    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(50 * megabyte)
+    expect(heldBuffers() - before).toBeLessThan(50 * megabyte)
     expect(await codeOf(echo(gateway))).toBe('limit-exceeded')
     expect(textOf((await echo(gateway, 'other')).result)).toBe('hello')
     socket.destroy()

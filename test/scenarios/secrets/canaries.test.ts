@@ -4,12 +4,12 @@ import { once } from 'node:events'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { collect, createFolder, runCli, startCli, until } from '../../cli/support.ts'
+import { programPath } from '../../support/programs.ts'
 
-const program = fileURLToPath(new URL('./telling-server.ts', import.meta.url))
+const program = programPath('test/scenarios/secrets/telling-server')
 
 /** Characters that every encoding writes in another way are in each of them. */
 const createCanary = (n: number) => `canary/${n}+${randomBytes(12).toString('base64')} "&"`
