@@ -22,7 +22,7 @@ export async function measure(options: Options, say: (line: string) => void): Pr
   try {
     const { rounds, seconds, warmUps, profile } = options
     const parts = { generator, folder: createWorkFolder(), rounds, seconds, warmUps, profile, say }
-    const stages = toStages(echo.url).map((stage) => withChosen(stage, options.targets))
+    const stages = toStages(echo.url, options.against).map((stage) => withChosen(stage, options.targets))
     const cells = await runCells(stages, options, parts)
     const leftOut: Record<string, string> = {}
     const single = stages.find(({ name }) => name === 'json')

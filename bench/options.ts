@@ -11,6 +11,7 @@ export type Options = {
   readonly seconds: number
   readonly warmUps: number
   readonly peers: boolean
+  readonly against: string | undefined
   readonly json: string | undefined
   readonly figure: string | undefined
   readonly from: string | undefined
@@ -24,6 +25,7 @@ export const usage = `node bench/bench.ts [options]
   --rounds N       rounds of each cell (5)
   --seconds S      length of a slice (1.5)
   --peers          also mcp-hub, mcp-proxy and supergateway, installed into ~/.cache/sallyport/ on first use
+  --against DIR    also the build of another checkout, as sallyport-before, in turns with this one
   --json FILE      where the figures go (.cache/bench/results.json)
   --figure FILE    draw CPU per call as SVG
   --write-docs     put the tables into docs/performance.md and README.md, and the figure into docs/images/
@@ -42,6 +44,7 @@ export function readOptions(args: readonly string[]): Options {
       rounds: { type: 'string' },
       seconds: { type: 'string' },
       peers: { type: 'boolean', default: false },
+      against: { type: 'string' },
       json: { type: 'string' },
       figure: { type: 'string' },
       'write-docs': { type: 'boolean', default: false },
@@ -59,6 +62,7 @@ export function readOptions(args: readonly string[]): Options {
     seconds: toNumber('seconds', values.seconds, short ? 0.2 : 1.5),
     warmUps: short ? 0 : 1,
     peers,
+    against: values.against,
     json: values.json,
     figure: values.figure,
     from: values.from,

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import type { Cell } from './cells.ts'
 import { startMcpHub, startMcpProxy, startSupergateway } from './targets/peers.ts'
 import { startDirect, startRawHttp, startRawPipe, startRawUndici, startSdk } from './targets/plain.ts'
-import { startSallyport, startSallyportOnPostgres } from './targets/sallyport.ts'
+import { startSallyport, startSallyportOf, startSallyportOnPostgres } from './targets/sallyport.ts'
 import type { EchoServer, Servers, StartTarget } from './targets/target.ts'
 
 /** One that takes part in a stage: something to start, in front of some servers. */
@@ -25,12 +25,15 @@ export type Stage = {
 export const toolsOfMany = 1000
 const stdioScript = fileURLToPath(new URL('servers/echo-stdio.ts', import.meta.url))
 
-/** Everybody stands in front of the same servers; `echo` is the address of those that speak HTTP. */
-export function toStages(echo: string): readonly Stage[] {
+/**
+ * Everybody stands in front of the same servers; `echo` is the address of those that speak HTTP. `against` is a checkout
+ * with another build, which takes its turns beside this one.
+ */
+export function toStages(echo: string, against: string | undefined): readonly Stage[] {
   const json = server('json', `${echo}/json`)
   const many = server('many', `${echo}/many`)
   const stdio: EchoServer = { name: 'pipe', transport: 'stdio', command: process.execPath, args: [stdioScript] }
-  return [
+  const stages: Stage[] = [
     {
       name: 'json',
       yardstick: 'raw-http',
@@ -68,6 +71,13 @@ export function toStages(echo: string): readonly Stage[] {
       ],
     },
   ]
+  if (against === undefined) return stages
+  return stages.map((stage) => {
+    const own = stage.contestants.find(({ name }) => name === 'sallyport')
+    if (!own) return stage
+    const before = { ...own, name: 'sallyport-before', start: startSallyportOf(against) }
+    return { ...stage, contestants: [...stage.contestants, before] }
+  })
 }
 
 function overHttp(servers: Servers): Contestant[] {

@@ -15,14 +15,19 @@ const run = promisify(execFile)
 
 /** The gateway as people run it: the bundle, a token for every request, rules, and the record on disk. */
 export function startSallyport(setting: Setting): Promise<Target> {
-  return startWith({}, setting)
+  return startWith({ env: {} }, setting)
+}
+
+/** The build of another checkout. */
+export function startSallyportOf(checkout: string): (setting: Setting) => Promise<Target> {
+  return (setting) => startWith({ env: {}, program: join(checkout, 'bin', 'sallyport.js') }, setting)
 }
 
 /** The same with its record in a PostgreSQL on this machine, which sends every commit to the disk. */
 export async function startSallyportOnPostgres(setting: Setting): Promise<Target> {
   const database = await startPostgresServer({ durable: true })
   try {
-    const target = await startWith({ SALLYPORT_DATABASE_URL: database.url() }, setting)
+    const target = await startWith({ env: { SALLYPORT_DATABASE_URL: database.url() } }, setting)
     return {
       ...target,
       async close() {
@@ -36,7 +41,9 @@ export async function startSallyportOnPostgres(setting: Setting): Promise<Target
   }
 }
 
-async function startWith(env: Readonly<Record<string, string>>, setting: Setting): Promise<Target> {
+type Start = { readonly env: Readonly<Record<string, string>>; readonly program?: string }
+
+async function startWith({ env, program: file = bin }: Start, setting: Setting): Promise<Target> {
   const { folder, servers, entries, profile } = setting
   await mkdir(folder, { recursive: true })
   const config = join(folder, 'sallyport.json')
@@ -44,13 +51,18 @@ async function startWith(env: Readonly<Record<string, string>>, setting: Setting
   const tokenFile = join(folder, 'token')
   await writeFile(config, JSON.stringify(toConfig(servers)))
   const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`]
-  const args = [...profiling, bin, 'serve', '--config', config, '--data', data, '--port', '0']
+  const args = [...profiling, file, 'serve', '--config', config, '--data', data, '--port', '0']
   const start = () => startProgram({ args, env, cwd: folder })
 
   let program = await start()
   // A database of its own begins anew with every start of this target.
   if (!existsSync(tokenFile) || 'SALLYPORT_DATABASE_URL' in env)
-    await writeFile(tokenFile, await createToken(data), { mode: 0o600 })
+    await createToken(file, data)
+      .then((made) => writeFile(tokenFile, made, { mode: 0o600 }))
+      .catch(async (error) => {
+        await program.stop()
+        throw error
+      })
   const token = await readFile(tokenFile, 'utf8')
   const url = (): string => `${program.url}/mcp`
   if (entries !== undefined) {
@@ -85,9 +97,9 @@ function toConfig(servers: readonly EchoServer[]): object {
 
 const Made = z.object({ token: z.string() })
 
-async function createToken(data: string): Promise<string> {
+async function createToken(file: string, data: string): Promise<string> {
   const { stdout } = await run(process.execPath, [
-    bin,
+    file,
     'tokens',
     'create',
     '--agent',
