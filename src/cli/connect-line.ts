@@ -20,7 +20,7 @@ export function toStdioLine(dataFolder: string): string {
 
 /** Words with commands in them, such as a hint, as they can be copied in the folder of a clone: there is no `sallyport`. */
 export function toRunnable(text: string, cwd: string = process.cwd()): string {
-  return isClone(cwd) ? text.replace(/(?<!npx )\bsallyport (?=[a-z-]+\b)/g, 'npx sallyport ') : text
+  return isClone(cwd) ? text.replace(/(?<!npx )\bsallyport (?=[a-z-]+(?![\w:-]))/g, 'npx sallyport ') : text
 }
 
 function isClone(cwd: string): boolean {

@@ -199,4 +199,6 @@ it('writes commands so that they can be copied in the folder of the clone, and a
   expect((await runCli(args, { cwd: gateway.folder })).stderr).toContain('with `sallyport servers list`')
   const listed = await runCli(['servers', 'list', '--data', gateway.data], { cwd: root })
   expect(listed.stderr).toContain('Next: npx sallyport servers add NAME --url URL')
+  const made = await runCli(['tokens', 'create', '--agent', 'a', '--data', gateway.data], { cwd: root })
+  expect(made.stderr).toContain('claude mcp add --transport http sallyport http://127.0.0.1:')
 })
