@@ -110,14 +110,18 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
     async answer(question, said) {
       const answer = toAnswer(said, clock.now())
       const next = nextState(question, answer)
-      crashPoint('before the answer is written')
-      if (!(await asking.answer(question, { answer, next, grant: said.grant }))) throw await tooLate(question)
-      crashPoint('the answer is written')
-      if (said.grant) await changes.announce('grants')
-      return told(question)
+      return lookout.change(question.id, async () => {
+        crashPoint('before the answer is written')
+        if (!(await asking.answer(question, { answer, next, grant: said.grant }))) throw await tooLate(question)
+        crashPoint('the answer is written')
+        if (said.grant) await changes.announce('grants')
+        return told(question)
+      })
     },
     async withdraw(question, why) {
-      if (await asking.withdraw(question, why)) await told(question)
+      await lookout.change(question.id, async () => {
+        if (await asking.withdraw(question, why)) await told(question)
+      })
     },
     deliver: asking.deliver,
     close: lookout.close,

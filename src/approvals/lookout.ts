@@ -15,6 +15,8 @@ export type Lookout = {
   waiting(id: string): number
   /** This instance asked it, or changed it. */
   asked(question: NewQuestion): void
+  /** Runs what changes a question here; meanwhile a look tells of it as little as of what has not happened. */
+  change<Result>(id: string, task: () => Promise<Result>): Promise<Result>
   changed(question: StoredQuestion): void
   close(): void
 }
@@ -40,6 +42,8 @@ export function createLookout({ questions, changes, clock, log, emit, expire }: 
   const waiters = new Map<string, Set<Waiter>>()
   /** Questions that were waiting when last looked at. */
   const known = new Set<string>()
+  /** Questions that are being changed here: whoever changes one tells of it. */
+  const changing = new Set<string>()
   let looking: Promise<void> | undefined
   let again = false
   let closed = false
@@ -76,6 +80,7 @@ export function createLookout({ questions, changes, clock, log, emit, expire }: 
     for (const id of new Set([...known, ...waiters.keys()])) {
       if (waiting.has(id)) continue
       const question = await questions.find(id)
+      if (changing.has(id)) continue
       if (!question) known.delete(id)
       else if (question.state !== 'waiting') tell(question, true)
     }
@@ -123,6 +128,14 @@ export function createLookout({ questions, changes, clock, log, emit, expire }: 
       known.add(question.id)
       emit('question-asked', { approval: toShown(question) })
       announce()
+    },
+    async change(id, task) {
+      changing.add(id)
+      try {
+        return await task()
+      } finally {
+        changing.delete(id)
+      }
     },
     changed(question) {
       tell(question, false)
