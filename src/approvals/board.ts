@@ -110,18 +110,18 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
     async answer(question, said) {
       const answer = toAnswer(said, clock.now())
       const next = nextState(question, answer)
-      return lookout.change(question.id, async () => {
+      const answered = await change(question, async () => {
         crashPoint('before the answer is written')
-        if (!(await asking.answer(question, { answer, next, grant: said.grant }))) throw await tooLate(question)
+        if (!(await asking.answer(question, { answer, next, grant: said.grant }))) return false
         crashPoint('the answer is written')
         if (said.grant) await changes.announce('grants')
-        return told(question)
+        return true
       })
+      if (!answered) throw await tooLate(question)
+      return answered
     },
     async withdraw(question, why) {
-      await lookout.change(question.id, async () => {
-        if (await asking.withdraw(question, why)) await told(question)
-      })
+      await change(question, () => asking.withdraw(question, why))
     },
     deliver: asking.deliver,
     close: lookout.close,
@@ -172,7 +172,12 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
   }
 
   async function expire(question: StoredQuestion): Promise<void> {
-    if (await asking.expire(question)) await told(question)
+    await change(question, () => asking.expire(question))
+  }
+
+  /** Every change of a question: written, then told. Undefined if somebody else had changed it before. */
+  function change(question: StoredQuestion, write: () => Promise<boolean>): Promise<StoredQuestion | undefined> {
+    return lookout.whileChanging(question.id, async () => ((await write()) ? told(question) : undefined))
   }
 
   function isOver({ state, expiresAt }: StoredQuestion): boolean {

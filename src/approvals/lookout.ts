@@ -15,8 +15,11 @@ export type Lookout = {
   waiting(id: string): number
   /** This instance asked it, or changed it. */
   asked(question: NewQuestion): void
-  /** Runs what changes a question here; meanwhile a look tells of it as little as of what has not happened. */
-  change<Result>(id: string, task: () => Promise<Result>): Promise<Result>
+  /**
+   * Runs a task that changes a question and then reports that with `changed`. Until the task has ended, reading the
+   * database does not report the question: otherwise its change would be reported twice.
+   */
+  whileChanging<Result>(id: string, task: () => Promise<Result>): Promise<Result>
   changed(question: StoredQuestion): void
   close(): void
 }
@@ -42,8 +45,8 @@ export function createLookout({ questions, changes, clock, log, emit, expire }: 
   const waiters = new Map<string, Set<Waiter>>()
   /** Questions that were waiting when last looked at. */
   const known = new Set<string>()
-  /** Questions that are being changed here: whoever changes one tells of it. */
-  const changing = new Set<string>()
+  /** How many tasks of this instance are changing a question at the moment. */
+  const changing = new Map<string, number>()
   let looking: Promise<void> | undefined
   let again = false
   let closed = false
@@ -129,12 +132,14 @@ export function createLookout({ questions, changes, clock, log, emit, expire }: 
       emit('question-asked', { approval: toShown(question) })
       announce()
     },
-    async change(id, task) {
-      changing.add(id)
+    async whileChanging(id, task) {
+      changing.set(id, (changing.get(id) ?? 0) + 1)
       try {
         return await task()
       } finally {
-        changing.delete(id)
+        const left = (changing.get(id) ?? 1) - 1
+        if (left === 0) changing.delete(id)
+        else changing.set(id, left)
       }
     },
     changed(question) {

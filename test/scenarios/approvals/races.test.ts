@@ -6,12 +6,14 @@ import {
   buildRoad,
   isInOrder,
   joinOver,
+  readsBeforeItReturns,
   readsThenAnswers,
   readsThenSpends,
   readsThenUses,
   spendAtOnce,
   type Wrong,
 } from './races.ts'
+import { codeOf, person } from './stage.ts'
 
 async function several(count: number, wrong?: Wrong) {
   const place = await placeOn('PostgreSQL')
@@ -26,6 +28,18 @@ describe.each(databases)('on %s', (kind) => {
     const road = await build()
     for (let n = 0; n < 3; n++)
       expect(await approveAtOnce([road], 50, n)).toEqual({ heard: 1, late: 49, outcome: 'answered', ran: 1 })
+  })
+
+  it('is told of once, also when the database is read before the instance that wrote the answer goes on', async () => {
+    const road = await build(readsBeforeItReturns)
+    const told: unknown[] = []
+    road.events.on('question-answered', ({ approval, elsewhere }) => told.push([approval.id, elsewhere]))
+    const people = Array.from({ length: 10 }, (_, index) => person(`person-${index}`, 'administrator'))
+    const caller = road.hold(1)
+    const { id } = await caller.shown
+    await Promise.all(people.map((by) => codeOf(road.approvals.answer(by, id, { verdict: 'deny' }))))
+    expect(told).toEqual([[id, undefined]])
+    expect((await caller.outcome).kind).toBe('refused')
   })
 
   it('would hear several if it looked first and wrote afterwards', async () => {

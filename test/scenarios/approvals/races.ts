@@ -14,7 +14,7 @@ import type { Grant } from '../../../src/contract/grant.ts'
 import { toPrincipalId } from '../../../src/contract/principal.ts'
 import { type ApprovalDesk, createApprovalDesk, type GrantDesk } from '../../../src/gateway/approval-desk.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { createEmitter } from '../../../src/lib/emitter.ts'
+import { createEmitter, type Emitter } from '../../../src/lib/emitter.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createTurns } from '../../../src/lib/turns.ts'
 import { createMasking } from '../../../src/masking/masking.ts'
@@ -33,6 +33,7 @@ export type Road = {
   /** One call that stays until it is answered, with what it waits for. */
   hold(n: number): { outcome: Promise<CallOutcome>; shown: Promise<Approval> }
   call(n: number): Promise<CallOutcome>
+  readonly events: Emitter<EventTable>
 }
 
 /** Puts a store that is wrong in one way in the place of the right one; `sql` changes the database past it. */
@@ -48,7 +49,8 @@ export async function buildRoad(place: Place, wrong: Wrong = right, url?: string
   const server = url === undefined ? await toServer() : { transport: 'http' as const, url }
   await writeFile(file, JSON.stringify(roomy({ servers: { files: server }, limits })))
 
-  const { emit } = createEmitter<EventTable>(() => {})
+  const events = createEmitter<EventTable>(() => {})
+  const { emit } = events
   const [log, clock, masking] = [silentLog, systemClock, createMasking()]
   const config = await createConfig({ file, clock, log, environment: {}, emit })
   const opened = await openStorage({ folder, databaseUrl: place.databaseUrl, clock, ids, log, auditKey })
@@ -110,6 +112,7 @@ export async function buildRoad(place: Place, wrong: Wrong = right, url?: string
   const { signal } = new AbortController()
   return {
     ...desk,
+    events,
     call: (n) => calls.advance(request(n), { signal }),
     hold(n) {
       const shown = Promise.withResolvers<Approval>()
@@ -174,6 +177,19 @@ export const readsThenAnswers: Wrong = (storage, sql) => ({
       const answers = JSON.stringify([...question.answers, answer])
       await sql('update questions set state = ?, answers = ? where id = ?', next, answers, id)
       return true
+    },
+  },
+})
+
+/** Not wrong, but slow: everybody has read an answer before the instance that wrote it goes on. */
+export const readsBeforeItReturns: Wrong = (storage) => ({
+  ...storage,
+  asking: {
+    ...storage.asking,
+    async answer(question, said) {
+      const isWritten = await storage.asking.answer(question, said)
+      await storage.changes.announce('questions')
+      return isWritten
     },
   },
 })
