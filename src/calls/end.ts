@@ -27,7 +27,7 @@ function judge(
   return { state: 'failed', error }
 }
 
-/** What ends the calls that are still running when the gateway has waited long enough. */
+/** The error of calls that are still running when the gateway stops and `limits.grace` is over. */
 export function stopped(): GatewayError {
   return new GatewayError('shutting-down', 'The gateway stopped before the server answered')
 }

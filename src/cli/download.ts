@@ -48,7 +48,7 @@ function toUnwritable(file: string, error: unknown): unknown {
   )
 }
 
-/** The name was a mistake; everything else is trouble with the disk. */
+/** Mistakes in the name of the file. Every other code means trouble with the disk. */
 const writingFaults: Readonly<Record<string, string>> = {
   ENOENT: 'its folder does not exist',
   EISDIR: 'it is a folder',

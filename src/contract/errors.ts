@@ -402,7 +402,7 @@ export function toGatewayError(error: unknown): GatewayError {
   return new GatewayError('internal', message, {}, { cause: error })
 }
 
-/** A full disk, a read-only folder or a missing permission is no defect. The path is for whoever operates the gateway. */
+/** A full disk, a read-only folder or a missing permission: not a defect of Sallyport. The message has the path, for operators. */
 function toFileFailure(error: unknown): GatewayError {
   const reason = toSystemReason(error)
   const path = error instanceof Error && 'path' in error ? String(error.path) : undefined
@@ -410,7 +410,7 @@ function toFileFailure(error: unknown): GatewayError {
   return new GatewayError('file-failed', message, { reason }, { cause: error })
 }
 
-/** What is told elsewhere of an error that names the gateway's own inside: defects and paths stay in its log. */
+/** The error as callers may see it: without the message of a defect and without file paths, which are in the log only. */
 export function withoutOwn(error: GatewayError): GatewayError {
   if (error.code === 'internal') return new GatewayError('internal', 'Something went wrong inside the gateway')
   if (error.code !== 'file-failed') return error

@@ -1,7 +1,7 @@
 /** Keeps the last bytes of a talkative process; lines are made of them only when somebody looks. */
 export type RingBuffer = {
   push(chunk: Buffer): void
-  /** What is there now, followed by `more`, within the same bound. */
+  /** The kept lines. `more` is read as if it had been pushed, but is not kept. */
   read(more?: Buffer): Kept
 }
 
@@ -19,7 +19,7 @@ export function createRingBuffer(maxBytes: number): RingBuffer {
   let bytes = 0
   let dropped = 0
 
-  /** Where what fits begins: behind a line, unless a single line is longer than all there is room for. */
+  /** Where the kept bytes begin: at the start of a line, or within a line that is longer than the bound. */
   const beginning = (whole: Buffer) => {
     const over = Math.max(0, whole.length - maxBytes)
     const lineEnd = over === 0 || whole[over - 1] === newline ? over : whole.indexOf(newline, over) + 1

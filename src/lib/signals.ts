@@ -15,7 +15,7 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
 
 function unlinked(): void {}
 
-/** Why work ended with its signal: what whoever aborted it gave as the reason, or else that the caller took it back. */
+/** The error of work whose signal was aborted: the reason of the signal if it is one of ours, else `call-cancelled`. */
 export function toCancellation({ reason }: AbortSignal, details: Record<string, unknown>): GatewayError {
   if (!(reason instanceof GatewayError)) return new GatewayError('call-cancelled', 'The caller cancelled', details)
   return new GatewayError(reason.code, reason.message, { ...reason.details, ...details }, { cause: reason })

@@ -402,7 +402,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
   }
 }
 
-/** For calls that were running when a connection was given up. */
+/** The error of calls that were running when the connection failed. */
 function toUnavailable(over: GatewayError | undefined): GatewayError | undefined {
   return over && new GatewayError('server-unavailable', over.message, {}, { cause: over })
 }

@@ -261,7 +261,7 @@ export async function openLink(
   }
 }
 
-/** The gateway itself has ended a connection, and with it the program behind it. */
+/** The error of calls that were running when the gateway closed the connection. */
 export function closedBecause(why: string): GatewayError {
   return new GatewayError('server-unavailable', `The gateway closed the connection to the server: ${why}`)
 }

@@ -184,6 +184,16 @@ it.each(forbidden)('contains nowhere $what', async ({ pattern, except = [] }) =>
   expect(found.map((file) => relative(source, file)).filter((file) => !except.includes(file))).toEqual([])
 })
 
+it('registers no hook by the import of a module that several tests share', async () => {
+  const entries = await readdir(join(root, 'test'), { recursive: true, withFileTypes: true })
+  const shared = entries
+    .filter(({ name }) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+    .map(({ parentPath, name }) => join(parentPath, name))
+  const hook = /^(?:before|after)(?:All|Each)\(/m
+  expect(shared.length).toBeGreaterThan(50)
+  expect(shared.filter((file) => hook.test(readFileSync(file, 'utf8')))).toEqual([])
+})
+
 it('mocks no module, skips and focuses no test', async () => {
   const entries = await readdir(join(root, 'test'), { recursive: true, withFileTypes: true })
   const tests = entries

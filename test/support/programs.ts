@@ -67,7 +67,9 @@ export const bundledStorageThread = {
   transform(code: string, id: string): string | undefined {
     const folder = process.env[variable]
     if (!folder || !id.endsWith('/src/storage/sqlite-engine.ts')) return undefined
-    return code.replace("'./sqlite-worker.ts'", JSON.stringify(join(folder, 'sqlite-worker.js')))
+    const source = "'./sqlite-worker.ts'"
+    if (!code.includes(source)) throw new Error(`${id} does not name ${source} any more`)
+    return code.replace(source, JSON.stringify(join(folder, 'sqlite-worker.js')))
   },
 }
 

@@ -101,7 +101,7 @@ export function addConfig(program: Command, run: Run): void {
 
 const WithAgents = z.object({ agents: z.record(z.string(), z.unknown()) })
 
-/** An agent may be configured before it has a token, so a name that nobody knows is not refused. It may be a slip. */
+/** An agent can be configured before it exists, so an unknown name is allowed. It may also be a typing mistake. */
 async function noteUnknown({ terminal, request }: Context, agent: string): Promise<void> {
   const known = await request('Asking for agents', async (client) => {
     const [agents, shown] = await Promise.all([client.agents.list(), client.config.show()])

@@ -122,7 +122,7 @@ export async function startListener(
     calls: () => calls,
     async pause() {
       server.close()
-      // Only when the other side has closed its end as well does it know: before, it may send into a dead connection.
+      // Waits until the clients have closed their ends too. A client that has not noticed yet would still send a request.
       await Promise.all(Array.from(sockets, (socket) => once(socket.end(), 'close')))
     },
     async resume(how) {
