@@ -64,6 +64,8 @@ export function programPath(name: ProgramName): string {
 /** A part of the vitest configuration: gateways within a worker start the bundle of the storage thread. */
 export const bundledStorageThread = {
   name: 'bundled-storage-thread',
+  // Before the types are removed, because what removes them writes its own quotes.
+  enforce: 'pre' as const,
   transform(code: string, id: string): string | undefined {
     const folder = process.env[variable]
     if (!folder || !id.endsWith('/src/storage/sqlite-engine.ts')) return undefined
