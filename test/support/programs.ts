@@ -61,17 +61,20 @@ export function programPath(name: ProgramName): string {
   return folder ? join(folder, `${toFlat(name)}.js`) : join(root, `${name}.ts`)
 }
 
-/** A part of the vitest configuration: gateways within a worker start the bundle of the storage thread. */
+/**
+ * A part of the vitest configuration: gateways within a worker start the bundle of the storage thread. The folder is
+ * read when the code runs, because vitest keeps transformed code for later runs, which have another folder.
+ */
 export const bundledStorageThread = {
   name: 'bundled-storage-thread',
   // Before the types are removed, because what removes them writes its own quotes.
   enforce: 'pre' as const,
   transform(code: string, id: string): string | undefined {
-    const folder = process.env[variable]
-    if (!folder || !id.endsWith('/src/storage/sqlite-engine.ts')) return undefined
+    if (!id.endsWith('/src/storage/sqlite-engine.ts')) return undefined
     const source = "'./sqlite-worker.ts'"
     if (!code.includes(source)) throw new Error(`${id} does not name ${source} any more`)
-    return code.replace(source, JSON.stringify(join(folder, 'sqlite-worker.js')))
+    const folder = `process.env.${variable}`
+    return code.replace(source, `(${folder} ? ${folder} + '/sqlite-worker.js' : ${source})`)
   },
 }
 

@@ -1,0 +1,145 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import Sqlite from 'better-sqlite3'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { createGateway, type Gateway } from '../../src/gateway/gateway.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { migrations } from '../../src/storage/migrations.ts'
+import { migratePostgres } from '../../src/storage/postgres-migrate.ts'
+import { ada, helper, mia } from '../scenarios/approvals/stage.ts'
+import { connectTo } from '../support/postgres.ts'
+import { type DatabaseKind, databases, placeOn } from './support.ts'
+
+const Facts = z.object({
+  token: z.string(),
+  session: z.string(),
+  signIn: z.object({ cookie: z.string() }),
+  ok: z.string(),
+  keyed: z.string(),
+  handle: z.string(),
+  grants: z.object({ grant: z.string(), revoked: z.string() }),
+  approvals: z.record(z.string(), z.object({ id: z.string(), state: z.string() })),
+  now: z.int(),
+  migrations: z.string(),
+})
+
+/** The migrations that the data went through when they were made. */
+const before = migrations.slice(0, 14)
+
+function fixture(kind: DatabaseKind, name: string): string {
+  return fileURLToPath(new URL(`../fixtures/data/${kind.toLowerCase()}/${name}`, import.meta.url))
+}
+
+const factsOf = (kind: DatabaseKind) => Facts.parse(JSON.parse(readFileSync(fixture(kind, 'facts.json'), 'utf8')))
+
+/** A gateway of today on the data of then. */
+async function openEarlier(kind: DatabaseKind, now = factsOf(kind).now): Promise<Gateway> {
+  const { folder, databaseUrl } = await placeOn(kind)
+  const dataFolder = join(folder, 'data')
+  await mkdir(dataFolder, { mode: 0o700 })
+  await copyFile(fixture(kind, 'anchors.jsonl'), join(dataFolder, 'anchors.jsonl'))
+  const rows = await readFile(fixture(kind, 'rows.sql'), 'utf8')
+  if (databaseUrl === undefined) fillSqlite(join(dataFolder, 'sallyport.db'), rows)
+  else await fillPostgres(databaseUrl, rows)
+  const configFile = join(folder, 'sallyport.json')
+  await writeFile(configFile, await readFile(fixture(kind, 'sallyport.json')))
+  const gateway = await createGateway({
+    configFile,
+    dataFolder,
+    databaseUrl,
+    environment: { SALLYPORT_KEY: Buffer.alloc(32, 7).toString('base64') },
+    clock: { ...systemClock, common: true as const, now: () => now },
+    graceMs: 100,
+  })
+  onTestFinished(() => gateway.close())
+  return gateway
+}
+
+function fillSqlite(file: string, rows: string): void {
+  const database = new Sqlite(file)
+  database.exec(`begin; ${rows} commit;`)
+  database.close()
+}
+
+async function fillPostgres(url: string, rows: string): Promise<void> {
+  const client = await connectTo(url)
+  await migratePostgres(client, 0, before)
+  // The rows are in the order of table names, so foreign keys are not checked while they are inserted.
+  await client.query(`set session_replication_role = replica; ${rows}`)
+  await client.end()
+}
+
+it('keeps every migration as it was when it was released', () => {
+  const digest = createHash('sha256').update(JSON.stringify(before)).digest('hex')
+  expect(digest).toBe(factsOf('SQLite').migrations)
+})
+
+describe.each(databases)('data of an earlier version on %s', (kind) => {
+  const facts = factsOf(kind)
+
+  it('open with everybody who was known', async () => {
+    const { identity } = await openEarlier(kind)
+    expect(identity.users.list().map(({ name, role }) => `${name} ${role}`)).toEqual([
+      'ada administrator',
+      'bob administrator',
+      'gus member',
+      'ivy auditor',
+      'mia member',
+    ])
+    expect(identity.agents.list(ada).map(({ name, owner }) => `${name} of ${owner}`)).toEqual(['helper of mia'])
+    expect(identity.authenticate(facts.token)).toMatchObject({ kind: 'agent', name: 'helper', owner: 'mia' })
+    expect(identity.authenticate(facts.session)).toMatchObject({ kind: 'session', name: 'nightly' })
+    expect(await identity.signIns.authenticate(facts.signIn.cookie)).toMatchObject({ kind: 'user', name: 'mia' })
+  })
+
+  it('open with every approval in its state, and an approved call that was not made again runs', async () => {
+    const gateway = await openEarlier(kind)
+    for (const { id, state } of Object.values(facts.approvals)) {
+      expect(await gateway.approvals.get(ada, id)).toMatchObject({ id, state })
+    }
+    const waiting = facts.approvals.waiting?.id ?? ''
+    expect(await gateway.approvals.answer(mia, waiting, { verdict: 'deny' })).toMatchObject({ state: 'denied' })
+  })
+
+  it('open with the grants and what is left of them', async () => {
+    const gateway = await openEarlier(kind)
+    const { items } = await gateway.grants.list(ada, { limit: 10 })
+    const byId = new Map(items.map((grant) => [grant.id, grant]))
+    expect(byId.get(facts.grants.grant)).toMatchObject({ tools: 'files_write_*', budget: 3, used: 0 })
+    expect(byId.get(facts.grants.revoked)?.revokedAt).toBeDefined()
+    expect(items.map(({ used }) => used).toSorted()).toEqual([0, 0, 1])
+  })
+
+  it('open with secrets, pins, kept results, keys of calls and deliveries', async () => {
+    const gateway = await openEarlier(kind, facts.now - 600_000) // results are kept for an hour
+    expect((await gateway.secrets.list(ada)).map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['HOOK', 'SHARED']),
+    )
+    expect(gateway.pins.list(ada, { state: ['changed'] }).map(({ name }) => name)).toEqual(['plain_thing'])
+    expect(gateway.pins.list(ada, { state: ['blocked'] }).map(({ name }) => name)).toEqual(['both_thing'])
+    expect((await gateway.webhooks.list())[0]).toMatchObject({ name: 'chat', state: 'ready' })
+    const read = await gateway.call(
+      {
+        principal: helper,
+        surface: 'library',
+        selector: { kind: 'all' },
+        name: 'sallyport_read_result',
+        arguments: { handle: facts.handle, offset: 1024 },
+      },
+      { signal: new AbortController().signal },
+    )
+    expect(read.kind === 'refused' ? read.error.message : read.kind).toBe('answered')
+  })
+
+  it('open with every call and a record that verifies', async () => {
+    const gateway = await openEarlier(kind)
+    expect(await gateway.findCall(facts.ok)).toMatchObject({ id: facts.ok, state: 'ok', tool: 'files_echo' })
+    const { items } = await gateway.calls.list({ limit: 50 })
+    expect(items).toHaveLength(15)
+    expect(await gateway.audit.verify(AbortSignal.timeout(30_000))).toMatchObject({ clean: true })
+  })
+})
