@@ -115,7 +115,7 @@ describe.each(databases)('data of an earlier version on %s', (kind) => {
   })
 
   it('open with secrets, pins, kept results, keys of calls and deliveries', async () => {
-    const gateway = await openEarlier(kind, facts.now - 600_000) // results are kept for an hour
+    const gateway = await openEarlier(kind, facts.now - 3_600_000) // when the result was kept
     expect((await gateway.secrets.list(ada)).map(({ name }) => name)).toEqual(
       expect.arrayContaining(['HOOK', 'SHARED']),
     )
