@@ -6,6 +6,7 @@ import type { AuditTable } from '../storage/database.ts'
 import { createAnchorBook, type OutsideAnchor, parseOrNothing } from './anchor-book.ts'
 import { createCallCheck } from './call-check.ts'
 import { type AnchoredHead, type ChainCheck, type CheckedRow, createChainCheck, toTime } from './chain-check.ts'
+import { createChangeCheck } from './change-check.ts'
 import { createRemovalCheck, readCheckpoints } from './checkpoints.ts'
 import { createFindings } from './findings.ts'
 
@@ -56,8 +57,10 @@ export async function verifyRecord({ source, keys, outside, apart, now, signal }
   }
 
   notices.push(...anchors.unreadable())
-  const floor = checkpoint.before > 0 ? toIdFloor('call', checkpoint.before + edgeMs) : ''
+  const floorOf = (kind: string) => (checkpoint.before > 0 ? toIdFloor(kind, checkpoint.before + edgeMs) : '')
+  const floor = floorOf('call')
   const calls = createCallCheck(findings, floor)
+  const changes = createChangeCheck(findings, floorOf('change'))
   const removals = createRemovalCheck(checkpoint, now, findings)
   const chains = new Map<string, ChainCheck>()
   let entries = 0
@@ -67,6 +70,7 @@ export async function verifyRecord({ source, keys, outside, apart, now, signal }
       const chain = chains.get(row.instance) ?? begin(row.instance)
       chain.feed(row)
       calls.feed(row)
+      changes.feed(row)
       removals.feed(row)
     }
     entries += page.length
@@ -77,7 +81,9 @@ export async function verifyRecord({ source, keys, outside, apart, now, signal }
   for (const [instance, chain] of chains) endChain(instance, chain)
   for (const [instance, head] of anchors.farthest()) if (!chains.has(instance)) missChain(instance, head)
   await nameRestore()
-  const { running } = calls.end(await source.openInstances())
+  const open = await source.openInstances()
+  const { running } = calls.end(open)
+  changes.end(open)
   if (running > 0) notices.push(`${count(running, 'call')} without an end yet: under way, or closed at the next start.`)
   if (source.unrecordedCalls) {
     for await (const call of source.unrecordedCalls()) {
@@ -187,7 +193,7 @@ export async function verifyRecord({ source, keys, outside, apart, now, signal }
     return [
       `${count(entries, 'entry', 'entries')} in ${count(chains.size, 'chain')} of ${source.name}: whether none is missing in between, and ${proven}.`,
       `${count(inside, 'anchor')} in the record and ${outsideCount} outside: whether the chains reach as far as they say.`,
-      'Whether every call that was begun has one end.',
+      'Whether every call that was begun has one end, and every change of the configuration one outcome.',
       ...(source.unrecordedCalls ? ['Whether every row in the table of calls is in the record.'] : []),
       ...(checkpoint.before > 0
         ? [`Whether retention removed only entries before ${toTime(checkpoint.before)}, and by a clock that was right.`]

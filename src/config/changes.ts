@@ -16,6 +16,16 @@ export function listChanged(before: Config, after: Config): string[] {
 
 const named: ReadonlySet<string> = new Set(['servers', 'toolsets', 'projects', 'agents', 'users', 'webhooks'])
 
+/** The parts of a configuration by their dotted keys, divided as `listChanged` does. */
+export function listParts(value: unknown): [string, unknown][] {
+  if (!isPlainObject(value)) return []
+  return Object.entries(value).flatMap(([key, part]): [string, unknown][] =>
+    named.has(key) && isPlainObject(part)
+      ? Object.entries(part).map(([name, entry]) => [`${key}.${name}`, entry])
+      : [[key, part]],
+  )
+}
+
 function listEntries(key: string, before: PlainObject, after: PlainObject): string[] {
   const names = new Set([...Object.keys(before), ...Object.keys(after)])
   const at = (fields: PlainObject, name: string) => (Object.hasOwn(fields, name) ? fields[name] : undefined)

@@ -1,55 +1,51 @@
 import { resolve as toAbsolute } from 'node:path'
 import type { Config } from '../contract/config.ts'
-import { GatewayError } from '../contract/errors.ts'
+import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { EventTable } from '../contract/events.ts'
-import type { Principal } from '../contract/principal.ts'
+import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import type { Scope, ScopeKey } from '../contract/scope.ts'
 import type { ServerDefinition } from '../contract/server.ts'
 import type { Clock } from '../lib/clock.ts'
+import { crashPoint } from '../lib/crash-point.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Log } from '../lib/log.ts'
 import { createTurns } from '../lib/turns.ts'
+import type { Change } from '../storage/audit.ts'
+import type { ChangeOutcome, ConfigChangeStore, ConfigInForce } from '../storage/config-changes.ts'
 import { listChanged } from './changes.ts'
+import { describeEdit } from './describe.ts'
 import { type ConfigEdit, editText } from './edit.ts'
-import { type Origins, originOf } from './merge.ts'
+import { listUnlike, type Seal, toMarks } from './marks.ts'
+import type { Origins } from './merge.ts'
+import { createOutcomes } from './outcomes.ts'
 import { type ConfigProblem, formatProblem, toConfigError } from './problems.ts'
-import { parseConfig, readText } from './read.ts'
+import { parseConfig } from './read.ts'
 import {
   beneathSession,
   type ConnectionSpec,
   chainOf,
-  connections,
   type EffectiveConfig,
-  effective,
-  isStated,
   isTrusted,
   listScopes,
   onlyTightens,
   ownerOf,
   type Roster,
   type SessionOrigin,
-  type Settings,
   type Statements,
-  scopesOf,
   statementsOf,
-  toChainKey,
   toRosterPrint,
   toSettings,
   usedBy,
 } from './scopes.ts'
 import { createSharedSource, type SharedConfig } from './shared-source.ts'
-import { type ConfigText, createFileSource } from './source.ts'
-import {
-  createEnvironmentLookup,
-  type Environment,
-  isOwnVariable,
-  resolveDefinition,
-  toMissingError,
-} from './templates.ts'
+import { type AuthoredText, type ConfigSource, type ConfigText, createFileSource, fileAuthor } from './source.ts'
+import type { Environment } from './templates.ts'
+import { type Beside, createViews, resolveWith, type Views } from './views.ts'
 import { watchFile } from './watch.ts'
 
 export { type ConfigEdit, withRisks } from './edit.ts'
 export { type ConfigPlaces, findConfigFile, schemaFile, starterConfig } from './find.ts'
+export type { Seal } from './marks.ts'
 export {
   type Judgement,
   mayChangeServer,
@@ -83,7 +79,9 @@ export {
   scopesOf,
   toSettings,
 } from './scopes.ts'
+export type { SharedConfig } from './shared-source.ts'
 export { createEnvironmentLookup, type Environment, type Lookup, resolveDefinition } from './templates.ts'
+export type { Beside } from './views.ts'
 export { toShownConfig } from './webhooks.ts'
 
 export type ConfigStore = {
@@ -116,22 +114,13 @@ export type ConfigStore = {
   /** The agents or the sessions are others than before, or state something else. */
   restate(): void
   /**
-   * Validates the whole, saves with comments and order kept, applies, and says so with `config-changed`.
-   * `judge` throws if it may not be; it is asked of the configuration that the change is made to, not of one before.
+   * The only way to change the configuration. Validates the whole, records the intent with who makes the change, saves
+   * with comments and order kept, applies, emits `config-changed`, and records the outcome.
    */
-  change(edit: ConfigEdit, judge?: () => void): Promise<void>
+  change(edit: ConfigEdit, options: ChangeOptions): Promise<void>
   /** Reads the file now instead of waiting for the watcher. */
   reload(): Promise<void>
-  /** From now on the text in force lives in the database, and all gateways on it have the same. */
-  share(shared: SharedConfig): Promise<void>
   close(): Promise<void>
-}
-
-/** Where else values come from, and who wants to know what was handed out. */
-export type Beside = {
-  /** Asked before the environment; `author` is the scope that wrote the text under this dotted key. */
-  find(name: string, author: ScopeKey, key: string): string | undefined
-  onVariable(name: string, value: string): void
 }
 
 export type ConfigParts = {
@@ -140,28 +129,48 @@ export type ConfigParts = {
   readonly log: Log
   readonly environment: Environment
   readonly emit: Emitter<EventTable>['emit']
-  /** Who there is beside those that the file names. */
+  /** Where the intent of a change is recorded before the change, and its outcome after it. */
+  readonly record: ConfigChangeStore
+  readonly seal: Seal
+  /** The text in force is in a database that several gateways share. */
+  readonly shared?: SharedConfig | undefined
+  /** The agents and sessions beside those that the file names. */
   readonly roster?: () => Roster
 }
 
+/** `judge` throws if the change is not allowed. It is called with the configuration in force that the change is made to. */
+export type ChangeOptions = { readonly by: Principal; readonly judge?: () => void }
+
 type InForce = ConfigText & { readonly config: Config; readonly value: unknown; readonly views: Views }
+type Parsed = { readonly config: Config; readonly value: unknown }
 
 const nobody: Roster = { agents: [], sessions: [] }
 
-/** How long a text that looks unfinished may still grow before it is taken at its word. */
+/** How long a text that looks unfinished may still grow before it is read as it is. */
 const patience = 1000
+/** How long to wait before trying again what the database refused. */
+const retryMs = 1000
+/** How often a change is worked out again because somebody else changed the text at the same time. */
+const mostAttempts = 5
+const applied: ChangeOutcome = { state: 'applied' }
+const gatewayEnded = { code: 'storage-unavailable', message: 'The gateway ended before it recorded the outcome' }
 
 /** The live configuration of one file. A mistake refuses the start; later it changes nothing. */
 export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
-  const { clock, log, environment, emit, roster = () => nobody } = parts
+  const { clock, log, environment, emit, record, seal, shared, roster = () => nobody } = parts
   const file = toAbsolute(parts.file)
-  let inForce = await readFirst(file, roster)
+  const source = shared ? createSharedSource({ file, shared, findAuthor }) : createFileSource(file)
+  let inForce = toInForce(await readFirst(source), roster())
   let rejected: readonly ConfigProblem[] = []
   let cancelWait = (): void => undefined
+  let closed = false
+  const outcomes = createOutcomes({ record, clock, log, retryMs })
   // One after the other, so that no change is worked out from what another is about to replace.
   const turns = createTurns()
-  let source = createFileSource(file)
-  let stopSharing = (): void => undefined
+
+  async function findAuthor(): Promise<string> {
+    return (await record.findInForce())?.by ?? fileAuthor
+  }
 
   /** Whoever shares it hears of it after the turn, because this gateway hears of it too. */
   async function inTurn<Result>(task: () => Promise<Result>): Promise<Result> {
@@ -170,20 +179,19 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     return result
   }
 
-  function accept(next: ConfigText, { config, value }: { config: Config; value: unknown }): void {
-    const changed = listChanged(inForce.config, config)
+  function accept({ by, elsewhere, ...next }: AuthoredText, parsed: Parsed): void {
+    const changed = listChanged(inForce.config, parsed.config)
     const healed = rejected.length > 0
-    inForce = { ...next, config, value, views: createViews(toSettings(config, roster())) }
+    inForce = toInForce({ ...next, ...parsed }, roster())
     rejected = []
-    if (changed.length === 0 && !healed) return
-    emit('config-changed', { changed, ...(next.elsewhere && { elsewhere: true }) })
+    if (changed.length > 0 || healed) emit('config-changed', { changed, by, ...(elsewhere && { elsewhere }) })
   }
 
-  /** Somebody took a mistake back: nothing differs, but what was reported no longer holds. */
+  /** Somebody took a mistake back: nothing differs, but what was reported is not true any more. */
   function heal(): void {
     if (rejected.length === 0) return
     rejected = []
-    emit('config-changed', { changed: [] })
+    emit('config-changed', { changed: [], by: fileAuthor })
   }
 
   function reject(problems: readonly ConfigProblem[]): void {
@@ -193,14 +201,18 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     if (lines.join('\n') !== known.join('\n')) emit('config-rejected', { file, problems: lines })
   }
 
+  /** Reads until nothing is new: a change by another gateway may come before an edit of the file. */
   async function load(): Promise<void> {
     cancelWait()
-    const seen = await source.read(inForce)
-    if ('problems' in seen) return reject(seen.problems)
-    if (seen.text === inForce.text) return heal()
-    const reading = parseConfig(seen.file, seen.text)
-    if (reading.ok) accept(seen, reading)
-    else reject(reading.problems)
+    for (let attempt = 0; attempt < mostAttempts; attempt++) {
+      const seen = await source.read(inForce)
+      if ('problems' in seen) return reject(seen.problems)
+      if (seen.text === inForce.text) return heal()
+      const reading = parseConfig(seen.file, seen.text)
+      if (!reading.ok) return reject(reading.problems)
+      if (seen.elsewhere) accept(seen, reading)
+      else await carryOut(seen, reading, { subject: 'config', body: { file } })
+    }
   }
 
   async function notice(): Promise<void> {
@@ -209,27 +221,120 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     cancelWait = clock.after(patience, () => later(load))
   }
 
-  async function change(edit: ConfigEdit, judge?: () => void): Promise<void> {
-    for (let attempt = 0; attempt < 5; attempt++) {
+  async function change(edit: ConfigEdit, { by, judge }: ChangeOptions): Promise<void> {
+    for (let attempt = 0; attempt < mostAttempts; attempt++) {
       await load() // somebody's edit of the file comes first
       if (rejected.length > 0) throw toConfigError(rejected)
       judge?.()
       const text = editText(inForce, edit)
       if (text === inForce.text) return
-      const next = { file: inForce.file, text }
+      const next = { file: inForce.file, text, by: toPrincipalKey(by) }
       const reading = parseConfig(next.file, text)
       if (!reading.ok) throw toConfigError(reading.problems)
-      if ((await source.save(next, inForce)) === 'saved') return accept(next, reading)
+      const after = toInForce({ ...next, ...reading }, roster())
+      if ((await carryOut(next, reading, describeEdit(edit, inForce, after))) === 'done') return
     }
-    throw new GatewayError('config-conflict', `${file} keeps changing; nothing was saved`, { file })
+    throw keepsChanging(file)
   }
 
+  /** The path of every change: its intent is recorded, it is saved, it takes effect, its outcome is recorded. */
+  async function carryOut(
+    next: AuthoredText,
+    parsed: Parsed,
+    { subject, body }: Pick<Change, 'subject' | 'body'>,
+  ): Promise<'done' | 'changed-meanwhile'> {
+    const changed = listChanged(inForce.config, parsed.config)
+    const after = { by: next.by, marks: toMarks(parsed.value, seal) }
+    // Comments, order and layout are no change: nothing takes effect.
+    if (changed.length === 0) return restyle(next, parsed, after)
+    await outcomes.retry()
+    const begun = await record.begin({ principal: next.by, subject, body: { ...body, changed }, inForce: after })
+    crashPoint('a change is recorded, not saved')
+    const saved = await source.save(next, inForce, record.toEnd(begun, applied)).catch(async (error: unknown) => {
+      await outcomes.end(begun, notApplied(error))
+      throw error
+    })
+    if (saved === 'changed-meanwhile') {
+      await outcomes.end(begun, notApplied(keepsChanging(file)))
+      return saved
+    }
+    crashPoint('a change is saved, not applied')
+    accept(next, parsed)
+    if (saved === 'saved') await outcomes.end(begun, applied)
+    return 'done'
+  }
+
+  async function restyle(
+    next: AuthoredText,
+    parsed: Parsed,
+    after: ConfigInForce,
+  ): Promise<'done' | 'changed-meanwhile'> {
+    if ((await source.save(next, inForce, [])) === 'changed-meanwhile') return 'changed-meanwhile'
+    accept(next, parsed)
+    // A default that is now written out gives other marks: the next start must not take it for a change.
+    await record.keepInForce(after).catch(() => undefined)
+    return 'done'
+  }
+
+  /** What the database or the file refuses now is tried again. */
   function later(task: () => Promise<void>): void {
-    inTurn(task).catch((error) => log.error({ file, error: String(error) }, 'The configuration could not be reloaded'))
+    inTurn(task).catch((error: unknown) => {
+      log.error({ file, code: toGatewayError(error).code }, 'The configuration could not be reloaded')
+      cancelWait()
+      if (!closed) cancelWait = clock.after(retryMs, () => later(load))
+    })
   }
 
+  /** What differs from the configuration that was last in force was changed in the file while no gateway ran. */
+  async function catchUp(): Promise<void> {
+    const { value } = inForce
+    let known = await record.findInForce()
+    for (const unfinished of await record.unfinished()) {
+      const outcome = toOutcome(unfinished.inForce, known)
+      await record.end(unfinished, outcome)
+      if (outcome.state === 'applied') known = unfinished.inForce
+    }
+    const after = { by: fileAuthor, marks: toMarks(value, seal) }
+    if (known === undefined) return record.keepInForce(after)
+    const changed = listUnlike(known.marks, value, seal)
+    if (changed.length === 0) return
+    const body = { file, changed, while: 'stopped' }
+    const begun = await record.begin({ principal: fileAuthor, subject: 'config', body, inForce: after })
+    await record.end(begun, applied)
+  }
+
+  function toOutcome(after: ConfigInForce, before: ConfigInForce | undefined): ChangeOutcome {
+    if (isLike(after)) return applied
+    return { state: before && isLike(before) ? 'not-applied' : 'unknown', error: gatewayEnded }
+  }
+
+  function isLike({ marks }: ConfigInForce): boolean {
+    return listUnlike(marks, inForce.value, seal).length === 0
+  }
+
+  if (!shared) await catchUp()
+  const stopSharing = shared?.onChange(() => inTurn(load))
   const watcher = await watchFile({ file, clock, log, onQuiet: () => later(notice) })
-  await inTurn(load) // whatever was written before the watch began
+  await start().catch(async (error: unknown) => {
+    await close()
+    throw error
+  })
+
+  /** Loads what was written before the watch began. */
+  async function start(): Promise<void> {
+    await inTurn(load)
+    if (shared && rejected.length > 0) throw toConfigError(rejected)
+  }
+
+  async function close(): Promise<void> {
+    closed = true
+    stopSharing?.()
+    await watcher.close()
+    cancelWait()
+    await inTurn(async () => cancelWait())
+    await outcomes.close()
+  }
+
   return {
     file,
     current: () => inForce.config,
@@ -251,93 +356,32 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
       const before = toRosterPrint(inForce.views.settings)
       const settings = toSettings(inForce.config, roster())
       inForce = { ...inForce, views: createViews(settings) }
-      if (toRosterPrint(settings) !== before) emit('config-changed', { changed: [] })
+      if (toRosterPrint(settings) !== before) emit('principals-changed', {})
     },
-    change: (edit, judge) => inTurn(() => change(edit, judge)),
+    change: (edit, options) => inTurn(() => change(edit, options)),
     reload: () => inTurn(load),
-    async share(shared) {
-      source = createSharedSource(file, inForce.text, shared)
-      stopSharing = shared.onChange(() => inTurn(load))
-      await inTurn(load)
-      if (rejected.length > 0) throw toConfigError(rejected)
-    },
-    async close() {
-      stopSharing()
-      await watcher.close()
-      cancelWait()
-      await inTurn(async () => cancelWait())
-    },
+    close,
   }
 }
 
-async function readFirst(file: string, roster: () => Roster): Promise<InForce> {
-  const text = await readText(file)
-  if (typeof text !== 'string') throw toConfigError([text])
-  const reading = parseConfig(file, text)
+async function readFirst(source: ConfigSource): Promise<ConfigText & Parsed> {
+  const first = await source.first()
+  if ('problems' in first) throw toConfigError(first.problems)
+  const reading = parseConfig(first.file, first.text)
   if (!reading.ok) throw toConfigError(reading.problems)
   const { config, value } = reading
-  return { file, text, config, value, views: createViews(toSettings(config, roster())) }
+  return { ...first, config, value }
 }
 
-type Views = {
-  readonly settings: Settings
-  effective(principal: Principal): EffectiveConfig
-  along(scopes: readonly Scope[]): EffectiveConfig
-  connections(): readonly ConnectionSpec[]
+function toInForce({ file, text, config, value }: ConfigText & Parsed, roster: Roster): InForce {
+  return { file, text, config, value, views: createViews(toSettings(config, roster)) }
 }
 
-/** What follows from a configuration, worked out when it is first asked for. */
-function createViews(settings: Settings): Views {
-  const known = new Map<string, EffectiveConfig>()
-  /** A token's principal is the same object from call to call. */
-  const byPrincipal = new WeakMap<Principal, EffectiveConfig>()
-  let specs: readonly ConnectionSpec[] | undefined
-
-  function along(wanted: readonly Scope[]): EffectiveConfig {
-    // Agents without settings of their own share one view, so that strangers' names do not fill the memory.
-    const scopes = wanted.filter((scope) => isStated(settings, scope))
-    const key = toChainKey(scopes)
-    const view = known.get(key) ?? effective(settings, scopes)
-    known.set(key, view)
-    return view
-  }
-
-  return {
-    settings,
-    effective(principal) {
-      const seen = byPrincipal.get(principal)
-      if (seen !== undefined) return seen
-      const view = along(scopesOf(settings, principal))
-      byPrincipal.set(principal, view)
-      return view
-    },
-    along,
-    connections() {
-      specs ??= connections(settings)
-      return specs
-    },
-  }
+function notApplied(error: unknown): ChangeOutcome {
+  const { code, message } = toGatewayError(error)
+  return { state: 'not-applied', error: { code, message } }
 }
 
-type Wanted = { definition: ServerDefinition; origins: Origins; beside: Beside | undefined }
-
-function resolveWith(environment: Environment, settings: Settings, wanted: Wanted): ServerDefinition {
-  const { definition, origins, beside } = wanted
-  const variables = createEnvironmentLookup(environment, settings.environment)
-  const withheld = new Set<string>()
-  const resolved = resolveDefinition(definition, (name, key) => {
-    const origin = originOf(origins, key)
-    const found = origin === undefined || isOwnVariable(name) ? undefined : beside?.find(name, origin, key)
-    if (found !== undefined) return found
-    // Whoever may choose the address would read any variable by naming it in a header.
-    if (origin === undefined || !isTrusted(settings, origin)) {
-      withheld.add(name)
-      return undefined
-    }
-    const value = variables(name)
-    if (value !== undefined) beside?.onVariable(name, value)
-    return value
-  })
-  if (resolved.missing.length > 0) throw toMissingError(resolved.missing, environment, settings.environment, withheld)
-  return resolved.definition
+function keepsChanging(file: string): GatewayError {
+  return new GatewayError('config-conflict', `${file} keeps changing; nothing was saved`, { file })
 }

@@ -21,7 +21,8 @@ export async function saveText({ file, text, expected }: SavePlan): Promise<'sav
       return 'changed-meanwhile'
     }
     await rename(temporary, target)
-    await syncFolder(dirname(target))
+    // The new text is in place: an error here must not look as if it were not.
+    await syncFolder(dirname(target)).catch(() => undefined)
     return 'saved'
   } catch (error) {
     await unlink(temporary).catch(() => undefined)

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
 import { hostname } from 'node:os'
-import { GatewayError } from '../contract/errors.ts'
 import type { DocumentStore, StoredDocument, StoredNote } from '../storage/documents.ts'
 import { findCut, isUnfinished } from './changes.ts'
 import { findFormat } from './parse.ts'
 import type { ConfigProblem } from './problems.ts'
-import { parseConfig } from './read.ts'
-import { type ConfigSource, type ConfigText, look, type Unreadable } from './source.ts'
+import { parseConfig, readText } from './read.ts'
+import { type AuthoredText, type ConfigSource, type ConfigText, fileAuthor, look, type Unreadable } from './source.ts'
 
 export type SharedConfig = {
   readonly documents: DocumentStore
@@ -23,75 +22,92 @@ const name = 'config'
 const lastNote = 'config-file'
 const noteOf = (file: string) => `config-file:${hostname()}:${file}`
 
+type SharedSourceParts = {
+  readonly file: string
+  readonly shared: SharedConfig
+  /** Who made the text that is in the database. */
+  findAuthor(): Promise<string>
+}
+
 /**
- * The text in force lives in the database. The file beside a gateway is one way to change it: taken over when somebody
- * edits it while running, and at a start if it says something else than it did before.
+ * The text in force is in the database. The file beside a gateway is one way to change it: a change by `file` when
+ * somebody edits it while the gateway runs, and at a start if it differs from what it said before.
  */
-export function createSharedSource(file: string, started: string, shared: SharedConfig): ConfigSource {
+export function createSharedSource({ file, shared, findAuthor }: SharedSourceParts): ConfigSource {
   const { documents } = shared
+  const ownFormat = findFormat(file) ?? 'yaml'
   /** What this gateway's file last said. */
-  let known: string | undefined
+  let known = ''
   let found: StoredDocument | undefined
   let unannounced = false
 
-  async function read(): Promise<ConfigText | Unreadable> {
-    const problems = await takeOverFile()
-    if (problems) return { problems }
+  async function first(): Promise<ConfigText | Unreadable> {
+    const seen = await readText(file)
+    if (typeof seen !== 'string') return { problems: [seen] }
+    const reading = parseConfig(file, seen)
+    if (!reading.ok) return { problems: reading.problems }
+    unannounced = await documents.replace({ name, format: ownFormat, text: seen, version: 0 }, { notes: toNotes(seen) })
     found = await documents.find(name)
-    return found ? toText(found, !unannounced) : { file, text: started }
+    known = unannounced || (await isOld(seen)) ? seen : ''
+    return found ? toText(found) : { file, text: seen }
   }
 
-  /** What is wrong with the file, if it was edited and is not right. */
-  async function takeOverFile(): Promise<readonly ConfigProblem[] | undefined> {
+  /** Whether the file says what it said when this or another gateway last took it over. */
+  async function isOld(seen: string): Promise<boolean> {
+    const [own, last] = await Promise.all([documents.find(noteOf(file)), documents.find(lastNote)])
+    const old = shared.fileIsNew || (own ?? last)?.text === toDigest(seen)
+    if (old && !own && found) await documents.replace(found, { notes: [{ name: noteOf(file), text: toDigest(seen) }] })
+    return old
+  }
+
+  function toNotes(text: string): StoredNote[] {
+    return [noteOf(file), lastNote].map((each) => ({ name: each, text: toDigest(text) }))
+  }
+
+  async function read(inForce: ConfigText): Promise<AuthoredText | Unreadable> {
+    found = await documents.find(name)
+    // The others' change first: an edit of the file is made to what they have in force.
+    if (found && found.text !== inForce.text) return { ...toText(found), by: await findAuthor(), elsewhere: true }
+    const edited = await findEdit()
+    if (edited !== undefined && typeof edited !== 'string') return { problems: edited }
+    if (edited === inForce.text) await noteSame(edited)
+    if (edited === undefined) return { ...inForce, by: fileAuthor }
+    return { ...toText({ format: ownFormat, text: edited }), by: fileAuthor }
+  }
+
+  /** Somebody wrote into the file what is in force already: from now on the file counts as taken over. */
+  async function noteSame(text: string): Promise<void> {
+    if (found && (await documents.replace(found, { notes: toNotes(text) }))) known = text
+  }
+
+  /** The text of the file if somebody edited it, or what is wrong with it. */
+  async function findEdit(): Promise<string | readonly ConfigProblem[] | undefined> {
     const seen = await look(file)
-    known ??= await findKnown(seen)
     if (seen === known) return undefined
     if (typeof seen !== 'string') return [seen]
     const cut = findCut(file, seen, known)
     if (cut) return [cut]
     const reading = parseConfig(file, seen)
-    if (!reading.ok) return reading.problems
-    await takeOver(seen)
-    known = seen
-    return undefined
-  }
-
-  /** At the start: the text itself if it is not to be taken over, else one that it differs from. */
-  async function findKnown(seen: string | ConfigProblem): Promise<string> {
-    if (typeof seen !== 'string') return started
-    const [document, own, last] = await Promise.all([name, noteOf(file), lastNote].map((each) => documents.find(each)))
-    if (!document) return ''
-    const isOld = shared.fileIsNew || (own ?? last)?.text === toDigest(seen)
-    if (isOld && !own) await documents.replace(document, [{ name: noteOf(file), text: toDigest(seen) }])
-    return isOld ? seen : ''
-  }
-
-  async function takeOver(text: string): Promise<void> {
-    const digest = toDigest(text)
-    const notes: StoredNote[] = [noteOf(file), lastNote].map((each) => ({ name: each, text: digest }))
-    for (let attempt = 0; attempt < 5; attempt++) {
-      const version = (await documents.find(name))?.version ?? 0
-      const format = findFormat(file) ?? 'yaml'
-      if (await documents.replace({ name, format, text, version }, notes)) {
-        unannounced = true
-        return
-      }
-    }
-    throw new GatewayError('config-conflict', 'The shared configuration keeps changing; nothing was saved')
+    return reading.ok ? seen : reading.problems
   }
 
   return {
+    first,
     read,
     async isUnfinished() {
       const seen = await look(file)
-      return typeof seen !== 'string' || isUnfinished(file, seen, known ?? started)
+      return typeof seen !== 'string' || isUnfinished(file, seen, known)
     },
-    async save({ text }, expected) {
-      const { version = 0, format = findFormat(file) ?? 'yaml' } = found ?? {}
-      if (found && found.text !== expected.text) return 'changed-meanwhile'
-      const saved = await documents.replace({ name, format, text, version })
-      unannounced ||= saved
-      return saved ? 'saved' : 'changed-meanwhile'
+    async save({ text, by }, expected, end) {
+      const { version = 0, format = 'yaml', text: before = expected.text } = found ?? {}
+      if (before !== expected.text) return 'changed-meanwhile'
+      const isEdit = by === fileAuthor
+      const document = { name, format: isEdit ? ownFormat : format, text, version }
+      const saved = await documents.replace(document, { notes: isEdit ? toNotes(text) : [], steps: end })
+      if (!saved) return 'changed-meanwhile'
+      if (isEdit) known = text
+      unannounced = true
+      return 'recorded'
     },
     async settle() {
       if (!unannounced) return
@@ -101,8 +117,8 @@ export function createSharedSource(file: string, started: string, shared: Shared
   }
 }
 
-function toText({ format, text }: StoredDocument, elsewhere: boolean): ConfigText {
-  return { file: `the shared configuration.${format}`, text, elsewhere }
+function toText({ format, text }: Pick<StoredDocument, 'format' | 'text'>): ConfigText {
+  return { file: `the shared configuration.${format}`, text }
 }
 
 function toDigest(text: string): string {

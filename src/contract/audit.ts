@@ -8,6 +8,7 @@ export const AuditKind = z.enum([
   'late-outcome',
   'refusals',
   'change',
+  'change-outcome',
   'anchor',
   'checkpoint',
 ])

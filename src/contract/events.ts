@@ -16,8 +16,10 @@ export type EventTable = {
   /** A value that should not have been there was hidden; `call` is absent for what belongs to no call. */
   'secret-found': { server: string; found: number; call?: string }
   'tool-drifted': { pin: Pin }
-  /** `elsewhere`: another gateway on the same database made the change, and has recorded it. */
-  'config-changed': { changed: readonly string[]; elsewhere?: boolean }
+  /** `by` is a principal such as `user:ada`, or `file`. `elsewhere`: another gateway on the same database made the change. */
+  'config-changed': { changed: readonly string[]; by: string; elsewhere?: boolean }
+  /** Agents or sessions were added, removed or given other servers, so that their settings differ. */
+  'principals-changed': Record<string, never>
   'config-rejected': { file: string; problems: readonly string[] }
 }
 export type EventName = keyof EventTable
@@ -33,6 +35,7 @@ const names: Record<EventName, true> = {
   'secret-found': true,
   'tool-drifted': true,
   'config-changed': true,
+  'principals-changed': true,
   'config-rejected': true,
 }
 export const eventNames = Object.keys(names).filter(isEventName)

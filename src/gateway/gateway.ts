@@ -23,15 +23,15 @@ import {
   postJson,
   type SupervisionSettings,
 } from '../servers/servers.ts'
-import { loadAuditKeys } from '../storage/audit-key.ts'
+import { assertSameAuditKey, loadAuditKeys } from '../storage/audit-key.ts'
 import { openStorage } from '../storage/storage.ts'
 import { createApprovalDesk } from './approval-desk.ts'
 import { createChangeLimit } from './change-limit.ts'
 import { clearUp, keepClearingUp } from './clear-up.ts'
+import { checkConfig, createSeal, toSharedConfig } from './configuration.ts'
 import { createDataDesk } from './data-desk.ts'
 import { createEventLog } from './event-log.ts'
 import { createIntroduction } from './introduction.ts'
-import { joinOthers } from './join.ts'
 import { createPinDesk } from './pin-desk.ts'
 import { createRulesDesk } from './rules-desk.ts'
 import { createServerDesk } from './server-desk.ts'
@@ -77,50 +77,48 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const events = createEmitter<EventTable>((error) =>
     log.error({ error: toGatewayError(error).message }, 'a listener broke'),
   )
-  let knownIdentity: Identity | undefined
-  const config = await createConfig({
-    file: options.configFile,
-    clock: machineClock,
-    log,
-    environment,
-    emit: events.emit,
-    roster: () => knownIdentity?.roster() ?? { agents: [], sessions: [] },
-  })
   const { dataFolder: folder, databaseUrl } = options
-  const opened = async () => {
-    const auditKeys = await loadAuditKeys({ folder, environment: options.environment ?? process.env })
-    const [auditKey] = auditKeys
-    return { auditKeys, storage: await openStorage({ folder, databaseUrl, clock: machineClock, ids, log, auditKey }) }
-  }
-  const { auditKeys, storage } = await opened().catch(async (error: unknown) => {
-    await config.close()
-    throw error
-  })
+  await checkConfig(options.configFile) // a mistake refuses the start before the data are touched
+  const auditKeys = await loadAuditKeys({ folder, environment })
+  const storage = await openStorage({ folder, databaseUrl, clock: machineClock, ids, log, auditKey: auditKeys[0] })
   const { clock } = storage
   now = clock.now
   hideOwn(masking, environment, databaseUrl)
-  async function giveUp(error: unknown): Promise<never> {
-    await Promise.allSettled([storage.close(), config.close()])
+  if (storage.kind !== 'sqlite') await assertSameAuditKey(storage.documents, auditKeys).catch(closeStorage)
+  await clearUp(storage, clock, log).catch(closeStorage)
+  async function closeStorage(error: unknown): Promise<never> {
+    await Promise.allSettled([storage.close()])
     throw error
   }
-  const identity = await joinOthers({ config, storage, auditKeys, fileIsNew: options.configIsNew ?? false })
-    .then(() => clearUp(storage, clock, log))
-    .then(() =>
-      createIdentity({
-        storage,
-        folder: options.dataFolder,
-        clock,
-        ids,
-        ...(options.passwordCost && { passwordCost: options.passwordCost }),
-        firstPassword: environment.SALLYPORT_ADMIN_PASSWORD,
-        configured: {
-          hasAgent: (name) => Object.hasOwn(config.current().agents, name),
-          findProjectOwners: (name) => findOwn(config.current().projects, name)?.owners,
-          judgeServers: (by, session, servers) => desk.judgeSession(by, session, servers),
-        },
-      }),
-    )
-    .catch(giveUp)
+  let knownIdentity: Identity | undefined
+  const config = await createConfig({
+    file: options.configFile,
+    clock,
+    log,
+    environment,
+    emit: events.emit,
+    record: storage.configChanges,
+    seal: createSeal(auditKeys),
+    shared: toSharedConfig(storage, options.configIsNew ?? false),
+    roster: () => knownIdentity?.roster() ?? { agents: [], sessions: [] },
+  }).catch(closeStorage)
+  async function giveUp(error: unknown): Promise<never> {
+    await Promise.allSettled([config.close()])
+    return closeStorage(error)
+  }
+  const identity = await createIdentity({
+    storage,
+    folder: options.dataFolder,
+    clock,
+    ids,
+    ...(options.passwordCost && { passwordCost: options.passwordCost }),
+    firstPassword: environment.SALLYPORT_ADMIN_PASSWORD,
+    configured: {
+      hasAgent: (name) => Object.hasOwn(config.current().agents, name),
+      findProjectOwners: (name) => findOwn(config.current().projects, name)?.owners,
+      judgeServers: (by, session, servers) => desk.judgeSession(by, session, servers),
+    },
+  }).catch(giveUp)
   knownIdentity = identity
   config.restate()
   const secrets = await createSecrets({
@@ -265,24 +263,21 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   }
 
   identity.onRoster(() => config.restate())
-  const stopWatching = events.on('config-changed', ({ changed, elsewhere }) => {
+  /** Which servers there are, and what of them is offered, follows from the configuration and the principals. */
+  function follow(): void {
     catalog.invalidate()
     servers.reconcile(config.connections())
-    if (changed.includes('environment')) retryMissing()
-    if (!desk.changing() && !rules.changing() && !removal.changing() && !elsewhere && changed.length > 0)
-      recordEdit(changed)
-  })
+  }
+  const stops = [
+    events.on('principals-changed', follow),
+    events.on('config-changed', ({ changed }) => {
+      follow()
+      if (changed.includes('environment')) retryMissing()
+    }),
+  ]
   /** Time does not mend a missing variable, but listing it does. */
   function retryMissing(): void {
     for (const { id, error } of servers.list()) if (error?.code === 'variable-missing') servers.reconnect(id)
-  }
-  /** Somebody edited the file: the system does not tell who. */
-  function recordEdit(changed: readonly string[]): void {
-    storage.audit
-      .append({ principal: 'file', subject: 'config', body: { file: config.file, changed } })
-      .catch((error) => {
-        log.error({ code: toGatewayError(error).code }, 'a change of the configuration could not be recorded')
-      })
   }
   servers.reconcile(config.connections())
   let started = false
@@ -306,7 +301,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const stopClearingUp = keepClearingUp(storage, clock, log)
   let closing: Promise<void> | undefined
   async function close(): Promise<void> {
-    stopWatching()
+    for (const stop of stops) stop()
     identity.close()
     await stopClearingUp()
     await config.close()

@@ -31,8 +31,6 @@ export type WantedTest = {
 }
 
 export type RulesDesk = {
-  /** Whether a change of rules under way was asked for here, and is recorded here. */
-  changing(): boolean
   readonly surface: Pick<
     Gateway,
     'describePrincipal' | 'listRules' | 'listAllRules' | 'setRules' | 'testRules' | 'replayRules'
@@ -42,10 +40,8 @@ export type RulesDesk = {
 /** What people do with rules: look, try on calls that nobody makes and on calls that were made, set. */
 export function createRulesDesk(parts: RulesDeskParts): RulesDesk {
   const { config, catalog, storage, clock } = parts
-  let changing = 0
 
   return {
-    changing: () => changing > 0,
     surface: { describePrincipal: describe, listRules, listAllRules, setRules, testRules, replayRules },
   }
 
@@ -89,24 +85,8 @@ export function createRulesDesk(parts: RulesDeskParts): RulesDesk {
 
   async function setRules(by: Principal, key: ScopeKey, rules: readonly Rule[]): Promise<RuleScope> {
     const scope = toScope(key)
-    let before: readonly Rule[] = []
-    const judge = () => {
-      demandRight(by, scope)
-      before = rulesIn(key)
-    }
-    changing++
-    try {
-      await config.change({ kind: 'set-rules', scope, rules }, judge)
-    } finally {
-      changing--
-    }
-    const after = rulesIn(key)
-    const difference = toDifference(before, after)
-    if (difference !== undefined) {
-      const body = { change: 'rules', scope: key, ...difference }
-      await storage.audit.append({ principal: toPrincipalKey(by), subject: `rules:${key}`, body })
-    }
-    return toShown(key, after)
+    await config.change({ kind: 'set-rules', scope, rules }, { by, judge: () => demandRight(by, scope) })
+    return toShown(key, rulesIn(key))
   }
 
   function rulesIn(key: ScopeKey): readonly Rule[] {
@@ -204,26 +184,4 @@ function statedBy(changed: RuleSet, scope: Scope): readonly Rule[] | undefined {
 
 function longest(names: readonly string[]): string | undefined {
   return names.toSorted((a, b) => b.length - a.length)[0]
-}
-
-type Placed = { readonly index: number; readonly rule: Rule }
-type Difference = { readonly added: Placed[]; readonly removed: Placed[]; readonly reordered?: true }
-
-/** What went and what came, each with its place; undefined where nothing differs. */
-function toDifference(before: readonly Rule[], after: readonly Rule[]): Difference | undefined {
-  const added = without(after, before)
-  const removed = without(before, after)
-  if (added.length + removed.length > 0) return { added, removed }
-  const same = before.every((rule, index) => JSON.stringify(rule) === JSON.stringify(after[index]))
-  return same ? undefined : { added, removed, reordered: true }
-}
-
-function without(rules: readonly Rule[], others: readonly Rule[]): Placed[] {
-  const left = others.map((rule) => JSON.stringify(rule))
-  return rules.flatMap((rule, index) => {
-    const found = left.indexOf(JSON.stringify(rule))
-    if (found === -1) return [{ index, rule }]
-    left.splice(found, 1)
-    return []
-  })
 }

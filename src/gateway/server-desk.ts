@@ -43,8 +43,6 @@ export type ServerDeskParts = {
 type SessionServers = Readonly<Record<string, ScopedServer>>
 
 export type ServerDesk = {
-  /** Whether a change of the configuration under way was asked for here, and is recorded here. */
-  changing(): boolean
   list(): Server[]
   listTools(principal: Principal, selector: ViewSelector): Tool[]
   /** Throws unless somebody may have a session state these servers. */
@@ -72,10 +70,8 @@ const settleMs = 150_000
 export function createServerDesk(parts: ServerDeskParts): ServerDesk {
   const { config, servers, catalog, pins, storage, clock } = parts
   const views = createServerViews({ config, servers, catalog })
-  let changing = 0
 
   return {
-    changing: () => changing > 0,
     list: () => views.list(),
     listTools: (principal, selector) =>
       [...catalog.view(principal, selector).tools.values()].filter(({ server }) => server !== ownServer).map(toTool),
@@ -135,12 +131,7 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
       const { servers: stated } = config.statedIn(edit.scope)
       return parts.stateSession(by, edit.scope.name, toSessionServers(stated, edit))
     }
-    changing++
-    try {
-      await config.change(edit, judge)
-    } finally {
-      changing--
-    }
+    await config.change(edit, { by, judge })
   }
 
   async function save(principal: Principal, wanted: ServerChange, action: 'add' | 'change'): Promise<ServerDetail> {
@@ -155,12 +146,6 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
       const isLenient = scope.kind === 'user' || scope.kind === 'session'
       if (isLenient && !isComplete(definition, inherited)) throw notComplete(name, scope)
     })
-    const { transport } = config.effectiveIn(scope).servers.get(name)?.definition ?? definition
-    await record(principal, name, {
-      change: action === 'add' ? 'added' : 'changed',
-      transport,
-      scope: toScopeKey(scope),
-    })
     return settledDetail(principal, name, scope)
   }
 
@@ -172,7 +157,6 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
       demand(principal, { action: 'remove', scope, ...found })
       if (found.current === undefined) views.get(principal, name, scope)
     })
-    await record(principal, name, { change: 'removed', scope: toScopeKey(scope) })
     await pins.forget({ name, scope: toScopeKey(scope) }, toPrincipalKey(principal))
     if (connection !== undefined) await servers.forget(connection)
   }
@@ -190,7 +174,6 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
       demand(principal, { action, scope, ...found, wanted: { ...found.current, enabled } })
       views.get(principal, name, scope)
     })
-    await record(principal, name, { change: enabled ? 'enabled' : 'disabled', scope: toScopeKey(scope) })
     return settledDetail(principal, name, scope)
   }
 
@@ -200,8 +183,9 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
     const { status } = views.get(principal, name, scope)
     // The connection may be one that everybody shares.
     demand(principal, { action: 'reconnect', scope: toScope(status.scope) })
+    const body = { change: 'reconnected', scope: toScopeKey(scope) }
+    await storage.audit.append({ principal: toPrincipalKey(principal), subject: `server:${name}`, body })
     servers.reconnect(status.id)
-    await record(principal, name, { change: 'reconnected', scope: toScopeKey(scope) })
     return settledDetail(principal, name, scope)
   }
 
@@ -227,7 +211,6 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
       demand(principal, { action: 'change', scope, ...found, wanted: withRisks(found.current ?? {}, risks) })
       views.get(principal, name, scope)
     })
-    await record(principal, name, { change: 'risks-set', scope: toScopeKey(scope), risks })
     return settledDetail(principal, name, scope)
   }
 
@@ -294,10 +277,6 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
     const { kind, name, role } = principal
     const own: ScopeKey = kind === 'user' && role !== 'administrator' ? `user:${name}` : 'global'
     return views.scopeOf(principal, '', wanted ?? own)
-  }
-
-  function record(principal: Principal, server: string, body: Record<string, unknown>): Promise<void> {
-    return storage.audit.append({ principal: toPrincipalKey(principal), subject: `server:${server}`, body })
   }
 }
 

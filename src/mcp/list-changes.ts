@@ -62,7 +62,10 @@ export function createListChanges(parts: {
     }
   }
 
-  const stops = [parts.events.on('tools-changed', schedule), parts.events.on('config-changed', schedule)]
+  const { events } = parts
+  const stops = (['tools-changed', 'config-changed', 'principals-changed'] as const).map((name) =>
+    events.on(name, schedule),
+  )
   return {
     watch(principal, selector, onChange) {
       const watcher: Watcher = { principal, selector, onChange, hashes: hashesOf({ principal, selector }) }

@@ -15,8 +15,6 @@ export type Removal = {
   plan(by: Principal, kind: RemovalKind, name: string): Promise<RemovalPlan>
   /** Access ends first, then everything that belongs to the identity goes, in one recorded change. */
   remove(by: Principal, kind: RemovalKind, name: string): Promise<Removed>
-  /** The configuration changes because of a removal, which records that. */
-  changing(): boolean
 }
 
 type RemovalParts = {
@@ -32,7 +30,6 @@ const mostTries = 5
 
 export function createRemoval({ storage, config, identity, removers }: RemovalParts): Removal {
   const inTurn = createTurns()
-  let changing = 0
 
   function find(by: Principal, kind: RemovalKind, name: string): RemovalTarget {
     const target = identity.subjects.find(by, kind, name)
@@ -73,12 +70,7 @@ export function createRemoval({ storage, config, identity, removers }: RemovalPa
   }
 
   async function editConfig(by: Principal, subjects: readonly Subject[]): Promise<void> {
-    changing++
-    try {
-      for (const edit of planConfig(by, subjects).edits) await config.change(edit)
-    } finally {
-      changing--
-    }
+    for (const edit of planConfig(by, subjects).edits) await config.change(edit, { by })
   }
 
   async function remove(by: Principal, kind: RemovalKind, name: string): Promise<Removed> {
@@ -105,7 +97,6 @@ export function createRemoval({ storage, config, identity, removers }: RemovalPa
       return { kind, name, items: await toPlan(by, find(by, kind, name).subjects) }
     },
     remove: (by, kind, name) => inTurn(() => remove(by, kind, name)),
-    changing: () => changing > 0,
   }
 }
 

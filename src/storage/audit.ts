@@ -202,6 +202,10 @@ export function toChangeEntry({ principal, subject, body }: Change, at: number):
   return { at, kind: 'change', call: null, principal, subject, body: JSON.stringify(body) }
 }
 
+export function toChangeOutcomeEntry({ principal, subject, body }: Change, at: number): NewEntry {
+  return { at, kind: 'change-outcome', call: null, principal, subject, body: JSON.stringify(body) }
+}
+
 /** A call that a person is asked about: all that the person sees stands here. */
 export function toQuestionEntry(question: Approval & { drift?: ApprovalDrift | undefined }, at: number): NewEntry {
   const {

@@ -137,6 +137,16 @@ export type MemoryTable = { key: string; value: string; updated_at: number }
 /** The number of an instance's last batch that was committed. */
 export type BatchesTable = { instance: string; number: number }
 
+export type ConfigChangesTable = {
+  id: string
+  instance: string
+  principal: string
+  subject: string
+  /** JSON: keyed digests of the parts of the configuration after the change. */
+  marks: string
+  begun_at: number
+}
+
 /** Text that all instances share, such as the configuration. */
 export type DocumentsTable = { name: string; version: number; format: string; body: string; updated_at: number }
 
@@ -287,6 +297,7 @@ export type Tables = {
   memory: MemoryTable
   batches: BatchesTable
   documents: DocumentsTable
+  config_changes: ConfigChangesTable
   results: ResultsTable
   result_parts: ResultPartsTable
   idempotency: IdempotencyTable

@@ -1,5 +1,5 @@
 import { type Database, type DocumentsTable, toStatement } from './database.ts'
-import type { Statement } from './unit.ts'
+import type { Statement, Unit } from './unit.ts'
 import type { Writer } from './writer.ts'
 
 /** Text that all gateways on this database share. */
@@ -15,10 +15,11 @@ export type StoredDocument = {
 export type DocumentStore = {
   find(name: string): Promise<StoredDocument | undefined>
   /**
-   * One step from the version that it was made from to the next; a new one is made from version 0. `notes` are kept with
-   * it, whatever they said before. `false` when somebody else was first: then nothing is changed.
+   * One step from the version that it was made from to the next; a new one is made from version 0. In the same commit
+   * `notes` are kept, whatever they said before, and `steps` are done. `false` when somebody else was first, or one of
+   * the steps is refused: then nothing is changed.
    */
-  replace(document: StoredDocument, notes?: readonly StoredNote[]): Promise<boolean>
+  replace(document: StoredDocument, beside?: { notes?: readonly StoredNote[]; steps?: Unit }): Promise<boolean>
 }
 
 export type StoredNote = { readonly name: string; readonly text: string }
@@ -31,10 +32,11 @@ export function createDocumentStore({ database, writer, now }: DocumentStorePart
       const row = await database.selectFrom('documents').selectAll().where('name', '=', name).executeTakeFirst()
       return row && { name: row.name, format: row.format, text: row.body, version: row.version }
     },
-    async replace(document, notes = []) {
+    async replace(document, { notes = [], steps = [] } = {}) {
       const outcome = await writer.commit([
         document.version === 0 ? insert(document) : update(document),
-        ...notes.map(keep),
+        ...notes.map((note) => toNote(database, note, now())),
+        ...steps,
       ])
       return outcome.kind === 'done'
     },
@@ -58,14 +60,15 @@ export function createDocumentStore({ database, writer, now }: DocumentStorePart
       1,
     )
   }
+}
 
-  function keep({ name, text }: StoredNote): Statement {
-    const rest = { version: 1, format: 'note', body: text, updated_at: now() }
-    return toStatement(
-      database
-        .insertInto('documents')
-        .values({ name, ...rest })
-        .onConflict((conflict) => conflict.column('name').doUpdateSet(rest)),
-    )
-  }
+/** A note is kept whatever it said before. */
+export function toNote(database: Database, { name, text }: StoredNote, at: number): Statement {
+  const rest = { version: 1, format: 'note', body: text, updated_at: at }
+  return toStatement(
+    database
+      .insertInto('documents')
+      .values({ name, ...rest })
+      .onConflict((conflict) => conflict.column('name').doUpdateSet(rest)),
+  )
 }

@@ -13,6 +13,7 @@ import { pinAuthority } from './migrations/0011-pin-authority.ts'
 import { callMeta } from './migrations/0012-call-meta.ts'
 import { questionDrift } from './migrations/0013-question-drift.ts'
 import { identityIds } from './migrations/0014-identity-ids.ts'
+import { configChanges } from './migrations/0015-config-changes.ts'
 import type { Migration } from './migrations/migration.ts'
 
 export type { Migration } from './migrations/migration.ts'
@@ -33,6 +34,7 @@ export const migrations: readonly Migration[] = [
   callMeta,
   questionDrift,
   identityIds,
+  configChanges,
 ]
 
 export const migrationsTable =

@@ -1,5 +1,6 @@
 import { toCallEntry, toOutcomeBody } from './audit.ts'
 import type { CallStore, OpenCall } from './calls.ts'
+import type { ConfigChangeStore } from './config-changes.ts'
 import type { DeliveryStore } from './deliveries.ts'
 import type { InstanceStore } from './instances.ts'
 import type { Statement, Unit } from './unit.ts'
@@ -10,6 +11,8 @@ type RecoverParts = {
   calls: CallStore
   deliveries: Pick<DeliveryStore, 'release'>
   instances: InstanceStore
+  /** Where the configuration is in this database: a change that was not ended was not saved either. */
+  configChanges?: Pick<ConfigChangeStore, 'unfinished' | 'toEnd'> | undefined
   /** Refuses a unit about an instance that is back. */
   holdDeath?: ((instance: string) => Statement) | undefined
   now(): number
@@ -30,6 +33,10 @@ export async function recover(parts: RecoverParts): Promise<{ unknownCalls: numb
     unknownCalls += closed
     if (closed === 0 || open.length < perRound) break
   }
+  for (const change of (await parts.configChanges?.unfinished(dead)) ?? []) {
+    const end = parts.configChanges?.toEnd(change, notSaved) ?? []
+    await writer.commit([...holdsFor(change.instance), ...end])
+  }
   for (const id of dead)
     await writer.commit([...holdsFor(id), deliveries.release([id]), instances.endDead([id], now())])
   return { unknownCalls }
@@ -49,5 +56,10 @@ export async function recover(parts: RecoverParts): Promise<{ unknownCalls: numb
     ]
   }
 }
+
+const notSaved = {
+  state: 'not-applied',
+  error: { code: 'storage-unavailable', message: 'The gateway ended before it could save the change' },
+} as const
 
 const error = { code: 'call-unknown', message: 'The gateway ended while this call was running' }

@@ -5,6 +5,7 @@ import { GatewayError } from '../contract/errors.ts'
 import { crashPoint } from '../lib/crash-point.ts'
 import { makePrivateFolder } from '../lib/private-folder.ts'
 import { type Migration, migrations, migrationsTable, toPending } from './migrations.ts'
+import { copyBeforeMigration } from './sqlite-copy.ts'
 import type { SqliteSettings } from './sqlite-protocol.ts'
 
 export type Connection = Sqlite.Database
@@ -69,6 +70,8 @@ function openDatabase({ folder, maxPages, now }: SqliteSettings): Connection {
     connection.pragma('foreign_keys = ON')
     connection.pragma(`wal_autocheckpoint = ${checkpointPages}`)
     if (maxPages !== undefined) connection.pragma(`max_page_count = ${maxPages}`)
+    const pending = findPending(connection)
+    if (pending) copyBeforeMigration(connection, folder, pending)
     migrate(connection, now)
     return connection
   } catch (error) {
@@ -77,11 +80,22 @@ function openDatabase({ folder, maxPages, now }: SqliteSettings): Connection {
   }
 }
 
+/** The first migration that data of an earlier version still needs; undefined for new and for current data. */
+function findPending(connection: Connection): number | undefined {
+  const isThere = connection.prepare("select 1 from sqlite_schema where name = 'migrations'").get() !== undefined
+  const applied = isThere ? listApplied(connection) : []
+  return applied.length === 0 ? undefined : toPending(applied, migrations)[0]?.id
+}
+
+function listApplied(connection: Connection): number[] {
+  return connection.prepare<[], number>('select id from migrations').pluck().all()
+}
+
 export function migrate(connection: Connection, now: number, known: readonly Migration[] = migrations): void {
   connection
     .transaction(() => {
       connection.exec(migrationsTable)
-      const applied = connection.prepare<[], number>('select id from migrations').pluck().all()
+      const applied = listApplied(connection)
       const insert = connection.prepare('insert into migrations (id, name, applied_at) values (?, ?, ?)')
       for (const { id, name, statements } of toPending(applied, known)) {
         for (const statement of statements) connection.exec(statement)

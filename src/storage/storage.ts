@@ -14,6 +14,7 @@ import type { Changes } from './changes.ts'
 import { type ChildStore, createChildStore } from './children.ts'
 import { type Claims, createClaims } from './claim.ts'
 import { type Compactor, createCompactor } from './compaction.ts'
+import { type ConfigChangeStore, createConfigChangeStore } from './config-changes.ts'
 import type { AuditTable } from './database.ts'
 import { createDeliveryStore, type DeliveryStore } from './deliveries.ts'
 import { createDocumentStore, type DocumentStore } from './documents.ts'
@@ -79,6 +80,8 @@ export type Storage = {
   readonly children: ChildStore
   readonly memory: Memory
   readonly documents: DocumentStore
+  /** The record of changes of the configuration: intent before, outcome after. */
+  readonly configChanges: ConfigChangeStore
   readonly pins: PinStore
   /** What is left of results that were cut. */
   readonly results: ResultStore
@@ -150,6 +153,7 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
   const questions = createQuestionStore(database)
   const grants = createGrantStore({ database, writer, now })
   const deliveries = createDeliveryStore({ database, writer, instance, now })
+  const configChanges = createConfigChangeStore({ database, writer, ids, instance, now })
   const claims = createClaims({ writer, calls, keys, questions, grants, clock })
   let closing: Promise<void> | undefined
 
@@ -213,6 +217,7 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
     children: createChildStore({ database, writer, instances, instance, bootId, now }),
     memory: createMemory({ database, writer, now }),
     documents: createDocumentStore({ database, writer, now }),
+    configChanges,
     pins: createPinStore({ database, writer, now }),
     changes: backend.changes,
     results: createResultStore({ database, writer, now, bounds: parts.resultBounds }),
@@ -235,7 +240,16 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
     },
     removal: createRemovalStore({ writer, now }),
     deliveries,
-    recover: () => recover({ writer, calls, deliveries, instances, holdDeath: backend.holdDeath, now }),
+    recover: () =>
+      recover({
+        writer,
+        calls,
+        deliveries,
+        instances,
+        configChanges: backend.kind === 'sqlite' ? undefined : configChanges,
+        holdDeath: backend.holdDeath,
+        now,
+      }),
     clock,
     healthy: () => writer.findProblem() === undefined,
     findProblem: writer.findProblem,

@@ -17,6 +17,7 @@ import { silentLog } from '../../src/lib/log.ts'
 import { createMasking } from '../../src/masking/masking.ts'
 import { createServers } from '../../src/servers/servers.ts'
 import { openStorage, type Storage } from '../../src/storage/storage.ts'
+import { plainSeal } from '../config/record.ts'
 import { readRecord, stdioFixture } from '../fixtures/fixtures.ts'
 import { type Reader, readerOf } from '../storage/support.ts'
 import { poll, roomy } from '../support/gateway.ts'
@@ -55,8 +56,16 @@ export async function buildRoad({ maxPages, around = (parts) => parts }: RoadOpt
   const events = createEmitter<EventTable>(() => {})
   const log = silentLog
   const masking = createMasking()
-  const config = await createConfig({ file, clock: systemClock, log, environment: {}, emit: events.emit })
   const storage = await openStorage({ folder, clock: hasty, ids, log, maxPages })
+  const config = await createConfig({
+    file,
+    clock: systemClock,
+    log,
+    environment: {},
+    emit: events.emit,
+    record: storage.configChanges,
+    seal: plainSeal,
+  })
   const servers = createServers({
     folder,
     instance: storage.instance,

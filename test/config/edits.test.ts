@@ -6,7 +6,7 @@ import { type ConfigEdit, formatProblem, parseConfig } from '../../src/config/co
 import { editText } from '../../src/config/edit.ts'
 import { GatewayError } from '../../src/contract/errors.ts'
 import { ServerDefinition } from '../../src/contract/server.ts'
-import { configOf, createFolder, startStore } from './support.ts'
+import { by, configOf, createFolder, startStore } from './support.ts'
 
 const yaml = `# Our gateway. Ask Kim before changing this.
 listen: { host: 127.0.0.1, port: 4777 }
@@ -71,7 +71,7 @@ action = "ask" # for now
 async function edited(name: string, text: string, ...edits: ConfigEdit[]): Promise<string> {
   await using folder = await createFolder()
   await using running = await startStore(await folder.write(name, text))
-  for (const edit of edits) await running.store.change(edit)
+  for (const edit of edits) await running.store.change(edit, { by })
   const after = await folder.read(name)
   expect(configOf(after, name)).toEqual(running.store.current())
   return after
@@ -147,7 +147,7 @@ describe('a changed YAML file', () => {
     const text = 'servers:\n  a: &a { transport: stdio, command: x }\n  b: *a\n'
     await using folder = await createFolder()
     await using running = await startStore(await folder.write('a.yaml', text))
-    const change = running.store.change({ kind: 'enable-server', name: 'a', enabled: false })
+    const change = running.store.change({ kind: 'enable-server', name: 'a', enabled: false }, { by })
     await expect(change).rejects.toMatchObject({
       code: 'config-invalid',
       message: expect.stringContaining('servers.a'),
@@ -230,7 +230,7 @@ describe('a changed TOML file', () => {
     const text = 'servers = { a = { transport = "stdio", command = "x" } }\n'
     await using folder = await createFolder()
     await using running = await startStore(await folder.write('a.toml', text))
-    const change = running.store.change({ kind: 'add-server', name: 'notes', definition: notes })
+    const change = running.store.change({ kind: 'add-server', name: 'notes', definition: notes }, { by })
     await expect(change).rejects.toMatchObject({
       code: 'config-invalid',
       message: expect.stringContaining('[servers.notes]'),
@@ -281,7 +281,7 @@ describe('a change', () => {
     await using running = await startStore(await folder.write('a.yaml', yaml))
     const { store } = running
     const scope = { kind: 'agent', name: 'reviewer' } as const
-    await expect(store.change({ kind: 'add-server', name: 'files', definition: notes })).rejects.toMatchObject({
+    await expect(store.change({ kind: 'add-server', name: 'files', definition: notes }, { by })).rejects.toMatchObject({
       code: 'server-exists',
     })
     const missing: ConfigEdit[] = [
@@ -290,9 +290,13 @@ describe('a change', () => {
       { kind: 'enable-server', name: 'nope', enabled: true, scope },
       { kind: 'remove-server', name: 'files', scope },
     ]
-    for (const edit of missing) await expect(store.change(edit)).rejects.toMatchObject({ code: 'server-not-found' })
+    for (const edit of missing)
+      await expect(store.change(edit, { by })).rejects.toMatchObject({ code: 'server-not-found' })
     await expect(
-      store.change({ kind: 'enable-server', name: 'files', enabled: false, scope: { kind: 'project', name: 'ghost' } }),
+      store.change(
+        { kind: 'enable-server', name: 'files', enabled: false, scope: { kind: 'project', name: 'ghost' } },
+        { by },
+      ),
     ).rejects.toMatchObject({ code: 'request-invalid' })
     expect(await folder.read('a.yaml')).toBe(yaml)
     expect(running.heard).toEqual([])
@@ -302,7 +306,7 @@ describe('a change', () => {
     await using folder = await createFolder()
     const text = `${yaml}agents: { reviewer: { servers: { files: { enabled: false } } } }\n`
     await using running = await startStore(await folder.write('a.yaml', text))
-    await expect(running.store.change({ kind: 'remove-server', name: 'files' })).rejects.toMatchObject({
+    await expect(running.store.change({ kind: 'remove-server', name: 'files' }, { by })).rejects.toMatchObject({
       code: 'config-invalid',
       message: expect.stringContaining('agents.reviewer.servers.files: changes a server that no earlier scope has'),
     })
@@ -312,7 +316,8 @@ describe('a change', () => {
       { kind: 'add-server', name: 'open', definition: { ...notes, args: ['${'] } },
       { kind: 'add-server', name: 'half', definition: { env: { A: '1' } } },
     ]
-    for (const edit of bad) await expect(running.store.change(edit)).rejects.toMatchObject({ code: 'config-invalid' })
+    for (const edit of bad)
+      await expect(running.store.change(edit, { by })).rejects.toMatchObject({ code: 'config-invalid' })
     expect(await folder.read('a.yaml')).toBe(text)
     expect(running.heard).toEqual([])
   })

@@ -27,7 +27,7 @@ it('has what a session states from the moment it is made until it ends, and the 
   sessions = [{ name: 's1', owner: 'anna', servers: { notes, github: { enabled: false } }, rules: [] }]
   expect(namesOf()).toEqual(['github', 'mine'])
   store.restate()
-  expect(await running.hear('config-changed')).toEqual({ changed: [] })
+  expect(await running.hear('principals-changed')).toEqual({})
   expect(namesOf()).toEqual(['github', 'mine', 'notes'])
   expect(store.effective(principal).servers.get('github')?.definition.enabled).toBe(false)
   expect(ids()).toEqual(['github', 'mine@user:anna', 'notes@session:s1'])

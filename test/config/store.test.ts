@@ -17,7 +17,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parseConfig } from '../../src/config/config.ts'
 import { ServerDefinition } from '../../src/contract/server.ts'
-import { configOf, createFolder, pause, startStore } from './support.ts'
+import { by, configOf, createFolder, pause, startStore } from './support.ts'
 
 const old = 'naming: "{server}_{tool}"\nservers:\n  files: { transport: stdio, command: npx }\n'
 const changed =
@@ -46,7 +46,10 @@ describe('a file that is edited while running', () => {
     const file = await folder.write('sallyport.yaml', old)
     await using running = await startStore(file)
     await folder.write('sallyport.yaml', changed)
-    expect(await running.hear('config-changed')).toEqual({ changed: ['naming', 'servers.files', 'servers.other'] })
+    expect(await running.hear('config-changed')).toEqual({
+      changed: ['naming', 'servers.files', 'servers.other'],
+      by: 'file',
+    })
     expect(running.store.current()).toEqual(configOf(changed))
     expect(running.store.connections().map(({ id }) => id)).toEqual(['files', 'other'])
     expect([...running.store.effective({ kind: 'user', name: 'kim' }).servers.keys()]).toEqual(['files', 'other'])
@@ -104,7 +107,7 @@ describe('a file that is edited while running', () => {
     await using running = await startStore(await folder.write('sallyport.yaml', old))
     const view = running.store.effective({ kind: 'agent', name: 'one' })
     expect(running.store.effective({ kind: 'agent', name: 'two' })).toBe(view)
-    await running.store.change({ kind: 'enable-server', name: 'files', enabled: false })
+    await running.store.change({ kind: 'enable-server', name: 'files', enabled: false }, { by })
     expect(running.store.effective({ kind: 'agent', name: 'one' })).not.toBe(view)
   })
 })
@@ -133,7 +136,7 @@ describe('a broken file while running', () => {
     await folder.write('sallyport.yaml', 'oops\n')
     await running.hear('config-rejected')
     await folder.write('sallyport.yaml', old)
-    expect(await running.hear('config-changed')).toEqual({ changed: [] })
+    expect(await running.hear('config-changed')).toEqual({ changed: [], by: 'file' })
     expect(running.store.rejected()).toEqual([])
   })
 
@@ -141,7 +144,7 @@ describe('a broken file while running', () => {
     await using folder = await createFolder()
     await using running = await startStore(await folder.write('sallyport.yaml', old))
     await folder.write('sallyport.yaml', 'half an edit\n')
-    const change = running.store.change({ kind: 'add-server', name: 'notes', definition: notes })
+    const change = running.store.change({ kind: 'add-server', name: 'notes', definition: notes }, { by })
     await expect(change).rejects.toMatchObject({ code: 'config-invalid' })
     expect(await folder.read('sallyport.yaml')).toBe('half an edit\n')
   })
@@ -156,7 +159,7 @@ describe('a file that is deleted while running', () => {
     await running.hear('config-rejected')
     expect(running.store.current()).toEqual(configOf(old))
     expect(running.store.rejected()[0]?.message).toContain('does not exist')
-    await expect(running.store.change({ kind: 'remove-server', name: 'files' })).rejects.toMatchObject({
+    await expect(running.store.change({ kind: 'remove-server', name: 'files' }, { by })).rejects.toMatchObject({
       code: 'config-invalid',
     })
     await folder.write('sallyport.yaml', changed)
@@ -179,22 +182,22 @@ describe('a change from elsewhere', () => {
     await using folder = await createFolder()
     const file = await folder.write('sallyport.yaml', old)
     await using running = await startStore(file)
-    await running.store.change({ kind: 'add-server', name: 'notes', definition: notes })
+    await running.store.change({ kind: 'add-server', name: 'notes', definition: notes }, { by })
     expect(configOf(await folder.read('sallyport.yaml')).servers.notes).toEqual(notes)
     expect(running.store.current().servers.notes).toEqual(notes)
     await pause(400)
-    expect(running.heard).toEqual([{ name: 'config-changed', event: { changed: ['servers.notes'] } }])
+    expect(running.heard).toEqual([{ name: 'config-changed', event: { changed: ['servers.notes'], by: 'user:ada' } }])
   })
 
   it('builds on what somebody wrote into the file a moment before', async () => {
     await using folder = await createFolder()
     await using running = await startStore(await folder.write('sallyport.yaml', old))
     await folder.write('sallyport.yaml', changed)
-    await running.store.change({ kind: 'add-server', name: 'notes', definition: notes })
+    await running.store.change({ kind: 'add-server', name: 'notes', definition: notes }, { by })
     expect(Object.keys(configOf(await folder.read('sallyport.yaml')).servers)).toEqual(['files', 'other', 'notes'])
     expect(running.heard.map(({ event }) => event)).toEqual([
-      { changed: ['naming', 'servers.files', 'servers.other'] },
-      { changed: ['servers.notes'] },
+      { changed: ['naming', 'servers.files', 'servers.other'], by: 'file' },
+      { changed: ['servers.notes'], by: 'user:ada' },
     ])
   })
 
@@ -202,7 +205,9 @@ describe('a change from elsewhere', () => {
     await using folder = await createFolder()
     await using running = await startStore(await folder.write('sallyport.yaml', old))
     const names = Array.from({ length: 20 }, (_, index) => `s${index}`)
-    await Promise.all(names.map((name) => running.store.change({ kind: 'add-server', name, definition: notes })))
+    await Promise.all(
+      names.map((name) => running.store.change({ kind: 'add-server', name, definition: notes }, { by })),
+    )
     expect(Object.keys(configOf(await folder.read('sallyport.yaml')).servers)).toEqual(['files', ...names])
   })
 
@@ -211,9 +216,9 @@ describe('a change from elsewhere', () => {
     const file = await folder.write('sallyport.yaml', old)
     await using one = await startStore(file)
     await using two = await startStore(file)
-    await one.store.change({ kind: 'add-server', name: 'a', definition: notes })
-    await two.store.change({ kind: 'add-server', name: 'b', definition: notes })
-    await one.store.change({ kind: 'add-server', name: 'c', definition: notes })
+    await one.store.change({ kind: 'add-server', name: 'a', definition: notes }, { by })
+    await two.store.change({ kind: 'add-server', name: 'b', definition: notes }, { by })
+    await one.store.change({ kind: 'add-server', name: 'c', definition: notes }, { by })
     expect(Object.keys(configOf(await folder.read('sallyport.yaml')).servers)).toEqual(['files', 'a', 'b', 'c'])
   })
 
@@ -224,7 +229,7 @@ describe('a change from elsewhere', () => {
     const file = join(folder.path, 'sallyport.yaml')
     await symlink(real, file)
     await using running = await startStore(file)
-    await running.store.change({ kind: 'remove-server', name: 'files' })
+    await running.store.change({ kind: 'remove-server', name: 'files' }, { by })
     expect((await stat(real)).mode & 0o777).toBe(0o640)
     expect((await lstat(file)).isSymbolicLink()).toBe(true)
     expect(configOf(await folder.read('real.yaml')).servers).toEqual({})
@@ -235,14 +240,14 @@ describe('a change from elsewhere', () => {
     const file = await folder.write('sallyport.yaml', old)
     await link(file, join(folder.path, 'kept.yaml'))
     await using running = await startStore(file)
-    await running.store.change({ kind: 'remove-server', name: 'files' })
+    await running.store.change({ kind: 'remove-server', name: 'files' }, { by })
     expect(await folder.read('kept.yaml')).toBe(old)
   })
 
   it('leaves no temporary file behind', async () => {
     await using folder = await createFolder()
     await using running = await startStore(await folder.write('sallyport.yaml', old))
-    await running.store.change({ kind: 'enable-server', name: 'files', enabled: false })
+    await running.store.change({ kind: 'enable-server', name: 'files', enabled: false }, { by })
     expect(await readdir(folder.path)).toEqual(['sallyport.yaml'])
   })
 })

@@ -10,9 +10,11 @@ import {
 } from '../../src/config/config.ts'
 import type { Config } from '../../src/contract/config.ts'
 import type { EventTable } from '../../src/contract/events.ts'
+import type { Principal } from '../../src/contract/principal.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createEmitter } from '../../src/lib/emitter.ts'
 import { silentLog } from '../../src/lib/log.ts'
+import { type ChangeList, createChangeList, plainSeal } from './record.ts'
 
 export type Folder = AsyncDisposable & {
   readonly path: string
@@ -35,10 +37,15 @@ export async function createFolder(): Promise<Folder> {
 
 export type Heard =
   | { name: 'config-changed'; event: EventTable['config-changed'] }
+  | { name: 'principals-changed'; event: EventTable['principals-changed'] }
   | { name: 'config-rejected'; event: EventTable['config-rejected'] }
+
+/** Who makes the changes of these tests. */
+export const by: Principal = { kind: 'user', name: 'ada', role: 'administrator' }
 
 export type Running = AsyncDisposable & {
   readonly store: ConfigStore
+  readonly record: ChangeList
   readonly heard: Heard[]
   /** The configurations that were in force when a change was announced. */
   readonly inForce: Config[]
@@ -51,6 +58,7 @@ export async function startStore(
   environment: Record<string, string> = {},
   roster?: () => Roster,
 ): Promise<Running> {
+  const record = createChangeList()
   const heard: Heard[] = []
   const inForce: Config[] = []
   let store: ConfigStore | undefined
@@ -65,6 +73,7 @@ export async function startStore(
     onEvent()
   }
   emitter.on('config-changed', (event) => keep({ name: 'config-changed', event }))
+  emitter.on('principals-changed', (event) => keep({ name: 'principals-changed', event }))
   emitter.on('config-rejected', (event) => keep({ name: 'config-rejected', event }))
   store = await createConfig({
     file,
@@ -72,11 +81,14 @@ export async function startStore(
     log: silentLog,
     environment,
     emit: emitter.emit,
+    record,
+    seal: plainSeal,
     ...(roster && { roster }),
   })
   const running = store
   return {
     store: running,
+    record,
     heard,
     inForce,
     async hear(name) {

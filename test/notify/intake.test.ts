@@ -113,8 +113,8 @@ it('tries again what the store did not take, and loses nothing of it', async () 
 
 it('leaves to the other gateway what happened there', async () => {
   const { intake, emitter, written } = start(['config-changed'])
-  emitter.emit('config-changed', { changed: ['rules'], elsewhere: true })
-  emitter.emit('config-changed', { changed: ['limits'] })
+  emitter.emit('config-changed', { changed: ['rules'], by: 'user:ada', elsewhere: true })
+  emitter.emit('config-changed', { changed: ['limits'], by: 'file' })
   await intake.close()
   expect(written.map((text) => JSON.parse(text).changed)).toEqual([['limits']])
 })

@@ -10,6 +10,7 @@ import { silentLog } from '../../src/lib/log.ts'
 import { createMasking, type Masking } from '../../src/masking/masking.ts'
 import { createSecrets, type Secrets } from '../../src/secrets/secrets.ts'
 import type { Storage } from '../../src/storage/storage.ts'
+import { plainSeal } from '../config/record.ts'
 import { ids, open, type Place } from '../storage/support.ts'
 
 export const administrator: Principal = { kind: 'user', name: 'root', role: 'administrator', person: true }
@@ -34,8 +35,8 @@ export async function openSecrets(place: Place, { environment = {}, listed = [] 
   const file = join(place.folder, 'sallyport.json')
   await writeFile(file, JSON.stringify({ environment: listed, projects: { shop: { owners: ['alice'] } } }))
   const parts = { clock: systemClock, log: silentLog, environment }
-  const config = await createConfig({ ...parts, file, emit() {} })
   const storage = await open(place)
+  const config = await createConfig({ ...parts, file, emit() {}, record: storage.configChanges, seal: plainSeal })
   const masking = createMasking()
   const reconnected: string[] = []
   const secrets = await createSecrets({

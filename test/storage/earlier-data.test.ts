@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Sqlite from 'better-sqlite3'
@@ -12,7 +12,7 @@ import { migrations } from '../../src/storage/migrations.ts'
 import { migratePostgres } from '../../src/storage/postgres-migrate.ts'
 import { ada, helper, mia } from '../scenarios/approvals/stage.ts'
 import { connectTo } from '../support/postgres.ts'
-import { type DatabaseKind, databases, placeOn } from './support.ts'
+import { type DatabaseKind, databases, open, placeOn, temporaryFolder } from './support.ts'
 
 const Facts = z.object({
   token: z.string(),
@@ -76,6 +76,27 @@ async function fillPostgres(url: string, rows: string): Promise<void> {
 it('keeps every migration as it was when it was released', () => {
   const digest = createHash('sha256').update(JSON.stringify(before)).digest('hex')
   expect(digest).toBe(factsOf('SQLite').migrations)
+})
+
+it('copies a SQLite database before it is migrated, readable by its owner only', async () => {
+  const folder = temporaryFolder()
+  fillSqlite(join(folder, 'sallyport.db'), await readFile(fixture('SQLite', 'rows.sql'), 'utf8'))
+  await open(folder)
+  const copies = (await readdir(folder)).filter((name) => name.includes('before'))
+  expect(copies).toEqual(['sallyport.before-15.db'])
+  const copy = join(folder, 'sallyport.before-15.db')
+  expect((await stat(copy)).mode & 0o777).toBe(0o600)
+  const database = new Sqlite(copy, { readonly: true })
+  onTestFinished(() => void database.close())
+  expect(database.prepare('select max(id) from migrations').pluck().get()).toBe(14)
+  expect(database.prepare('select count(*) from calls').pluck().get()).toBe(15)
+})
+
+it('makes no copy of a new or a current SQLite database', async () => {
+  const folder = temporaryFolder()
+  await (await open(folder)).close()
+  await open(folder)
+  expect((await readdir(folder)).filter((name) => name.includes('before'))).toEqual([])
 })
 
 describe.each(databases)('data of an earlier version on %s', (kind) => {

@@ -20,6 +20,7 @@ import { createTurns } from '../../../src/lib/turns.ts'
 import { createMasking } from '../../../src/masking/masking.ts'
 import { createServers } from '../../../src/servers/servers.ts'
 import { openStorage, type Storage } from '../../../src/storage/storage.ts'
+import { plainSeal } from '../../config/record.ts'
 import type { RecordedCall } from '../../fixtures/fixtures.ts'
 import { auditKey, ids, type Place, temporaryFolder } from '../../storage/support.ts'
 import { poll, roomy } from '../../support/gateway.ts'
@@ -52,8 +53,9 @@ export async function buildRoad(place: Place, wrong: Wrong = right, url?: string
   const events = createEmitter<EventTable>(() => {})
   const { emit } = events
   const [log, clock, masking] = [silentLog, systemClock, createMasking()]
-  const config = await createConfig({ file, clock, log, environment: {}, emit })
   const opened = await openStorage({ folder, databaseUrl: place.databaseUrl, clock, ids, log, auditKey })
+  const record = opened.configChanges
+  const config = await createConfig({ file, clock, log, environment: {}, emit, record, seal: plainSeal })
   const storage = wrong(opened, changerOf({ ...place, folder }))
   const servers = createServers({
     folder,

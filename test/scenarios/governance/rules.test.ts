@@ -212,7 +212,7 @@ it('sets the rules of a scope, which then decide, are in the file, and are recor
   ])
   expect(items.filter(({ principal }) => principal === 'file')).toEqual([])
   await ask(gateway, '/rules', put)
-  expect((await gateway.gateway.audit.list({ limit: 10, subject: 'rules:global' })).items).toHaveLength(1)
+  expect((await gateway.gateway.audit.list({ limit: 10, kind: 'change', subject: 'rules:global' })).items).toHaveLength(1)
 
   const wrong = await ask(gateway, '/rules?scope=project:nowhere', { method: 'PUT', body: { rules: [] } })
   expect(wrong.status).toBe(400)

@@ -1,0 +1,25 @@
+import type { ConfigMarks } from '../storage/config-changes.ts'
+import { listParts } from './changes.ts'
+import { toCanonical } from './values.ts'
+
+/** Makes digests with a key of the gateway, so that nobody can guess a value from them. */
+export type Seal = {
+  make(text: string): string
+  /** Also for a digest that was made with an earlier key. */
+  fits(text: string, made: string): boolean
+}
+
+/** One digest for each part of a configuration, as the file states it. */
+export function toMarks(value: unknown, seal: Seal): ConfigMarks {
+  return Object.fromEntries(listParts(value).map(([key, part]) => [key, seal.make(toCanonical(part))]))
+}
+
+/** The parts of a configuration that are not as they were when these marks were made. */
+export function listUnlike(marks: ConfigMarks, value: unknown, seal: Seal): string[] {
+  const parts = new Map(listParts(value))
+  const keys = new Set([...Object.keys(marks), ...parts.keys()])
+  return [...keys].filter((key) => {
+    const made = marks[key]
+    return made === undefined || !parts.has(key) || !seal.fits(toCanonical(parts.get(key)), made)
+  })
+}

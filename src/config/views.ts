@@ -1,0 +1,93 @@
+import type { Principal } from '../contract/principal.ts'
+import type { Scope, ScopeKey } from '../contract/scope.ts'
+import type { ServerDefinition } from '../contract/server.ts'
+import { type Origins, originOf } from './merge.ts'
+import {
+  type ConnectionSpec,
+  connections,
+  type EffectiveConfig,
+  effective,
+  isStated,
+  isTrusted,
+  type Settings,
+  scopesOf,
+  toChainKey,
+} from './scopes.ts'
+import {
+  createEnvironmentLookup,
+  type Environment,
+  isOwnVariable,
+  resolveDefinition,
+  toMissingError,
+} from './templates.ts'
+
+/** Where else values come from, and who wants to know what was handed out. */
+export type Beside = {
+  /** Asked before the environment; `author` is the scope that wrote the text under this dotted key. */
+  find(name: string, author: ScopeKey, key: string): string | undefined
+  onVariable(name: string, value: string): void
+}
+
+/** What follows from a configuration together with the agents and sessions there are. */
+export type Views = {
+  readonly settings: Settings
+  effective(principal: Principal): EffectiveConfig
+  along(scopes: readonly Scope[]): EffectiveConfig
+  connections(): readonly ConnectionSpec[]
+}
+
+/** Each view is made when it is first asked for. */
+export function createViews(settings: Settings): Views {
+  const known = new Map<string, EffectiveConfig>()
+  /** A token's principal is the same object from call to call. */
+  const byPrincipal = new WeakMap<Principal, EffectiveConfig>()
+  let specs: readonly ConnectionSpec[] | undefined
+
+  function along(wanted: readonly Scope[]): EffectiveConfig {
+    // Agents without settings of their own share one view, so that strangers' names do not fill the memory.
+    const scopes = wanted.filter((scope) => isStated(settings, scope))
+    const key = toChainKey(scopes)
+    const view = known.get(key) ?? effective(settings, scopes)
+    known.set(key, view)
+    return view
+  }
+
+  return {
+    settings,
+    effective(principal) {
+      const seen = byPrincipal.get(principal)
+      if (seen !== undefined) return seen
+      const view = along(scopesOf(settings, principal))
+      byPrincipal.set(principal, view)
+      return view
+    },
+    along,
+    connections() {
+      specs ??= connections(settings)
+      return specs
+    },
+  }
+}
+
+export type WantedDefinition = { definition: ServerDefinition; origins: Origins; beside: Beside | undefined }
+
+export function resolveWith(environment: Environment, settings: Settings, wanted: WantedDefinition): ServerDefinition {
+  const { definition, origins, beside } = wanted
+  const variables = createEnvironmentLookup(environment, settings.environment)
+  const withheld = new Set<string>()
+  const resolved = resolveDefinition(definition, (name, key) => {
+    const origin = originOf(origins, key)
+    const found = origin === undefined || isOwnVariable(name) ? undefined : beside?.find(name, origin, key)
+    if (found !== undefined) return found
+    // Whoever may choose the address would read any variable by naming it in a header.
+    if (origin === undefined || !isTrusted(settings, origin)) {
+      withheld.add(name)
+      return undefined
+    }
+    const value = variables(name)
+    if (value !== undefined) beside?.onVariable(name, value)
+    return value
+  })
+  if (resolved.missing.length > 0) throw toMissingError(resolved.missing, environment, settings.environment, withheld)
+  return resolved.definition
+}
