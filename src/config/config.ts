@@ -17,7 +17,6 @@ import { describeEdit } from './describe.ts'
 import { type ConfigEdit, editText } from './edit.ts'
 import { listUnlike, type Seal, toMarks } from './marks.ts'
 import type { Origins } from './merge.ts'
-import { createOutcomes } from './outcomes.ts'
 import { type ConfigProblem, formatProblem, toConfigError } from './problems.ts'
 import { parseConfig } from './read.ts'
 import {
@@ -164,7 +163,6 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
   let rejected: readonly ConfigProblem[] = []
   let cancelWait = (): void => undefined
   let closed = false
-  const outcomes = createOutcomes({ record, clock, log, retryMs })
   // One after the other, so that no change is worked out from what another is about to replace.
   const turns = createTurns()
 
@@ -247,20 +245,19 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     const after = { by: next.by, marks: toMarks(parsed.value, seal) }
     // Comments, order and layout are no change: nothing takes effect.
     if (changed.length === 0) return restyle(next, parsed, after)
-    await outcomes.retry()
     const begun = await record.begin({ principal: next.by, subject, body: { ...body, changed }, inForce: after })
     crashPoint('a change is recorded, not saved')
     const saved = await source.save(next, inForce, record.toEnd(begun, applied)).catch(async (error: unknown) => {
-      await outcomes.end(begun, notApplied(error))
+      await record.end(begun, notApplied(error))
       throw error
     })
     if (saved === 'changed-meanwhile') {
-      await outcomes.end(begun, notApplied(keepsChanging(file)))
+      await record.end(begun, notApplied(keepsChanging(file)))
       return saved
     }
     crashPoint('a change is saved, not applied')
     accept(next, parsed)
-    if (saved === 'saved') await outcomes.end(begun, applied)
+    if (saved === 'saved') await record.end(begun, applied)
     return 'done'
   }
 
@@ -332,7 +329,6 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     await watcher.close()
     cancelWait()
     await inTurn(async () => cancelWait())
-    await outcomes.close()
   }
 
   return {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { GatewayError } from '../contract/errors.ts'
 import type { Ids } from '../lib/ids.ts'
 import { parseJson } from '../lib/json.ts'
 import { type Change, toChangeEntry, toChangeOutcomeEntry } from './audit.ts'
@@ -36,10 +37,13 @@ export type ConfigChangeStore = {
   begin(change: NewConfigChange): Promise<BegunChange>
   /** The steps that record the outcome, for whoever commits them together with the change itself. */
   toEnd(change: BegunChange, outcome: ChangeOutcome): Unit
-  /** Records the outcome. A change that has one already keeps it. */
+  /**
+   * Records the outcome; a change that has one already keeps it. Does not throw: while the store cannot write, the
+   * outcome is kept and written as soon as it can.
+   */
   end(change: BegunChange, outcome: ChangeOutcome): Promise<void>
-  /** Changes whose outcome these instances, or all others than this one, could not record before they died. */
-  unfinished(dead?: readonly string[]): Promise<BegunChange[]>
+  /** Changes that other instances began and did not end. */
+  unfinished(): Promise<BegunChange[]>
   findInForce(): Promise<ConfigInForce | undefined>
   keepInForce(inForce: ConfigInForce): Promise<void>
 }
@@ -76,16 +80,23 @@ export function createConfigChangeStore(parts: ConfigChangeParts): ConfigChangeS
         begun_at: now(),
       }
       const entry = toChangeEntry({ ...change, body: { ...change.body, id } }, now())
-      await writer.commit([toStatement(database.insertInto('config_changes').values(row), 1), { entry }])
+      const begun = await writer.commit([toStatement(database.insertInto('config_changes').values(row), 1), { entry }])
+      if (begun.kind === 'refused') throw new GatewayError('storage-unavailable', begun.reason)
       return { id, instance, principal, subject, inForce }
     },
     toEnd,
     async end(change, outcome) {
-      await writer.commit(toEnd(change, outcome))
+      const unit = toEnd(change, outcome)
+      await writer.commit(unit).catch(() => writer.keep(unit))
     },
-    async unfinished(dead) {
-      const rows = await database.selectFrom('config_changes').selectAll().orderBy('id').execute()
-      return rows.filter((row) => dead?.includes(row.instance) ?? row.instance !== instance).map(toBegun)
+    async unfinished() {
+      const rows = await database
+        .selectFrom('config_changes')
+        .selectAll()
+        .where('instance', '!=', instance)
+        .orderBy('id')
+        .execute()
+      return rows.map(toBegun)
     },
     async findInForce() {
       const row = await database

@@ -7,7 +7,7 @@ import type { Statement } from './unit.ts'
 export type InstanceStore = {
   start(at: number): Statement
   end(at: number): Statement
-  /** Others that are not alive and left something: no end, calls without an end, child processes, or deliveries under way. */
+  /** Others that are not alive and left something: no end, calls without an end, child processes, changes, or deliveries. */
   dead(): Promise<DeadInstance[]>
   endDead(dead: readonly string[], at: number): Statement
 }
@@ -46,6 +46,7 @@ export function createInstanceStore(parts: InstanceStoreParts): InstanceStore {
               .where('calls.ended_at', 'is', null),
           ),
           exists(selectFrom('children').select('pid').whereRef('children.instance', '=', 'instances.id')),
+          exists(selectFrom('config_changes').select('id').whereRef('config_changes.instance', '=', 'instances.id')),
           exists(selectFrom('deliveries').select('deliveries.id').whereRef('deliveries.instance', '=', 'instances.id')),
         ]),
       )

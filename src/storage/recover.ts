@@ -26,6 +26,7 @@ export async function recover(parts: RecoverParts): Promise<{ unknownCalls: numb
   let unknownCalls = 0
   const dead = (await instances.dead()).map(({ id }) => id)
   if (dead.length === 0) return { unknownCalls }
+  await endChanges()
   while (true) {
     const open = await calls.openOf(dead, perRound)
     const outcomes = await Promise.all(open.map((call) => writer.commit(toUnknownUnit(call))))
@@ -33,13 +34,17 @@ export async function recover(parts: RecoverParts): Promise<{ unknownCalls: numb
     unknownCalls += closed
     if (closed === 0 || open.length < perRound) break
   }
-  for (const change of (await parts.configChanges?.unfinished(dead)) ?? []) {
-    const end = parts.configChanges?.toEnd(change, notSaved) ?? []
-    await writer.commit([...holdsFor(change.instance), ...end])
-  }
   for (const id of dead)
     await writer.commit([...holdsFor(id), deliveries.release([id]), instances.endDead([id], now())])
   return { unknownCalls }
+
+  async function endChanges(): Promise<void> {
+    const { configChanges } = parts
+    for (const change of (await configChanges?.unfinished()) ?? []) {
+      if (!dead.includes(change.instance)) continue
+      await writer.commit([...holdsFor(change.instance), ...(configChanges?.toEnd(change, notSaved) ?? [])])
+    }
+  }
 
   function holdsFor(instance: string): readonly Statement[] {
     return parts.holdDeath ? [parts.holdDeath(instance)] : []
