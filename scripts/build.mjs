@@ -38,7 +38,7 @@ async function buildProgram() {
     input: {
       cli: 'src/cli/main.ts',
       gateway: 'src/gateway/gateway.ts',
-      'sqlite-worker': 'src/storage/sqlite-worker.ts',
+      'sqlite-worker': 'src/storage/sqlite/worker.ts',
     },
     platform: 'node',
     resolve: { mainFields: ['module', 'main'] }, // one part ships a form that cannot be bundled beside one that can

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { hostname } from 'node:os'
 import { GatewayError } from '../contract/errors.ts'
-import type { DocumentStore, StoredDocument, StoredNote } from '../storage/documents.ts'
+import type { DocumentStore, StoredDocument, StoredNote } from '../storage/tables/documents.ts'
 import { findCut, isUnfinished } from './changes.ts'
 import { findFormat } from './parse.ts'
 import type { ConfigProblem } from './problems.ts'

@@ -5,7 +5,7 @@ import { judgeTools } from '../../src/catalog/judge.ts'
 import { judgeAlong } from '../../src/catalog/pin-chain.ts'
 import { stateOf, toPinId } from '../../src/catalog/pin-state.ts'
 import type { JsonObject, JsonValue } from '../../src/contract/json.ts'
-import type { StoredPin } from '../../src/storage/pins.ts'
+import type { StoredPin } from '../../src/storage/tables/pins.ts'
 import { judge, judgeOne, toItem, toolLike } from './support.ts'
 
 const definition = {
