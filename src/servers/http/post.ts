@@ -1,8 +1,8 @@
-import { GatewayError, toGatewayError } from '../contract/errors.ts'
-import type { Clock } from '../lib/clock.ts'
-import { onAbort } from '../lib/signals.ts'
+import { GatewayError, toGatewayError } from '../../contract/errors.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { onAbort } from '../../lib/signals.ts'
+import { createHttpClient } from './client.ts'
 import type { EgressRules } from './egress.ts'
-import { createHttpClient } from './http-client.ts'
 
 export type Posting = {
   readonly url: string

@@ -1,6 +1,6 @@
-import { GatewayError } from '../contract/errors.ts'
-import { toVisible } from '../text/visible.ts'
-import type { ResponseHeaders } from '../wire/http-response.ts'
+import { GatewayError } from '../../contract/errors.ts'
+import { toVisible } from '../../text/visible.ts'
+import type { ResponseHeaders } from './response.ts'
 
 export function toStatusError(status: number, headers: ResponseHeaders, lostSession: boolean): GatewayError {
   const facts = { status, sent: true }

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
-import { GatewayError } from '../contract/errors.ts'
-import type { Clock } from '../lib/clock.ts'
-import { createResponseReader, type ResponseHead, type ResponseHeaders } from '../wire/http-response.ts'
+import { GatewayError } from '../../contract/errors.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { connectGuarded, type EgressRules, type Origin } from './egress.ts'
-import { type HttpRequest, toHead } from './http-request.ts'
+import { type HttpRequest, toHead } from './request.ts'
+import { createResponseReader, type ResponseHead, type ResponseHeaders } from './response.ts'
 
 /** Hears what becomes of one request: a head, its body, and either `onEnd` or `onError` at last. */
 export type HttpHandler = {

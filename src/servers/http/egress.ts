@@ -2,10 +2,10 @@ import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import { GatewayError } from '../contract/errors.ts'
-import type { Clock } from '../lib/clock.ts'
-import { matchesGlob } from '../lib/glob.ts'
-import { onAbort } from '../lib/signals.ts'
+import { GatewayError } from '../../contract/errors.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { matchesGlob } from '../../lib/glob.ts'
+import { onAbort } from '../../lib/signals.ts'
 
 export type EgressRules = {
   /** Servers whose address an administrator wrote may stand anywhere; members' servers and addresses found elsewhere may not. */

@@ -1,8 +1,8 @@
-import { GatewayError } from '../contract/errors.ts'
-import { onAbort } from '../lib/signals.ts'
-import { createSseReader, type StreamPlace } from '../wire/sse.ts'
-import type { HttpClient } from './http-client.ts'
-import { toLinkError, toStatusError } from './http-errors.ts'
+import { GatewayError } from '../../contract/errors.ts'
+import { onAbort } from '../../lib/signals.ts'
+import { createSseReader, type StreamPlace } from '../../wire/sse.ts'
+import type { HttpClient } from '../http/client.ts'
+import { toLinkError, toStatusError } from '../http/errors.ts'
 
 type StreamParts = {
   readonly maxBytes: number

@@ -1,10 +1,10 @@
-import { GatewayError } from '../contract/errors.ts'
-import { type Clock, sleep } from '../lib/clock.ts'
-import { onAbort } from '../lib/signals.ts'
-import type { Outgoing } from '../wire/peer.ts'
-import type { StreamPlace } from '../wire/sse.ts'
+import { GatewayError } from '../../contract/errors.ts'
+import { type Clock, sleep } from '../../lib/clock.ts'
+import { onAbort } from '../../lib/signals.ts'
+import type { Outgoing } from '../../wire/peer.ts'
+import type { StreamPlace } from '../../wire/sse.ts'
+import type { HttpClient } from '../http/client.ts'
 import { openStream } from './event-stream.ts'
-import type { HttpClient } from './http-client.ts'
 
 export type ResumeParts = {
   readonly client: HttpClient

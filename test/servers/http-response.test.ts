@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createResponseReader } from '../../src/wire/http-response.ts'
+import { createResponseReader } from '../../src/servers/http/response.ts'
 
 type Read = { status?: number; headers?: [string, string][]; body: string; end?: 'clean' | 'unclean'; error?: string }
 

@@ -1,10 +1,10 @@
-import { GatewayError } from '../contract/errors.ts'
-import { onAbort } from '../lib/signals.ts'
+import { GatewayError } from '../../contract/errors.ts'
+import { onAbort } from '../../lib/signals.ts'
+import { toLowerNames } from '../http/request.ts'
 import type { ServerCarrier } from './carrier.ts'
 import { openStream } from './event-stream.ts'
 import { exchange } from './exchange.ts'
 import { acceptBoth, createClient, type HttpParts } from './http.ts'
-import { toLowerNames } from './http-request.ts'
 
 /** The oldest way: one standing stream brings every message, requests are posted to the address it names first. */
 export async function openSse(

@@ -1,5 +1,5 @@
-import type { GatewayError } from '../contract/errors.ts'
-import type { Carrier } from '../wire/peer.ts'
+import type { GatewayError } from '../../contract/errors.ts'
+import type { Carrier } from '../../wire/peer.ts'
 
 /** What every way to a server tells the link above it. */
 export type CarrierParts = {

@@ -1,13 +1,13 @@
-import { GatewayError } from '../contract/errors.ts'
-import type { Clock } from '../lib/clock.ts'
-import { createPieces } from '../lib/pieces.ts'
-import { readEnvelope } from '../wire/envelope.ts'
-import type { ResponseHeaders } from '../wire/http-response.ts'
-import type { Outgoing } from '../wire/peer.ts'
-import { createSseReader, type StreamPlace } from '../wire/sse.ts'
-import type { HttpClient } from './http-client.ts'
-import { toLinkError, toStatusError } from './http-errors.ts'
-import type { HttpRequest } from './http-request.ts'
+import { GatewayError } from '../../contract/errors.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { createPieces } from '../../lib/pieces.ts'
+import { readEnvelope } from '../../wire/envelope.ts'
+import type { Outgoing } from '../../wire/peer.ts'
+import { createSseReader, type StreamPlace } from '../../wire/sse.ts'
+import type { HttpClient } from '../http/client.ts'
+import { toLinkError, toStatusError } from '../http/errors.ts'
+import type { HttpRequest } from '../http/request.ts'
+import type { ResponseHeaders } from '../http/response.ts'
 
 /** A server should end the stream of an answered request itself; one that does not is helped. */
 const lingerMs = 5000
