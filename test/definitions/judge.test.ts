@@ -2,9 +2,10 @@ import { ListToolsResultSchema as ListV2 } from '@modelcontextprotocol/core'
 import { ListToolsResultSchema as ListV1 } from '@modelcontextprotocol/sdk/types.js'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { judgeTools } from '../../src/catalog/judge.ts'
 import { toWire } from '../../src/catalog/view.ts'
-import { judge, judgeOne, offer, toolLike } from './support.ts'
+import { judgeTools } from '../../src/definitions/judge.ts'
+import { offer } from '../catalog/support.ts'
+import { judge, judgeOne, toItem, toolLike } from './support.ts'
 
 const schema = { type: 'object' }
 const hidden = 'its name has characters that hide, look alike or control'
@@ -125,5 +126,21 @@ it('offers only lists that the official clients of both generations take, whatev
       expect(ListV2.safeParse(list).error).toBeUndefined()
     }),
     { numRuns: 1000 },
+  )
+})
+
+it('judges what did not change in a list as it did before', () => {
+  const tools = fc.array(
+    fc.record({ name: fc.constantFrom('a', 'b', 'c', 'd'), description: fc.constantFrom('x', 'y', 'z') }),
+    { maxLength: 8 },
+  )
+  fc.assert(
+    fc.property(tools, tools, (first, second) => {
+      const before = judgeTools(first.map(toItem))
+      const again = judgeTools(second.map(toItem), before)
+      const afresh = judgeTools(second.map(toItem))
+      expect(again).toEqual(afresh)
+    }),
+    { numRuns: 200 },
   )
 })

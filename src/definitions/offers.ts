@@ -2,6 +2,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { SetAside } from '../contract/tool.ts'
 import { isObject, JsonError, parseJson } from '../lib/json.ts'
 import { toVisible } from '../text/visible.ts'
+import type { JudgedList } from './judge.ts'
 import { findSteering } from './steering.ts'
 
 /** A resource, a template of resources or a prompt as its server defines it, found usable. */
@@ -20,6 +21,9 @@ export type JudgedOffers = { readonly offers: readonly Offer[]; readonly setAsid
 const idKeys = { resources: 'uri', templates: 'uriTemplate', prompts: 'name' } as const
 export type OfferKind = keyof typeof idKeys
 export const idKeyOf = (kind: OfferKind): string => idKeys[kind]
+
+/** Everything that one connection offers, after judgement. */
+export type JudgedOffering = JudgedList & Readonly<Record<OfferKind, readonly Offer[]>>
 
 const maxBytes = 64 * 1024
 const maxIdLength = 2048

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
 import type { Pin, PinDecision, PinDetail, PinKind, PinState } from '../contract/pin.ts'
+import type { JudgedTool } from '../definitions/definitions.ts'
+import { toDifference } from '../definitions/definitions.ts'
 import { toIso } from '../lib/clock.ts'
 import { parseJson } from '../lib/json.ts'
 import type { Definition, StoredPin } from '../storage/tables/pins.ts'
 import { toVisible } from '../text/visible.ts'
-import { toDifference } from './difference.ts'
-import type { JudgedTool } from './judge.ts'
 
 /** One thing as its server defines it now. */
 export type LiveItem = {
@@ -19,6 +19,9 @@ export type LiveItem = {
   readonly tool?: JudgedTool
   text(): string
 }
+
+/** A tool and a prompt of one server may have the same name. */
+export const toItemKey = (kind: PinKind, name: string): string => `${kind} ${name}`
 
 /** Who accepted what nobody looked at. */
 export const baselineBy = 'baseline'

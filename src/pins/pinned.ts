@@ -1,16 +1,21 @@
 import type { JsonValue } from '../contract/json.ts'
 import type { PinKind, PinState } from '../contract/pin.ts'
 import type { SetAside } from '../contract/tool.ts'
+import type { JudgedOffering, Offer, OfferKind } from '../definitions/definitions.ts'
+import {
+  type Drift,
+  type JudgedItems,
+  type JudgedTool,
+  judgeTool,
+  toDefinitionHash,
+  toDifference,
+} from '../definitions/definitions.ts'
 import { toCanonicalText } from '../lib/canonical.ts'
 import type { Definition } from '../storage/tables/pins.ts'
 import { toVisible } from '../text/visible.ts'
-import { toDifference } from './difference.ts'
-import { type Drift, type JudgedItems, type JudgedTool, judgeTool, toDefinitionHash } from './judge.ts'
-import type { JudgedOffering } from './merge.ts'
-import type { Offer, OfferKind } from './offers.ts'
-import type { PinVerdict } from './pin-chain.ts'
-import { type LiveItem, toValue } from './pin-state.ts'
-import { type LiveServer, type Pins, toItemKey } from './pins.ts'
+import type { PinVerdict } from './chain.ts'
+import type { LiveServer, Pins } from './pins.ts'
+import { type LiveItem, toItemKey, toValue } from './state.ts'
 
 /** What one connection offers as it came, found usable. */
 export type Unpinned = JudgedOffering & { readonly list: JudgedItems; readonly instructions: Instructions | undefined }

@@ -1,6 +1,6 @@
 import type { PinState } from '../contract/pin.ts'
 import type { Definition, StoredPin } from '../storage/tables/pins.ts'
-import { type LiveItem, stateOf } from './pin-state.ts'
+import { type LiveItem, stateOf } from './state.ts'
 
 /** One entry of a server that has pins: its own, or one that it refines. */
 export type PinLink = {

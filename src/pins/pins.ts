@@ -8,7 +8,7 @@ import type { Storage } from '../storage/storage.ts'
 import type { Change } from '../storage/tables/audit.ts'
 import type { StoredPin } from '../storage/tables/pins.ts'
 import { toVisible } from '../text/visible.ts'
-import { judgeAlong, type PinLink, type PinVerdict } from './pin-chain.ts'
+import { judgeAlong, type PinLink, type PinVerdict } from './chain.ts'
 import {
   baselineBy,
   compare,
@@ -17,10 +17,15 @@ import {
   stateOf,
   toDetail,
   toDigest,
+  toItemKey,
   toPin,
   toPinId,
   toWaiting,
-} from './pin-state.ts'
+} from './state.ts'
+
+export type { PinLink } from './chain.ts'
+export { applyPins, type Instructions, type PinnedOffering, toLiveItems, type Unpinned } from './pinned.ts'
+export { createPinsRemover } from './remover.ts'
 
 /** Whose definitions these are: a server keeps its pins by its name, whatever address it has. */
 export type PinnedServer = { readonly connection: string; readonly name: string; readonly scope: string }
@@ -69,7 +74,6 @@ const mostNamed = 100
 
 type Kept = Map<string, StoredPin>
 
-export const toItemKey = (kind: PinKind, name: string): string => `${kind} ${name}`
 const toServerKey = ({ name, scope }: { name: string; scope: string }): string => `${name} ${scope}`
 
 /** Pins in memory, as the catalog needs them at every look, and in the database, as restarts need them. */

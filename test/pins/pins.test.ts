@@ -1,28 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { toDifference } from '../../src/catalog/difference.ts'
-import { judgeTools } from '../../src/catalog/judge.ts'
-import { judgeAlong } from '../../src/catalog/pin-chain.ts'
-import { stateOf, toPinId } from '../../src/catalog/pin-state.ts'
-import type { JsonObject, JsonValue } from '../../src/contract/json.ts'
+import type { JsonValue } from '../../src/contract/json.ts'
+import { judgeAlong } from '../../src/pins/chain.ts'
+import { stateOf, toPinId } from '../../src/pins/state.ts'
 import type { StoredPin } from '../../src/storage/tables/pins.ts'
-import { judge, judgeOne, toItem, toolLike } from './support.ts'
-
-const definition = {
-  name: 'read_file',
-  title: 'Read a file',
-  description: 'Reads a file\nand returns it',
-  inputSchema: {
-    type: 'object',
-    properties: { path: { type: 'string', description: 'Where it is', enum: ['a', 'b'], default: 'a' } },
-    required: ['path'],
-  },
-  outputSchema: { type: 'object', properties: { text: { type: 'string' } } },
-  annotations: { readOnlyHint: true, title: 'Reading' },
-  icons: [{ src: 'https://example.com/i.png' }],
-  _meta: { version: 1 },
-  more: { from: 'a newer protocol' },
-} satisfies JsonObject
+import { definition, judge, judgeOne, reversed, toolLike } from '../definitions/support.ts'
 
 /** Every place in a value, as a function that puts something else there. */
 function changesOf(value: JsonValue, put: (changed: JsonValue) => JsonValue): JsonValue[] {
@@ -90,16 +72,6 @@ describe('a pin', () => {
   })
 })
 
-function reversed(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.map(reversed)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value)
-      .map(([key, inner]): [string, JsonValue] => [key, reversed(inner)])
-      .reverse(),
-  )
-}
-
 describe('what stands between a definition and agents', () => {
   const pin = { state: 'accepted' as const, accepted: { hash: 'a', text: '{}' }, baseline: false }
   const waiting = { state: 'waiting' as const, accepted: undefined, baseline: false }
@@ -119,82 +91,6 @@ describe('what stands between a definition and agents', () => {
   ])('%s', (_, stored, now, state) => {
     expect(stateOf(stored, now)).toBe(state)
   })
-})
-
-describe('the difference', () => {
-  it('tells each field by its path, with the lines that went and came', () => {
-    const after = structuredClone<JsonValue & object>({
-      ...definition,
-      description: 'Reads a file\nand sends it along',
-      inputSchema: {
-        type: 'object',
-        properties: { path: { type: 'number', description: 'Where it is', enum: ['a', 'b'], default: 'a' }, bcc: {} },
-        required: ['path'],
-      },
-      annotations: { readOnlyHint: true },
-    })
-    expect(toDifference(definition, after)).toBe(
-      [
-        'description (changed)',
-        '    Reads a file',
-        '  - and returns it',
-        '  + and sends it along',
-        'inputSchema.properties.path.type (changed)',
-        '  - string',
-        '  + number',
-        'inputSchema.properties.bcc (added)',
-        '  + {}',
-        'annotations.title (removed)',
-        '  - Reading',
-      ].join('\n'),
-    )
-  })
-
-  it('makes visible what hides, in texts and in names', () => {
-    expect(toDifference({ a: 'true' }, { a: true })).toBe('a (changed)\n  - "true"\n  + true')
-    const text = toDifference({ a: 'x' }, { a: 'x\u200by\u001b[8m', 'k\u202ey': 1 })
-    expect(text).toContain('+ x\\u{200b}y\\u{1b}[8m')
-    expect(text).toContain('"k\\u{202e}y" (added)')
-  })
-
-  it('of something new is all of it, and of the same thing nothing', () => {
-    expect(toDifference(undefined, { name: 'a', description: 'b' })).toBe(
-      'name (added)\n  + a\ndescription (added)\n  + b',
-    )
-    expect(toDifference(definition, reversed(definition))).toBe('')
-  })
-
-  it('is empty exactly when the definitions say the same', () => {
-    const value = fc.jsonValue({ maxDepth: 3 }).map((each): JsonValue => JSON.parse(JSON.stringify(each)))
-    fc.assert(
-      fc.property(value, value, (a, b) => {
-        const same = judge({ name: 'x', a }).tools[0]?.hash === judge({ name: 'x', a: b }).tools[0]?.hash
-        expect(toDifference({ a }, { a: b }) === '').toBe(same)
-      }),
-      { numRuns: 150 },
-    )
-  })
-
-  it('of very long texts ends soon', () => {
-    const lines = (word: string) => Array.from({ length: 30_000 }, (_, index) => `${word} ${index}`).join('\n')
-    expect(toDifference({ a: lines('a') }, { a: lines('b') }).split('\n')).toHaveLength(60_001)
-  })
-})
-
-it('judges what did not change in a list as it did before', () => {
-  const tools = fc.array(
-    fc.record({ name: fc.constantFrom('a', 'b', 'c', 'd'), description: fc.constantFrom('x', 'y', 'z') }),
-    { maxLength: 8 },
-  )
-  fc.assert(
-    fc.property(tools, tools, (first, second) => {
-      const before = judgeTools(first.map(toItem))
-      const again = judgeTools(second.map(toItem), before)
-      const afresh = judgeTools(second.map(toItem))
-      expect(again).toEqual(afresh)
-    }),
-    { numRuns: 200 },
-  )
 })
 
 describe('a server that refines others', () => {

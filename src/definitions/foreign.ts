@@ -1,6 +1,5 @@
 import type { JudgedTool } from './judge.ts'
 import { isTelling } from './mentions.ts'
-import { toPublicName } from './naming.ts'
 
 type Owner = { readonly name: string; readonly scope: string }
 
@@ -9,7 +8,7 @@ export type ToolNames = ReadonlyMap<string, readonly Owner[]>
 
 export function listToolNames(
   servers: readonly { readonly server: Owner; readonly tools: readonly JudgedTool[] }[],
-  naming: string,
+  toPublicName: (server: string, tool: string) => string,
 ): ToolNames {
   const names = new Map<string, Owner[]>()
   const add = (name: string, server: Owner) => {
@@ -21,7 +20,7 @@ export function listToolNames(
   for (const { server, tools } of servers) {
     for (const tool of tools) {
       add(tool.name, server)
-      add(toPublicName(naming, server.name, tool.name), server)
+      add(toPublicName(server.name, tool.name), server)
     }
   }
   return names
