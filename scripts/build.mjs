@@ -14,7 +14,12 @@ const tools = [join(root, 'package-lock.json'), fileURLToPath(import.meta.url)]
 
 const parts = [
   { stampFile: '.built-from', folders: ['src'], files: [noForms], build: buildProgram },
-  { stampFile: '.web-built-from', folders: ['web', join('src', 'contract')], files: [], build: buildWeb },
+  {
+    stampFile: '.web-built-from',
+    folders: ['web', join('src', 'contract'), join('src', 'shared')],
+    files: [],
+    build: buildWeb,
+  },
 ]
 
 /** Of everything that a part is made of. */

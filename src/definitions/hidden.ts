@@ -1,5 +1,5 @@
-import { characterBefore, isBlank, toCodePoint } from '../text/characters.ts'
-import { eachMark, type Mark } from '../text/marks.ts'
+import { characterBefore, isBlank, toCodePoint } from '../shared/characters.ts'
+import { eachMark, type Mark } from '../shared/marks.ts'
 
 const longNothing = 100
 

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../contract/json.ts'
 import type { SetAside } from '../contract/tool.ts'
 import { isObject, JsonError, parseJson } from '../lib/json.ts'
-import { toVisible } from '../text/visible.ts'
+import { toVisible } from '../shared/visible.ts'
 import type { JudgedList } from './judge.ts'
 import { findSteering } from './steering.ts'
 

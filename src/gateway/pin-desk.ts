@@ -7,7 +7,7 @@ import type { Pin, PinDecision, PinDetail, PinState } from '../contract/pin.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import { toScope } from '../contract/scope.ts'
 import type { PinAuthor, Pins } from '../pins/pins.ts'
-import { toVisible } from '../text/visible.ts'
+import { toVisible } from '../shared/visible.ts'
 
 export type PinQuery = { readonly server?: string; readonly scope?: string; readonly state?: readonly PinState[] }
 

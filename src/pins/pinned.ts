@@ -11,8 +11,8 @@ import {
   toDifference,
 } from '../definitions/definitions.ts'
 import { toCanonicalText } from '../lib/canonical.ts'
+import { toVisible } from '../shared/visible.ts'
 import type { Definition } from '../storage/tables/pins.ts'
-import { toVisible } from '../text/visible.ts'
 import type { PinVerdict } from './chain.ts'
 import type { LiveServer, Pins } from './pins.ts'
 import { type LiveItem, toItemKey, toValue } from './state.ts'

@@ -4,10 +4,10 @@ import type { Pin, PinDecision, PinDetail, PinKind } from '../contract/pin.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Log } from '../lib/log.ts'
+import { toVisible } from '../shared/visible.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Change } from '../storage/tables/audit.ts'
 import type { StoredPin } from '../storage/tables/pins.ts'
-import { toVisible } from '../text/visible.ts'
 import { judgeAlong, type PinLink, type PinVerdict } from './chain.ts'
 import {
   baselineBy,

@@ -6,8 +6,8 @@ import type { JudgedTool } from '../definitions/definitions.ts'
 import { toDifference } from '../definitions/definitions.ts'
 import { toIso } from '../lib/clock.ts'
 import { parseJson } from '../lib/json.ts'
+import { toVisible } from '../shared/visible.ts'
 import type { Definition, StoredPin } from '../storage/tables/pins.ts'
-import { toVisible } from '../text/visible.ts'
 
 /** One thing as its server defines it now. */
 export type LiveItem = {

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../contract/errors.ts'
-import { toVisible } from '../../text/visible.ts'
+import { toVisible } from '../../shared/visible.ts'
 import type { ResponseHeaders } from './response.ts'
 
 export function toStatusError(status: number, headers: ResponseHeaders, lostSession: boolean): GatewayError {

@@ -36,6 +36,19 @@ export function describeSuspect(approval: Approval): string | undefined {
   return found.length === 0 ? undefined : found.join('; ')
 }
 
+const approverWords: Readonly<Record<string, string>> = {
+  any: 'the owner of the agent, or an administrator',
+  client: "also the person at the agent's own program",
+  other: 'somebody else than the owner of the agent',
+  owner: 'the owner of the agent, or an administrator',
+  two: 'two people',
+}
+
+/** Who may answer, for one entry of `approvers`. */
+export function describeApprover(approver: string): string {
+  return approverWords[approver] ?? `somebody of the ${approver.replace(':', ' ')}`
+}
+
 /** Whether somebody waits for the answer at this moment, as far as it is known. */
 export function describeWaiting({ requests, complete }: { requests: number; complete: boolean }): string {
   if (requests > 0) return 'The agent is waiting for the answer.'

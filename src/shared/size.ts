@@ -1,3 +1,5 @@
+import { nounFor } from './words.ts'
+
 /** How much of a text there is for a person: characters, and lines as they are written. */
 export type Size = { readonly characters: number; readonly lines: number }
 
@@ -9,7 +11,7 @@ export function sizeOf(text: string): Size {
 
 /** `300 lines, 12,000 characters` */
 export function describeSize({ characters, lines }: Size): string {
-  const words = (count: number, noun: string) => `${count.toLocaleString('en')} ${count === 1 ? noun : `${noun}s`}`
+  const words = (count: number, noun: string) => `${count.toLocaleString('en')} ${nounFor(count, noun)}`
   return `${words(lines, 'line')}, ${words(characters, 'character')}`
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { countWarnings, describeWarnings, findMarks, type MarkKind } from '../../src/text/marks.ts'
-import { toVisible, toVisibleJson } from '../../src/text/visible.ts'
+import { countWarnings, describeWarnings, findMarks, type MarkKind } from '../../src/shared/marks.ts'
+import { toVisible, toVisibleJson } from '../../src/shared/visible.ts'
 
 const marked = (text: string) => findMarks(text).map(({ character, kind }) => [character, kind])
 
