@@ -14,7 +14,12 @@ const tools = [join(root, 'package-lock.json'), fileURLToPath(import.meta.url)]
 
 const parts = [
   { stampFile: '.built-from', folders: ['src'], files: [noForms], build: buildProgram },
-  { stampFile: '.web-built-from', folders: ['web', join('src', 'contract')], files: [], build: buildWeb },
+  {
+    stampFile: '.web-built-from',
+    folders: ['web', join('src', 'contract'), join('src', 'shared')],
+    files: [],
+    build: buildWeb,
+  },
 ]
 
 /** Of everything that a part is made of. */
@@ -38,7 +43,7 @@ async function buildProgram() {
     input: {
       cli: 'src/cli/main.ts',
       gateway: 'src/gateway/gateway.ts',
-      'sqlite-worker': 'src/storage/sqlite-worker.ts',
+      'sqlite-worker': 'src/storage/sqlite/worker.ts',
     },
     platform: 'node',
     resolve: { mainFields: ['module', 'main'] }, // one part ships a form that cannot be bundled beside one that can

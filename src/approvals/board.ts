@@ -10,8 +10,8 @@ import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import { createTurns } from '../lib/turns.ts'
 import { approvalsNeeded } from '../policy/policy.ts'
-import type { NewQuestion, StoredQuestion } from '../storage/questions.ts'
 import type { Storage } from '../storage/storage.ts'
+import type { NewQuestion, StoredQuestion } from '../storage/tables/questions.ts'
 import { createLookout } from './lookout.ts'
 
 /** What a person has to know, and what the answer is bound to. */

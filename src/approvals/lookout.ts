@@ -5,8 +5,8 @@ import type { Clock } from '../lib/clock.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Log } from '../lib/log.ts'
 import { onAbort } from '../lib/signals.ts'
-import type { NewQuestion, StoredQuestion } from '../storage/questions.ts'
 import type { Storage } from '../storage/storage.ts'
+import type { NewQuestion, StoredQuestion } from '../storage/tables/questions.ts'
 
 /** Who waits for which question, here and in the other instances on this database, and when each is over. */
 export type Lookout = {

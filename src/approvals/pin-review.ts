@@ -1,8 +1,8 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { ConfigStore } from '../config/config.ts'
 import type { Pin } from '../contract/pin.ts'
-import type { OpenQuestion } from '../storage/questions.ts'
 import type { Storage } from '../storage/storage.ts'
+import type { OpenQuestion } from '../storage/tables/questions.ts'
 import type { Board } from './board.ts'
 
 /** A pin that a person has just decided on. */

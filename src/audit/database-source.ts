@@ -1,5 +1,5 @@
 import type { AuditTable } from '../storage/database.ts'
-import { beforeAllMarks, type RecordStore } from '../storage/record.ts'
+import { beforeAllMarks, type RecordStore } from '../storage/tables/record.ts'
 import type { RecordSource } from './verify.ts'
 
 const pageRows = 500

@@ -6,6 +6,7 @@ import { crashPoint } from '../lib/crash-point.ts'
 import { toIdFloor } from '../lib/ids.ts'
 import { parseJson } from '../lib/json.ts'
 import type { Log } from '../lib/log.ts'
+import { countOf } from '../shared/words.ts'
 import type { Storage } from '../storage/storage.ts'
 import { readCheckpoints } from './checkpoints.ts'
 import { type ClockJudgement, ClockRecord, judgeClock } from './clock-check.ts'
@@ -161,7 +162,7 @@ export function createRetention({ storage, anchorDurably, clock, log }: Retentio
 function toDays(milliseconds: number): string {
   const days = milliseconds / dayMs
   const shown = days < 10 ? Math.round(days * 10) / 10 : Math.round(days)
-  return `${shown} ${shown === 1 ? 'day' : 'days'}`
+  return countOf(shown, 'day')
 }
 
 type Removable = { readonly removed: CheckpointBody['removed']; readonly grown: number }

@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import type { AuditReport, ChainMark } from '../contract/audit.ts'
 import { toIdFloor } from '../lib/ids.ts'
+import { countOf } from '../shared/words.ts'
 import type { AuditTable } from '../storage/database.ts'
 import { createAnchorBook, type OutsideAnchor, parseOrNothing } from './anchor-book.ts'
 import { createCallCheck } from './call-check.ts'
@@ -84,7 +85,8 @@ export async function verifyRecord({ source, keys, outside, apart, now, signal }
   const open = await source.openInstances()
   const { running } = calls.end(open)
   changes.end(open)
-  if (running > 0) notices.push(`${count(running, 'call')} without an end yet: under way, or closed at the next start.`)
+  if (running > 0)
+    notices.push(`${countOf(running, 'call')} without an end yet: under way, or closed at the next start.`)
   if (source.unrecordedCalls) {
     for await (const call of source.unrecordedCalls()) {
       if (call < floor) continue
@@ -114,7 +116,7 @@ export async function verifyRecord({ source, keys, outside, apart, now, signal }
     const { last, unchained, begins } = chain.end()
     if (begins > 1 && source.span) notices.push(`The export begins at entry ${begins} of ${instance}.`)
     if (unchained > 0)
-      notices.push(`${count(unchained, 'entry', 'entries')} of ${instance} are older than the chain and not proven.`)
+      notices.push(`${countOf(unchained, 'entry', 'entries')} of ${instance} are older than the chain and not proven.`)
     for (const head of anchors.of(instance)) if (head.sequence > last.sequence) missTail(instance, last, head)
     afterAnchor += Math.max(0, last.sequence - (anchors.outsideOf(instance)?.sequence ?? 0))
   }
@@ -158,7 +160,7 @@ export async function verifyRecord({ source, keys, outside, apart, now, signal }
     }
     if (gone.length === 0)
       return void notices.push(`This data was restored from a backup (${restored}); no anchored entry is missing.`)
-    const message = `This data was restored from a backup (${restored}): what ${count(gone.length, 'chain')} had after it is gone`
+    const message = `This data was restored from a backup (${restored}): what ${countOf(gone.length, 'chain')} had after it is gone`
     findings.add({ kind: 'restored', message })
   }
 
@@ -191,8 +193,8 @@ export async function verifyRecord({ source, keys, outside, apart, now, signal }
       ? 'each is what the gateway wrote and builds on the one before it'
       : 'each names the one before it'
     return [
-      `${count(entries, 'entry', 'entries')} in ${count(chains.size, 'chain')} of ${source.name}: whether none is missing in between, and ${proven}.`,
-      `${count(inside, 'anchor')} in the record and ${outsideCount} outside: whether the chains reach as far as they say.`,
+      `${countOf(entries, 'entry', 'entries')} in ${countOf(chains.size, 'chain')} of ${source.name}: whether none is missing in between, and ${proven}.`,
+      `${countOf(inside, 'anchor')} in the record and ${outsideCount} outside: whether the chains reach as far as they say.`,
       'Whether every call that was begun has one end, and every change of the configuration one outcome.',
       ...(source.unrecordedCalls ? ['Whether every row in the table of calls is in the record.'] : []),
       ...(checkpoint.before > 0
@@ -211,7 +213,7 @@ export async function verifyRecord({ source, keys, outside, apart, now, signal }
       unseen.push('There is no anchor outside: whether the end of a chain, or a whole one, was cut off cannot be told.')
     } else {
       unseen.push(
-        `${count(afterAnchor, 'entry', 'entries')} came after the last anchor outside (${toTime(last)}): if more had come and were cut off, it cannot be told.`,
+        `${countOf(afterAnchor, 'entry', 'entries')} came after the last anchor outside (${toTime(last)}): if more had come and were cut off, it cannot be told.`,
       )
       if (!apart) {
         unseen.push(
@@ -237,8 +239,4 @@ const Restore = z.object({ createdAt: z.string(), restoredAt: z.string() })
 function describeRestore(value: string): string {
   const { data } = Restore.safeParse(parseOrNothing(value))
   return data ? `of ${data.createdAt}, put back ${data.restoredAt}` : value.slice(0, 200)
-}
-
-function count(number: number, one: string, many = `${one}s`): string {
-  return `${number} ${number === 1 ? one : many}`
 }

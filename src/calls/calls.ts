@@ -1,5 +1,5 @@
 import type { Board, GrantBook } from '../approvals/approvals.ts'
-import { type Catalog, driftWords, inFormOf, ownServer, type Target, type ViewSelector } from '../catalog/catalog.ts'
+import { type Catalog, inFormOf, ownServer, type Target, type ViewSelector } from '../catalog/catalog.ts'
 import { type ConfigStore, projectOf } from '../config/config.ts'
 import type { Approval, Verdict } from '../contract/approval.ts'
 import type { Call, CallEndState } from '../contract/call.ts'
@@ -16,6 +16,7 @@ import {
   toSentMeta,
 } from '../contract/permit.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
+import { driftWords } from '../definitions/definitions.ts'
 import type { Clock } from '../lib/clock.ts'
 import { crashPoint } from '../lib/crash-point.ts'
 import type { Account, Delivery } from '../lib/delivery.ts'

@@ -7,6 +7,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Account } from '../lib/delivery.ts'
 import { count, createMeter, isIdle, type Meter, waitForRate } from '../lib/meter.ts'
 import { createQuietMap, type QuietMap } from '../lib/quiet-map.ts'
+import { countOf } from '../shared/words.ts'
 
 /** At most so many; a bound that is left out bounds nothing. */
 type Bounds = { readonly callsPerMinute?: number | undefined; readonly concurrent?: number | undefined }
@@ -240,17 +241,13 @@ const aMoment = 1000
 function check(meter: Meter, bounds: Bounds, now: number, who: string): GatewayError | undefined {
   const { concurrent, callsPerMinute } = bounds
   if (concurrent !== undefined && meter.running >= concurrent) {
-    const message = `${who} has ${counted(concurrent)} under way, as many as may be; try again when one has ended`
+    const message = `${who} has ${countOf(concurrent, 'call')} under way, as many as may be; try again when one has ended`
     return exceeded(message, { limit: 'concurrent', most: concurrent }, aMoment)
   }
   const wait = waitForRate(meter, callsPerMinute, now)
   if (callsPerMinute === undefined || wait === 0) return undefined
-  const message = `${who} had ${counted(callsPerMinute)} within a minute, as many as may be; try again in ${Math.ceil(wait / 1000)} s`
+  const message = `${who} had ${countOf(callsPerMinute, 'call')} within a minute, as many as may be; try again in ${Math.ceil(wait / 1000)} s`
   return exceeded(message, { limit: 'callsPerMinute', most: callsPerMinute }, wait)
-}
-
-function counted(calls: number): string {
-  return calls === 1 ? '1 call' : `${calls} calls`
 }
 
 /** `retryAfter` in whole seconds, as HTTP has it; `retryAfterMs` exactly. */

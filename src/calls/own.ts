@@ -6,7 +6,7 @@ import type { Permit } from '../contract/permit.ts'
 import type { Clock } from '../lib/clock.ts'
 import { onAbort, toCancellation } from '../lib/signals.ts'
 import type { Decision } from '../policy/policy.ts'
-import type { StoredQuestion } from '../storage/questions.ts'
+import type { StoredQuestion } from '../storage/tables/questions.ts'
 import { type Answer, toResultAnswer } from '../wire/answer.ts'
 import type { KeptResults } from './kept.ts'
 

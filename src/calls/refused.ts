@@ -1,7 +1,7 @@
 import type { CallEnd, ResolvedCall } from '../contract/permit.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { RefusalCount } from '../storage/audit.ts'
 import type { Storage } from '../storage/storage.ts'
+import type { RefusalCount } from '../storage/tables/audit.ts'
 
 /**
  * Writes refused calls down. Of a caller that is refused again and again for the same reason the first calls are

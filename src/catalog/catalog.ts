@@ -10,24 +10,37 @@ import type { CallMethod } from '../contract/permit.ts'
 import type { Principal } from '../contract/principal.ts'
 import type { ServerDefinition } from '../contract/server.ts'
 import type { SetAside, Tool } from '../contract/tool.ts'
+import {
+  findForeignName,
+  findSteering,
+  type JudgedItems,
+  type JudgedOffers,
+  type JudgedTool,
+  judgeOffers,
+  judgeTools,
+  listToolNames,
+  type OfferKind,
+  type ToolNames,
+} from '../definitions/definitions.ts'
+import {
+  applyPins,
+  type Instructions,
+  type LiveServer,
+  type PinLink,
+  type PinnedOffering,
+  type Pins,
+  toLiveItems,
+  type Unpinned,
+} from '../pins/pins.ts'
 import { noLists, type RawList, type Servers } from '../servers/servers.ts'
 import type { ServerFacts } from '../wire/codec.ts'
-import { findForeignName, listToolNames, type ToolNames } from './foreign.ts'
-import { type JudgedItems, type JudgedTool, judgeTools } from './judge.ts'
-import { type JudgedOffers, judgeOffers, type OfferKind } from './offers.ts'
-import type { PinLink } from './pin-chain.ts'
-import { applyPins, type Instructions, type PinnedOffering, toLiveItems, type Unpinned } from './pinned.ts'
-import type { LiveServer, Pins } from './pins.ts'
-import { findSteering } from './steering.ts'
+import { toPublicName } from './naming.ts'
 import { findOwnTarget, findTarget, type Target } from './target.ts'
 import { buildView, findToolset, offeredTools, type ToolRef, toTool, type View, type ViewSelector } from './view.ts'
 
 export { inFormOf } from './addresses.ts'
-export { driftWords } from './judge.ts'
 export { toPublicName } from './naming.ts'
 export { approvalStatusName, approvalWait, ownServer, readResultName, waitForApprovalName } from './own-tools.ts'
-export { createPins, type PinAuthor, type Pins } from './pins.ts'
-export { createPinsRemover } from './remover.ts'
 export type { Target } from './target.ts'
 export { type Listing, type ToolRef, toTool, type View, type ViewSelector } from './view.ts'
 
@@ -151,12 +164,13 @@ export function createCatalog(parts: CatalogParts): Catalog {
   }
 
   function toolNames(): ToolNames {
+    const { naming } = parts.config.current()
     names ??= listToolNames(
       parts.servers.list().map(({ id, name, scope }) => ({
         server: { name, scope },
         tools: judge(id, (parts.servers.lists(id) ?? noLists).tools).tools,
       })),
-      parts.config.current().naming,
+      (server, tool) => toPublicName(naming, server, tool),
     )
     return names
   }

@@ -1,12 +1,8 @@
 import type { JsonObject } from '../contract/json.ts'
 import type { ScopeKey } from '../contract/scope.ts'
+import { idKeyOf, type JudgedOffering, type Offer, type OfferKind } from '../definitions/definitions.ts'
 import { toPublicUri } from './addresses.ts'
-import type { JudgedList } from './judge.ts'
 import { toPublicName } from './naming.ts'
-import { idKeyOf, type Offer, type OfferKind } from './offers.ts'
-
-/** Everything that one connection offers, after judgement. */
-export type JudgedOffering = JudgedList & Readonly<Record<OfferKind, readonly Offer[]>>
 
 /** A resource, a template or a prompt as one view offers it. */
 export type OfferRef = {

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../contract/json.ts'
-import type { JudgedTool } from './judge.ts'
+import type { JudgedTool } from '../definitions/definitions.ts'
 import type { ToolRef } from './view.ts'
 
 /** The gateway itself, where a server's name or connection stands otherwise; no server can be called so. */

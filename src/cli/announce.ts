@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { connections, findConfigFile, readConfig } from '../config/config.ts'
 import { findConfigWeakness } from '../lib/file-trust.ts'
-import { toVisible } from '../text/visible.ts'
+import { toVisible } from '../shared/visible.ts'
 
 export type Announcement = {
   readonly explicit: string | undefined

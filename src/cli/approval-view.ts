@@ -1,10 +1,10 @@
 import type { Approval, ApprovalDetail, ApprovalDrift, ApprovalState } from '../contract/approval.ts'
 import type { GrantWish } from '../contract/grant.ts'
-import { describeSuspect, describeWaiting, sentParts } from '../text/approval.ts'
-import { toReadableJson } from '../text/json.ts'
-import { describeSize, findBlankRuns, sizeOf } from '../text/size.ts'
-import { toVisible } from '../text/visible.ts'
-import { toRelative } from './time.ts'
+import { describeApprover, describeSuspect, describeWaiting, sentParts } from '../shared/approval.ts'
+import { toReadableJson } from '../shared/json.ts'
+import { describeSize, findBlankRuns, sizeOf } from '../shared/size.ts'
+import { toRelative } from '../shared/time.ts'
+import { toVisible } from '../shared/visible.ts'
 import { renderFacts } from './words.ts'
 
 export type Fact = readonly [name: string, value: string | undefined]
@@ -44,7 +44,7 @@ export function toFacts(approval: Approval, now: number): Fact[] {
       owner === undefined || principal === `user:${owner}` ? principal : `${principal}, on behalf of ${owner}`,
     ],
     ['why', reason],
-    ['may answer', toApprovers(approvers)],
+    ['may answer', approvers.map(describeApprover).join('; ')],
     ['state', stateWords[state]],
     ['withdrawn because', approval.withdrawnBecause],
     ...answers.map((answer): Fact => [answer.verdict === 'deny' ? 'denied by' : 'approved by', toSaid(answer, now)]),
@@ -110,18 +110,6 @@ export function describeAnswered({ state, title, answers, grant }: Approval): st
   if (state === 'waiting') return `${answers.at(-1)?.by ?? 'Somebody'} approved: ${title}. It needs one more person.`
   const more = grant === undefined ? '' : ` Calls like it are permitted by ${grant}.`
   return `Approved: ${title}. It runs once, for whoever waits for it.${more}`
-}
-
-function toApprovers(approvers: readonly string[]): string {
-  return approvers.map((each) => approverWords[each] ?? `somebody of ${each.replace(':', ' ')}`).join('; ')
-}
-
-const approverWords: Readonly<Record<string, string>> = {
-  any: 'the owner of the agent, or an administrator',
-  client: "also whoever sits at the agent's program",
-  other: 'somebody else than the owner of the agent',
-  owner: 'the owner of the agent, or an administrator',
-  two: 'two different people',
 }
 
 function toSaid({ by, at, reason }: Approval['answers'][number], now: number): string {

@@ -2,7 +2,7 @@ import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { isObject, JsonError, parseExactJson } from '../lib/json.ts'
 import { nearest } from '../lib/text.ts'
-import { toVisible } from '../text/visible.ts'
+import { toVisible } from '../shared/visible.ts'
 import { type Schema, toFields, toSchema, toTypes, typeOf } from './schema.ts'
 
 /** `k=v` by the tool's schema, `k:=json` as it stands. */

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { systemClock } from '../lib/clock.ts'
 import { createIds } from '../lib/ids.ts'
 import { type BackupFacts, restoreBackup, writeBackup } from '../storage/backup.ts'
-import { describeDatabaseUrl } from '../storage/postgres-connection.ts'
+import { describeDatabaseUrl } from '../storage/postgres/connection.ts'
 import { demandOwnFolder, prepareFolder } from './data-folder.ts'
 import type { Settings } from './settings.ts'
 
@@ -14,8 +14,8 @@ export async function backup(settings: Settings, file: string): Promise<Told> {
   if (databaseUrl === undefined) demandOwnFolder(settings, dataFolder)
   const source =
     databaseUrl === undefined
-      ? (await import('../storage/sqlite-backup.ts')).openSqliteSource(dataFolder)
-      : await (await import('../storage/postgres-backup.ts')).openPostgresSource(databaseUrl)
+      ? (await import('../storage/sqlite/backup.ts')).openSqliteSource(dataFolder)
+      : await (await import('../storage/postgres/backup.ts')).openPostgresSource(databaseUrl)
   try {
     const facts = await writeBackup({ source, file: resolve(file), clock: systemClock, ids: createIds() })
     return { ...facts, place: toPlace(settings, dataFolder) }
@@ -30,8 +30,8 @@ export async function restore(settings: Settings, file: string, talk: (line: str
   const now = systemClock.now()
   const target =
     databaseUrl === undefined
-      ? (await import('../storage/sqlite-backup.ts')).openSqliteTarget(folderHere, now)
-      : await (await import('../storage/postgres-backup.ts')).openPostgresTarget(databaseUrl, now)
+      ? (await import('../storage/sqlite/backup.ts')).openSqliteTarget(folderHere, now)
+      : await (await import('../storage/postgres/backup.ts')).openPostgresTarget(databaseUrl, now)
   const facts = await restoreBackup({ target, file: resolve(file), clock: systemClock })
   return { ...facts, place: toPlace(settings, folderHere) }
 }

@@ -3,7 +3,7 @@ import { GatewayError } from '../contract/errors.ts'
 import { Risk } from '../contract/risk.ts'
 import { ServerDefinition } from '../contract/server.ts'
 import { isObject, parseJson } from '../lib/json.ts'
-import { toVisible } from '../text/visible.ts'
+import { toVisible } from '../shared/visible.ts'
 import type { OptionSpec } from './command.ts'
 
 /** How a server is described on the command line; `add` and `validate` share it. */

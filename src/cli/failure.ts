@@ -1,5 +1,5 @@
 import { type GatewayError, toErrorBody } from '../contract/errors.ts'
-import { toVisible } from '../text/visible.ts'
+import { toVisible } from '../shared/visible.ts'
 import { toRunnable } from './connect-line.ts'
 import type { Terminal } from './terminal.ts'
 

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { Risk } from '../contract/risk.ts'
 import type { Tool } from '../contract/tool.ts'
-import { toVisible } from '../text/visible.ts'
+import { toVisible } from '../shared/visible.ts'
 import { describeType, type Field, type Schema, toExampleArguments, toFields, toSchema } from './schema.ts'
 
 /** Markdown that a model can work from. What servers say of themselves is quoted, and nothing in it is invisible. */

@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { isObject, parseJson } from '../lib/json.ts'
 import type { Log } from '../lib/log.ts'
 import type { Masking } from '../masking/masking.ts'
-import { toVisible } from '../text/visible.ts'
+import { toVisible } from '../shared/visible.ts'
 import { type LogFormat, toTime } from './serve-log.ts'
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']

@@ -1,5 +1,5 @@
 import type { RemovalPlan } from '../contract/removal.ts'
-import { toVisible } from '../text/visible.ts'
+import { toVisible } from '../shared/visible.ts'
 import type { Client } from './client.ts'
 import type { Context } from './command.ts'
 import { confirm, talkWhole } from './confirm.ts'

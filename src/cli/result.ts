@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { toVisible } from '../text/visible.ts'
+import { toVisible } from '../shared/visible.ts'
 
 /** The parts of a tool's result that a terminal can show; the rest passes through `--json` untouched. */
 const ToolResult = z.looseObject({

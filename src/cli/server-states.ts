@@ -1,5 +1,6 @@
 import type { Server } from '../contract/server.ts'
-import { toVisible } from '../text/visible.ts'
+import { toVisible } from '../shared/visible.ts'
+import { countOf } from '../shared/words.ts'
 import type { Fields, ServeLog } from './serve-log.ts'
 import { toTime } from './serve-log.ts'
 import type { Terminal } from './terminal.ts'
@@ -55,12 +56,12 @@ export function createStateReporter({ colours, log, now }: StateParts): (server:
   }
 
   function reportConnected(server: Server, reported: Reported): void {
-    const after = reported.failures > 0 ? ` after ${count(reported.failures, 'failed attempt')}` : ''
+    const after = reported.failures > 0 ? ` after ${countOf(reported.failures, 'failed attempt')}` : ''
     reported.failures = 0
     reportOnce(
       server,
       reported,
-      `${colours.green('connected')} ${nameOf(server)}, ${count(server.tools, 'tool')}${after}`,
+      `${colours.green('connected')} ${nameOf(server)}, ${countOf(server.tools, 'tool')}${after}`,
     )
   }
 
@@ -74,7 +75,7 @@ export function createStateReporter({ colours, log, now }: StateParts): (server:
     if (reported.failures > 1 && !isGivenUp) {
       if (at - reported.failureReportedAt < summaryEvery) return
       reported.failureReportedAt = at
-      const since = `${count(reported.failures, 'failed attempt')} since ${toTime(new Date(reported.failingSince))}`
+      const since = `${countOf(reported.failures, 'failed attempt')} since ${toTime(new Date(reported.failingSince))}`
       const last = server.error ? `; last: ${toVisible(server.error.message)}` : ''
       return reportOnce(server, reported, `${colours.red(server.state)} ${nameOf(server)}, ${since}${last}`, reported)
     }
@@ -108,8 +109,4 @@ function toFields(server: Server, failing: Pick<Reported, 'failures'> | undefine
 
 function nameOf({ name, scope }: Server): string {
   return toVisible(scope === 'global' ? name : `${name} (${scope})`)
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`
 }

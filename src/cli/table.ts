@@ -1,4 +1,4 @@
-import { toVisible } from '../text/visible.ts'
+import { toVisible } from '../shared/visible.ts'
 
 export type Column<Row> = {
   readonly title: string

@@ -1,5 +1,5 @@
 import { createColors } from 'picocolors'
-import { toVisible, toVisibleJson } from '../text/visible.ts'
+import { toVisible, toVisibleJson } from '../shared/visible.ts'
 import { toRunnable } from './connect-line.ts'
 import { cut } from './table.ts'
 

@@ -1,6 +1,7 @@
 import type { Risk } from '../contract/risk.ts'
 import type { ConnectionState, ServerDetail, ServerFailure } from '../contract/server.ts'
-import { toVisible } from '../text/visible.ts'
+import { toVisible } from '../shared/visible.ts'
+import { countOf } from '../shared/words.ts'
 import { toRunnable } from './connect-line.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -24,7 +25,7 @@ export function countTools({
   setAside,
   complete,
 }: Pick<ServerDetail, 'tools' | 'setAside' | 'complete'>): string {
-  const parts = [`${tools.length} ${tools.length === 1 ? 'tool' : 'tools'}`]
+  const parts = [countOf(tools.length, 'tool')]
   if (setAside.length > 0) parts.push(`${setAside.length} set aside`)
   if (!complete) parts.push('list cut')
   return parts.join(', ')

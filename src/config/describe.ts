@@ -1,6 +1,6 @@
 import type { Rule } from '../contract/rule.ts'
 import { globalScope, type Scope, toScopeKey } from '../contract/scope.ts'
-import type { Change } from '../storage/audit.ts'
+import type { Change } from '../storage/tables/audit.ts'
 import type { ConfigEdit } from './edit.ts'
 import { chainOf, statementsOf } from './scopes.ts'
 import { isSame } from './values.ts'

@@ -1,4 +1,4 @@
-import type { ConfigMarks } from '../storage/config-changes.ts'
+import type { ConfigMarks } from '../storage/tables/config-changes.ts'
 import { listParts } from './changes.ts'
 import { toCanonical } from './values.ts'
 

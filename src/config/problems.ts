@@ -1,5 +1,5 @@
 import { GatewayError } from '../contract/errors.ts'
-import { toVisible } from '../text/visible.ts'
+import { toVisible } from '../shared/visible.ts'
 import type { Path } from './values.ts'
 
 /** One thing that is wrong with a configuration file. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { hostname } from 'node:os'
-import type { DocumentStore, StoredDocument, StoredNote } from '../storage/documents.ts'
+import type { DocumentStore, StoredDocument, StoredNote } from '../storage/tables/documents.ts'
 import { findCut, isUnfinished } from './changes.ts'
 import { findFormat } from './parse.ts'
 import type { ConfigProblem } from './problems.ts'

@@ -8,8 +8,8 @@ import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import { type Answerer, approvalsNeeded, whyNotAnswer } from '../policy/policy.ts'
 import { type Page, toCursor } from '../storage/page.ts'
-import type { StoredQuestion } from '../storage/questions.ts'
 import type { Storage } from '../storage/storage.ts'
+import type { StoredQuestion } from '../storage/tables/questions.ts'
 import { type ToolFacts, toGivenGrant, toNewGrant } from './new-grant.ts'
 
 export type ApprovalQuery = { readonly limit: number; readonly cursor?: string; readonly state?: ApprovalState }

@@ -6,7 +6,7 @@ import { toIso } from '../lib/clock.ts'
 import { matchesGlob } from '../lib/glob.ts'
 import type { Ids } from '../lib/ids.ts'
 import { atPointer } from '../policy/policy.ts'
-import type { StoredQuestion } from '../storage/questions.ts'
+import type { StoredQuestion } from '../storage/tables/questions.ts'
 
 /** What a grant has to know of a tool: its public name, its risk and its definition. */
 export type ToolFacts = { readonly name: string; readonly risk: Risk; readonly hash: string }

@@ -1,12 +1,13 @@
 import type { DecidedPin, PinReview } from '../approvals/approvals.ts'
-import { type PinAuthor, type Pins, toPublicName } from '../catalog/catalog.ts'
+import { toPublicName } from '../catalog/catalog.ts'
 import { type ConfigStore, mayChangeServer, type Place, seesDefinition } from '../config/config.ts'
 import { ScopeText } from '../contract/api/base.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { Pin, PinDecision, PinDetail, PinState } from '../contract/pin.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import { toScope } from '../contract/scope.ts'
-import { toVisible } from '../text/visible.ts'
+import type { PinAuthor, Pins } from '../pins/pins.ts'
+import { toVisible } from '../shared/visible.ts'
 
 export type PinQuery = { readonly server?: string; readonly scope?: string; readonly state?: readonly PinState[] }
 

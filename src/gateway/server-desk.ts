@@ -1,4 +1,4 @@
-import type { Catalog, Pins, ViewSelector } from '../catalog/catalog.ts'
+import type { Catalog, ViewSelector } from '../catalog/catalog.ts'
 import { ownServer, toTool } from '../catalog/catalog.ts'
 import {
   type ConfigEdit,
@@ -21,6 +21,7 @@ import { type Scope, type ScopeKey, toScope, toScopeKey } from '../contract/scop
 import type { Server, ServerDetail, Validation } from '../contract/server.ts'
 import { hasHints, type Tool } from '../contract/tool.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { Pins } from '../pins/pins.ts'
 import { suggestRisk } from '../policy/policy.ts'
 import { type Servers, type Trial, toFailure } from '../servers/servers.ts'
 import type { Storage } from '../storage/storage.ts'

@@ -7,7 +7,7 @@ import {
   toGatewayError,
   withoutOwn,
 } from '../contract/errors.ts'
-import { toVisible } from '../text/visible.ts'
+import { toVisible } from '../shared/visible.ts'
 
 /** What the handler of the contract carries to the wire: the status of the table, and the error itself. */
 export function toWireError(error: unknown): ORPCError<ErrorCode, GatewayError> {

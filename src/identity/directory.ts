@@ -1,8 +1,8 @@
 import { GatewayError } from '../contract/errors.ts'
-import type { StoredAgent } from '../storage/agents.ts'
-import type { StoredSession } from '../storage/sessions.ts'
 import type { Storage } from '../storage/storage.ts'
-import type { StoredUser } from '../storage/users.ts'
+import type { StoredAgent } from '../storage/tables/agents.ts'
+import type { StoredSession } from '../storage/tables/sessions.ts'
+import type { StoredUser } from '../storage/tables/users.ts'
 
 /** An agent with the name of the user behind it. */
 export type KnownAgent = StoredAgent & { readonly owner?: string }

@@ -1,3 +1,4 @@
+import { closeSync, fsyncSync, openSync, renameSync } from 'node:fs'
 import { link, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
@@ -39,6 +40,22 @@ export async function createFile(path: string, text: string): Promise<boolean> {
 export async function linkFile(draft: string, path: string): Promise<void> {
   await link(draft, path)
   await syncFolder(dirname(path))
+}
+
+/** Gives a file its name after its content is on disk, for code that cannot wait. Replaces a file of that name. */
+export function placeFile(draft: string, path: string): void {
+  syncNow(draft)
+  renameSync(draft, path)
+  syncNow(dirname(path))
+}
+
+function syncNow(path: string): void {
+  const descriptor = openSync(path, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
 }
 
 /** Adds a line and waits until the disk has it. Half a line that a crash left behind stays alone. */

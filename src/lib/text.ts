@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util'
-import { toVisible } from '../text/visible.ts'
+import { toVisible } from '../shared/visible.ts'
 
 /** What a program printed, for people: without colours, and with nothing left that a terminal would obey. */
 export function toPlainLine(line: string): string {

@@ -7,7 +7,7 @@ import type { Principal } from '../contract/principal.ts'
 import type { Clock } from '../lib/clock.ts'
 import { isObject } from '../lib/json.ts'
 import { onAbort } from '../lib/signals.ts'
-import { toVisible, toVisibleJson } from '../text/visible.ts'
+import { toVisible, toVisibleJson } from '../shared/visible.ts'
 import { type Caller, missingFor, type Question } from '../wire/caller.ts'
 import type { Progress } from '../wire/peer.ts'
 

@@ -1,8 +1,8 @@
 import { type GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import type { TakenDelivery } from '../storage/deliveries.ts'
 import type { Storage } from '../storage/storage.ts'
+import type { TakenDelivery } from '../storage/tables/deliveries.ts'
 import type { Endpoints } from './endpoints.ts'
 import type { Message } from './sending.ts'
 

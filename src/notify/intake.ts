@@ -3,7 +3,7 @@ import { type EventName, type EventTable, eventNames } from '../contract/events.
 import type { Clock } from '../lib/clock.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Log } from '../lib/log.ts'
-import type { NewDelivery } from '../storage/deliveries.ts'
+import type { NewDelivery } from '../storage/tables/deliveries.ts'
 import { type Heard, isElsewhere } from './message.ts'
 
 export type IntakeParts = {

@@ -1,6 +1,6 @@
 import { GatewayError } from '../contract/errors.ts'
 import { addKey, deriveKey, type KeyRing, saveKeys, toKeyCheck } from '../storage/key.ts'
-import type { SecretStore, StoredSecret } from '../storage/secrets.ts'
+import type { SecretStore, StoredSecret } from '../storage/tables/secrets.ts'
 import { decrypt, encrypt } from './cipher.ts'
 
 /** The keys of secrets by version; new values are encrypted under the newest. */

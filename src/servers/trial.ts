@@ -5,13 +5,13 @@ import type { Clock } from '../lib/clock.ts'
 import type { Masking } from '../masking/masking.ts'
 import type { Implementation, ServerFacts } from '../wire/codec.ts'
 import { toFirstTimeout } from './connection.ts'
-import type { EgressRules } from './egress.ts'
 import type { WorkingFolders } from './folders.ts'
+import type { EgressRules } from './http/egress.ts'
 import type { LinkParts } from './link.ts'
 import { type ListLimits, listKinds, noLists, type RawLists, readLists } from './listing.ts'
 import { createServerLogs } from './logs.ts'
 import { negotiate } from './negotiate.ts'
-import type { ChildRecords } from './stdio.ts'
+import type { ChildRecords } from './transports/stdio.ts'
 
 /** A definition to try, as the scope would have it that wants it. */
 export type Trial = Pick<ConnectionSpec, 'name' | 'definition' | 'origins' | 'trusted'>

@@ -5,8 +5,8 @@ import { GatewayError } from '../contract/errors.ts'
 import { toSystemReason } from '../contract/system-error.ts'
 import { createFile, replaceFile } from '../lib/durable-file.ts'
 import { makePrivateFolder } from '../lib/private-folder.ts'
-import type { DocumentStore } from './documents.ts'
 import { deriveKey, type KeyEnvironment, loadKeys } from './key.ts'
+import type { DocumentStore } from './tables/documents.ts'
 
 /** The key that new entries are chained with comes first; behind it those that older ones were chained with. */
 export type AuditKeys = readonly [Buffer, ...Buffer[]]

@@ -6,9 +6,9 @@ import type { ProcessMark } from '../lib/processes.ts'
 import { type Changes, createLocalChanges } from './changes.ts'
 import type { Database } from './database.ts'
 import { createPostgresDatabase, createSqliteDatabase, type QueryPorts } from './dialect.ts'
-import type { FindLiving } from './instances.ts'
-import { createSharedClock } from './shared-clock.ts'
-import { openSqliteEngine } from './sqlite-engine.ts'
+import { createSharedClock } from './postgres/shared-clock.ts'
+import { openSqliteEngine } from './sqlite/engine.ts'
+import type { FindLiving } from './tables/instances.ts'
 import type { Engine, Statement } from './unit.ts'
 
 export type DatabaseKind = 'sqlite' | 'postgresql'
@@ -73,9 +73,9 @@ async function openPostgres(parts: BackendParts, url: string): Promise<Backend> 
   const clock = createSharedClock(parts.clock)
   const [{ openPostgresEngine }, { openPresence }, { createFindLiving, holdDeath, readDatabaseTime }] =
     await Promise.all([
-      import('./postgres-engine.ts'),
-      import('./postgres-presence.ts'),
-      import('./postgres-living.ts'),
+      import('./postgres/engine.ts'),
+      import('./postgres/presence.ts'),
+      import('./postgres/living.ts'),
     ])
   const open = () => openPostgresEngine({ url, instance, auditKey, clock })
   const engine = await open()

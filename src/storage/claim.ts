@@ -8,11 +8,11 @@ import {
   toOutcomeEntry,
   toRefusalEntry,
   toRefusalsEntry,
-} from './audit.ts'
-import type { CallStore } from './calls.ts'
-import type { GrantStore } from './grants.ts'
-import type { IdempotencyStore, KeyEnd } from './idempotency.ts'
-import type { QuestionStore } from './questions.ts'
+} from './tables/audit.ts'
+import type { CallStore } from './tables/calls.ts'
+import type { GrantStore } from './tables/grants.ts'
+import type { IdempotencyStore, KeyEnd } from './tables/idempotency.ts'
+import type { QuestionStore } from './tables/questions.ts'
 import type { Statement, Unit } from './unit.ts'
 import type { Writer } from './writer.ts'
 

@@ -1,8 +1,8 @@
-import { toCallEntry, toOutcomeBody } from './audit.ts'
-import type { CallStore, OpenCall } from './calls.ts'
-import type { ConfigChangeStore } from './config-changes.ts'
-import type { DeliveryStore } from './deliveries.ts'
-import type { InstanceStore } from './instances.ts'
+import { toCallEntry, toOutcomeBody } from './tables/audit.ts'
+import type { CallStore, OpenCall } from './tables/calls.ts'
+import type { ConfigChangeStore } from './tables/config-changes.ts'
+import type { DeliveryStore } from './tables/deliveries.ts'
+import type { InstanceStore } from './tables/instances.ts'
 import type { Statement, Unit } from './unit.ts'
 import type { Writer } from './writer.ts'
 

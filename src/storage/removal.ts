@@ -1,7 +1,7 @@
 import type { RemovalItem, RemovalPlan } from '../contract/removal.ts'
 import type { ScopeKey } from '../contract/scope.ts'
-import { type Change, toChangeEntry } from './audit.ts'
 import type { ChangeTopic } from './changes.ts'
+import { type Change, toChangeEntry } from './tables/audit.ts'
 import type { Statement } from './unit.ts'
 import type { Writer } from './writer.ts'
 

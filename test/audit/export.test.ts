@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { toCsvRow } from '../../src/audit/export.ts'
-import { toVisible } from '../../src/text/visible.ts'
+import { toVisible } from '../../src/shared/visible.ts'
 
 /** The cells that a reader of RFC 4180 finds with this separator. A quotation mark opens a cell only at its beginning. */
 function parseCsv(text: string, separator = ','): string[][] {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { judge, offer } from './support.ts'
+import { judge } from '../definitions/support.ts'
+import { offer } from './support.ts'
 
 const readOnly = { readOnlyHint: true }
 

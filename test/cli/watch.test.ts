@@ -288,7 +288,7 @@ describe('the screen', () => {
     for (const fact of [
       'agent:bot, on behalf of kim',
       'no rule matches',
-      'somebody of group ops',
+      'somebody of the group ops',
       'in 10 min',
       'write',
     ])

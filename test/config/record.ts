@@ -6,7 +6,7 @@ import type {
   ConfigChangeStore,
   ConfigInForce,
   NewConfigChange,
-} from '../../src/storage/config-changes.ts'
+} from '../../src/storage/tables/config-changes.ts'
 
 export const plainSeal: Seal = {
   make: toDigest,

@@ -5,7 +5,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { createEmitter } from '../../src/lib/emitter.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { createIntake, type IntakeParts } from '../../src/notify/intake.ts'
-import type { NewDelivery } from '../../src/storage/deliveries.ts'
+import type { NewDelivery } from '../../src/storage/tables/deliveries.ts'
 import { poll } from '../support/gateway.ts'
 
 function start(wanted: EventName[], more: Partial<IntakeParts> = {}) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { findMarks } from '../../src/text/marks.ts'
+import { findMarks } from '../../src/shared/marks.ts'
 import { findChromium, launch, openWindow } from '../web/browser.ts'
 
 /** Letters and symbols that fonts of this machine may lack are drawn as a box, which is ink too. */

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/lib/clock.ts'
 import { restoreBackup, writeBackup } from '../../src/storage/backup.ts'
-import { openPostgresSource, openPostgresTarget } from '../../src/storage/postgres-backup.ts'
-import { openSqliteSource, openSqliteTarget } from '../../src/storage/sqlite-backup.ts'
+import { openPostgresSource, openPostgresTarget } from '../../src/storage/postgres/backup.ts'
+import { openSqliteSource, openSqliteTarget } from '../../src/storage/sqlite/backup.ts'
 import type { Storage } from '../../src/storage/storage.ts'
 import {
   callOf,

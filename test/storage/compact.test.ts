@@ -4,7 +4,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
-import { compactFolder } from '../../src/storage/sqlite-compact.ts'
+import { compactFolder } from '../../src/storage/sqlite/compact.ts'
 import type { Storage } from '../../src/storage/storage.ts'
 import { callOf, changeFile, open, placeOn, readerOf, temporaryFolder } from './support.ts'
 
@@ -168,7 +168,7 @@ describe('a SQLite file', () => {
   })
 })
 
-const compactFile = join(import.meta.dirname, '../../src/storage/sqlite-compact.ts')
+const compactFile = join(import.meta.dirname, '../../src/storage/sqlite/compact.ts')
 
 it('is left to PostgreSQL, which does it itself', async () => {
   const storage = await open(await placeOn('PostgreSQL'))

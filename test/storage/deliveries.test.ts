@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { NewDelivery } from '../../src/storage/deliveries.ts'
 import type { Storage } from '../../src/storage/storage.ts'
+import type { NewDelivery } from '../../src/storage/tables/deliveries.ts'
 import { databases, ids, jumpingClock, open, type Place, placeOn } from './support.ts'
 
 const change = { principal: 'user:root', subject: 'webhook:chat', body: {} }

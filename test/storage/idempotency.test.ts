@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ResolvedCall } from '../../src/contract/permit.ts'
-import type { KeyEnd } from '../../src/storage/idempotency.ts'
+import type { KeyEnd } from '../../src/storage/tables/idempotency.ts'
 import { callOf, databases, endOf, jumpingClock, observe, open, placeOn } from './support.ts'
 
 const day = 24 * 60 * 60 * 1000

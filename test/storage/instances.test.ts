@@ -1,7 +1,7 @@
 import { expect, it, vi } from 'vitest'
 import { createRounds } from '../../src/lib/rounds.ts'
 import { migrations } from '../../src/storage/migrations.ts'
-import { holdDeath } from '../../src/storage/postgres-living.ts'
+import { holdDeath } from '../../src/storage/postgres/living.ts'
 import type { Storage } from '../../src/storage/storage.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { runOn } from '../support/postgres.ts'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { expect, it, onTestFinished } from 'vitest'
 import { migrations } from '../../src/storage/migrations.ts'
-import { type Connection, migrate } from '../../src/storage/sqlite-file.ts'
+import { type Connection, migrate } from '../../src/storage/sqlite/file.ts'
 import { startClaimingProcess } from './child.ts'
 import { callOf, changeFile, open, readerOf, temporaryFolder } from './support.ts'
 

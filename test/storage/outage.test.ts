@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished, vi } from 'vitest'
 import type { ResolvedCall } from '../../src/contract/permit.ts'
-import { openWriterLink } from '../../src/storage/postgres-writer.ts'
+import { openWriterLink } from '../../src/storage/postgres/writer.ts'
 import type { Storage } from '../../src/storage/storage.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { connectTo, runOn } from '../support/postgres.ts'

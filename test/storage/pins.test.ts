@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { StoredPin } from '../../src/storage/pins.ts'
+import type { StoredPin } from '../../src/storage/tables/pins.ts'
 import { databases, open, placeOn } from './support.ts'
 
 const change = (what: string) => ({ principal: 'user:root', subject: 'server:files', body: { change: what } })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { ResultBounds } from '../../src/storage/results.ts'
 import type { Storage } from '../../src/storage/storage.ts'
+import type { ResultBounds } from '../../src/storage/tables/results.ts'
 import { callOf, type DatabaseKind, databases, jumpingClock, observe, open, placeOn } from './support.ts'
 
 const keptMs = 600_000

@@ -2,8 +2,8 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createPostgresDatabase, createSqliteDatabase } from '../../src/storage/dialect.ts'
 import { createGroupCommit, type Delivery } from '../../src/storage/group-commit.ts'
-import { openPostgresEngine } from '../../src/storage/postgres-engine.ts'
-import { openSqliteEngine } from '../../src/storage/sqlite-engine.ts'
+import { openPostgresEngine } from '../../src/storage/postgres/engine.ts'
+import { openSqliteEngine } from '../../src/storage/sqlite/engine.ts'
 import type { NewEntry, Statement, Unit, UnitOutcome } from '../../src/storage/unit.ts'
 import {
   auditKey,

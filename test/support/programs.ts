@@ -42,7 +42,7 @@ export async function offerPrograms(): Promise<() => Promise<void>> {
   const bundle = await rolldown({
     cwd: root,
     input: {
-      'sqlite-worker': './src/storage/sqlite-worker.ts',
+      'sqlite-worker': './src/storage/sqlite/worker.ts',
       ...Object.fromEntries(programs.map((name) => [toFlat(name), `./${name}.ts`])),
     },
     platform: 'node',
@@ -70,8 +70,8 @@ export const bundledStorageThread = {
   // Before the types are removed, because what removes them writes its own quotes.
   enforce: 'pre' as const,
   transform(code: string, id: string): string | undefined {
-    if (!id.endsWith('/src/storage/sqlite-engine.ts')) return undefined
-    const source = "'./sqlite-worker.ts'"
+    if (!id.endsWith('/src/storage/sqlite/engine.ts')) return undefined
+    const source = "'./worker.ts'"
     if (!code.includes(source)) throw new Error(`${id} does not name ${source} any more`)
     const folder = `process.env.${variable}`
     return code.replace(source, `(${folder} ? ${folder} + '/sqlite-worker.js' : ${source})`)

@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { type Call, CallState } from '../../contract/call.ts'
-import { toVisible } from '../../text/visible.ts'
+import { toDuration, toRelative } from '../../shared/time.ts'
+import { toVisible } from '../../shared/visible.ts'
 import { addCommand, addExamples, addGlobalOptions, type Run } from '../command.ts'
 import { exit } from '../exit.ts'
 import { wholeNumber } from '../number.ts'
 import { renderTable } from '../table.ts'
-import { toDuration, toRelative } from '../time.ts'
 import { renderFacts } from '../words.ts'
 
 export function addCalls(program: Command, run: Run): void {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { GatewayError } from '../../contract/errors.ts'
-import { toVisible } from '../../text/visible.ts'
+import { toVisible } from '../../shared/visible.ts'
 import { addCommand, addExamples, addGlobalOptions, type Context, noInput, type Run } from '../command.ts'
 import { exit } from '../exit.ts'
 

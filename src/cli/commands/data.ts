@@ -45,7 +45,7 @@ async function compact({ settings, request, terminal }: Context): Promise<Compac
     }
     if (!existsSync(join(dataFolder, 'sallyport.db'))) throw error
     terminal.talk(`No gateway runs: compacting ${dataFolder} itself.`)
-    const { compactFolder } = await import('../../storage/sqlite-compact.ts')
+    const { compactFolder } = await import('../../storage/sqlite/compact.ts')
     return compactFolder(dataFolder)
   }
 }

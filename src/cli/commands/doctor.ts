@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { toVisible } from '../../text/visible.ts'
+import { toVisible } from '../../shared/visible.ts'
 import { addCommand, type Run } from '../command.ts'
 import { toRunnable } from '../connect-line.ts'
 import type { Finding } from '../doctor/finding.ts'

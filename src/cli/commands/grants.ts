@@ -2,7 +2,8 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { GatewayError } from '../../contract/errors.ts'
 import { type Grant, NewGrant } from '../../contract/grant.ts'
-import { toVisible } from '../../text/visible.ts'
+import { toMoment, toRelative } from '../../shared/time.ts'
+import { toVisible } from '../../shared/visible.ts'
 import { splitPair, toJson } from '../arguments.ts'
 import { addCommand, addExamples, addGlobalOptions, type Run } from '../command.ts'
 import { confirm } from '../confirm.ts'
@@ -10,7 +11,6 @@ import { exit } from '../exit.ts'
 import { wholeNumber } from '../number.ts'
 import { demandPerson } from '../person.ts'
 import { renderTable } from '../table.ts'
-import { toMoment, toRelative } from '../time.ts'
 
 const notes = ['Only a person gives and revokes grants: sign in with --as NAME.']
 const Conditions = NewGrant.shape.arguments.unwrap()

@@ -1,9 +1,9 @@
 import type { Replay, RuleScope, RuleTest, ShownRule } from '../../contract/api/rules.ts'
 import type { RuleAction } from '../../contract/rule.ts'
-import { toVisible } from '../../text/visible.ts'
+import { toRelative } from '../../shared/time.ts'
+import { toVisible } from '../../shared/visible.ts'
 import { renderTable } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
-import { toRelative } from '../time.ts'
 import { renderFacts } from '../words.ts'
 
 function paintAction({ colours }: Terminal, action: RuleAction): (text: string) => string {

@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { GatewayError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import { Risk } from '../../contract/risk.ts'
-import { toVisible } from '../../text/visible.ts'
+import { toPast } from '../../shared/time.ts'
+import { toVisible } from '../../shared/visible.ts'
 import { toArguments, toArgumentsObject } from '../arguments.ts'
 import type { Client } from '../client.ts'
 import {
@@ -17,7 +18,6 @@ import {
 } from '../command.ts'
 import { exit } from '../exit.ts'
 import { wholeNumber } from '../number.ts'
-import { toPast } from '../time.ts'
 import { renderReplay, renderRules, renderTest } from './rules-view.ts'
 
 const whoseOptions: readonly OptionSpec[] = [

@@ -2,13 +2,13 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { ScopeText } from '../../contract/api/base.ts'
 import { SecretHost, SecretName } from '../../contract/secret.ts'
-import { toVisible } from '../../text/visible.ts'
+import { toRelative } from '../../shared/time.ts'
+import { toVisible } from '../../shared/visible.ts'
 import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from '../command.ts'
 import { confirm } from '../confirm.ts'
 import { exit } from '../exit.ts'
 import { readHidden } from '../hidden-input.ts'
 import { renderTable } from '../table.ts'
-import { toRelative } from '../time.ts'
 
 const scopeOption = [
   '--scope <scope>',

@@ -1,11 +1,11 @@
 import type { ServerDetail, Validation } from '../../contract/server.ts'
 import type { SetAside, Tool } from '../../contract/tool.ts'
-import { toVisible } from '../../text/visible.ts'
+import { toDuration, toRelative } from '../../shared/time.ts'
+import { toVisible } from '../../shared/visible.ts'
 import type { Context } from '../command.ts'
 import { exit } from '../exit.ts'
 import { renderTable } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
-import { toDuration, toRelative } from '../time.ts'
 import { countTools, describeFailure, paintRisk, paintState, renderFacts } from '../words.ts'
 
 export function renderServer(terminal: Terminal, server: ServerDetail): string {

@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { SessionServers as Servers, type SessionServers } from '../../contract/session.ts'
-import { toVisible } from '../../text/visible.ts'
+import { toRelative } from '../../shared/time.ts'
+import { toVisible } from '../../shared/visible.ts'
 import { addCommand, addExamples, addGlobalOptions, type OptionSpec, type Run } from '../command.ts'
 import { confirm } from '../confirm.ts'
 import { exit } from '../exit.ts'
 import { renderTable } from '../table.ts'
-import { toRelative } from '../time.ts'
 import { Expiry } from './tokens.ts'
 
 const choice: readonly OptionSpec[] = [

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import type { Status } from '../../contract/status.ts'
-import { toVisible } from '../../text/visible.ts'
+import { toDuration } from '../../shared/time.ts'
+import { toVisible } from '../../shared/visible.ts'
 import { addCommand, noInput, type Run } from '../command.ts'
 import { exit } from '../exit.ts'
 import { renderTable } from '../table.ts'
-import { toDuration } from '../time.ts'
 import { paintState, renderFacts } from '../words.ts'
 
 export function addStatus(program: Command, run: Run): void {

@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
 import type { Token } from '../../contract/token.ts'
-import { toVisible } from '../../text/visible.ts'
+import { toMoment, toRelative } from '../../shared/time.ts'
+import { toVisible } from '../../shared/visible.ts'
 import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from '../command.ts'
 import { confirm } from '../confirm.ts'
 import { toConnectLine } from '../connect-line.ts'
 import { exit } from '../exit.ts'
 import { renderTable } from '../table.ts'
-import { toMoment, toRelative } from '../time.ts'
 
 export const Expiry = z
   .string()

@@ -3,7 +3,8 @@ import type { CallAnswer, CallWaiting } from '../../contract/api/tools.ts'
 import type { Approval } from '../../contract/approval.ts'
 import { type ErrorCode, GatewayError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
-import { toVisible } from '../../text/visible.ts'
+import { toRelative } from '../../shared/time.ts'
+import { toVisible } from '../../shared/visible.ts'
 import type { Client } from '../client.ts'
 import { type Context, patience } from '../command.ts'
 import { toRunnable } from '../connect-line.ts'
@@ -12,7 +13,6 @@ import { leaveOnSignal } from '../leave.ts'
 import { readWhole, restOf } from '../rest.ts'
 import { isFailed, renderResult } from '../result.ts'
 import { suggesting } from '../suggest.ts'
-import { toRelative } from '../time.ts'
 
 export type WantedCall = {
   readonly name: string

@@ -2,14 +2,14 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { Role } from '../../contract/principal.ts'
 import type { User } from '../../contract/user.ts'
-import { toVisible } from '../../text/visible.ts'
+import { toRelative } from '../../shared/time.ts'
+import { toVisible } from '../../shared/visible.ts'
 import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from '../command.ts'
 import { exit } from '../exit.ts'
 import { demandPerson } from '../person.ts'
 import { runRemoval } from '../removal.ts'
 import { readSecret } from '../secret-input.ts'
 import { renderTable } from '../table.ts'
-import { toRelative } from '../time.ts'
 
 const notes = ['Only a person who is an administrator makes and changes users: sign in with --as NAME.']
 

@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { type Delivery, DeliveryState, type WebhookEndpoint } from '../../contract/webhook.ts'
-import { toVisible } from '../../text/visible.ts'
+import { toDuration, toRelative } from '../../shared/time.ts'
+import { toVisible } from '../../shared/visible.ts'
 import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from '../command.ts'
 import { exit } from '../exit.ts'
 import { wholeNumber } from '../number.ts'
 import { renderTable } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
-import { toDuration, toRelative } from '../time.ts'
 
 export function addWebhooks(program: Command, run: Run): void {
   const webhooks = program.command('webhooks').description('addresses outside that hear of events')

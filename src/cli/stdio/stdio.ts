@@ -1,6 +1,6 @@
 import { GatewayError } from '../../contract/errors.ts'
 import { systemClock } from '../../lib/clock.ts'
-import { toVisible } from '../../text/visible.ts'
+import { toVisible } from '../../shared/visible.ts'
 import { checkUrl } from '../address.ts'
 import type { Context } from '../command.ts'
 import type { StdioInput } from '../commands/stdio.ts'

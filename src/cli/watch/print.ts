@@ -1,5 +1,5 @@
 import type { Approval } from '../../contract/approval.ts'
-import { toVisible, toVisibleJson } from '../../text/visible.ts'
+import { toVisible, toVisibleJson } from '../../shared/visible.ts'
 import { stateWords } from '../approval-view.ts'
 import { exit } from '../exit.ts'
 import { leaveOnSignal } from '../leave.ts'

@@ -1,7 +1,7 @@
 import type { createColors } from 'picocolors'
 import type { Approval, ApprovalDrift } from '../../contract/approval.ts'
 import type { Risk } from '../../contract/risk.ts'
-import { toVisible } from '../../text/visible.ts'
+import { toVisible } from '../../shared/visible.ts'
 import { driftWords, type Fact, toFacts, toSentTexts, toSuspectLine } from '../approval-view.ts'
 import { cut, displayWidth } from '../table.ts'
 import { type Asking, describePending, usual, type View, type Watch } from './state.ts'

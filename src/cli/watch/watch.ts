@@ -1,5 +1,5 @@
 import { GatewayError, toGatewayError } from '../../contract/errors.ts'
-import { toVisible } from '../../text/visible.ts'
+import { toVisible } from '../../shared/visible.ts'
 import type { Address } from '../address.ts'
 import { type Client, createClient, toClientError } from '../client.ts'
 import type { Context } from '../command.ts'

@@ -4,7 +4,7 @@ import type { Call } from '../../contract/call.ts'
 import { GatewayError } from '../../contract/errors.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import type { Delivery } from '../../lib/delivery.ts'
-import { toVisible } from '../../text/visible.ts'
+import { toVisible } from '../../shared/visible.ts'
 
 type Called = { status: 200; body: CallAnswer } | { status: 202; body: CallWaiting }
 

@@ -2,7 +2,7 @@ import { createServer as createHttpServer } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { GatewayError } from '../../../src/contract/errors.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { connectGuarded, isAllowed } from '../../../src/servers/egress.ts'
+import { connectGuarded, isAllowed } from '../../../src/servers/http/egress.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 import { listen, privateHosts, startCanary } from './canary.ts'
 

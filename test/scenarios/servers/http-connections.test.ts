@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { createHttpClient, type HttpClient } from '../../../src/servers/http-client.ts'
-import type { HttpRequest } from '../../../src/servers/http-request.ts'
+import { createHttpClient, type HttpClient } from '../../../src/servers/http/client.ts'
+import type { HttpRequest } from '../../../src/servers/http/request.ts'
 import { makeCertificate } from '../mcp/certificate.ts'
 
 const answer = (body: string, head = '') => `HTTP/1.1 200 OK\r\n${head}content-length: ${body.length}\r\n\r\n${body}`

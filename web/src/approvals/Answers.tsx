@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import type { Approval } from '../../../src/contract/approval.ts'
-import { toClock } from '../lib/time.ts'
+import { toClock } from '../../../src/shared/time.ts'
 import { Visible } from '../parts/Visible.tsx'
 import { callQuery } from './queries.ts'
 import { nameOf, toOutcome } from './words.ts'

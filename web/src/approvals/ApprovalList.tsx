@@ -1,7 +1,7 @@
 import { type FocusEvent, type PointerEvent, useEffect, useState } from 'react'
 import type { Approval } from '../../../src/contract/approval.ts'
+import { toSpan } from '../../../src/shared/time.ts'
 import type { Failure } from '../lib/api.ts'
-import { toSpan } from '../lib/time.ts'
 import { Button } from '../parts/Button.tsx'
 import { RiskChip, StateChip } from '../parts/Chip.tsx'
 import { useNow } from '../parts/useNow.ts'

@@ -1,7 +1,7 @@
 import { useId, useState } from 'react'
 import type { ApprovalDetail } from '../../../src/contract/approval.ts'
 import type { GrantWish } from '../../../src/contract/grant.ts'
-import { toClock } from '../lib/time.ts'
+import { toClock } from '../../../src/shared/time.ts'
 import { Button } from '../parts/Button.tsx'
 import { Visible } from '../parts/Visible.tsx'
 import { nameOf } from './words.ts'

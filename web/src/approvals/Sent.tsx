@@ -1,13 +1,13 @@
 import { type ReactNode, useLayoutEffect, useRef, useState } from 'react'
-import { type SentPart, sentParts } from '../../../src/text/approval.ts'
-import { toReadableJson } from '../../../src/text/json.ts'
-import { describeSize, heightOf, sizeOf } from '../../../src/text/size.ts'
+import { type SentPart, sentParts } from '../../../src/shared/approval.ts'
+import { toReadableJson } from '../../../src/shared/json.ts'
+import { diffLines } from '../../../src/shared/line-difference.ts'
+import { describeSize, heightOf, sizeOf } from '../../../src/shared/size.ts'
 import { Button } from '../parts/Button.tsx'
 import { EndMark } from '../parts/EndMark.tsx'
 import { beginningOf } from '../parts/Folded.tsx'
 import { TextBlock } from '../parts/TextBlock.tsx'
 import { Visible } from '../parts/Visible.tsx'
-import { toChanges } from './changes.ts'
 
 type SentProps = {
   approval: Parameters<typeof sentParts>[0]
@@ -203,7 +203,7 @@ function Difference({ pair, whole }: { pair: Pair; whole: boolean }) {
         {pair.before} → {pair.after}
       </p>
       <TextBlock label="Difference">
-        {toChanges(cut(pair.old), cut(pair.new)).map(({ kind, line }, index) => (
+        {diffLines(cut(pair.old).split('\n'), cut(pair.new).split('\n')).map(({ kind, line }, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: lines of one difference never change their places
           <div key={index} className={tones[kind]}>
             {marks[kind]} <Visible text={line} />

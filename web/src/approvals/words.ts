@@ -1,4 +1,5 @@
 import type { Call } from '../../../src/contract/call.ts'
+import { describeApprover } from '../../../src/shared/approval.ts'
 
 /** `agent:reviewer` as people say it. */
 export function nameOf(principal: string): string {
@@ -13,16 +14,8 @@ export function toWho({ principal, owner }: { principal: string; owner?: string 
 
 /** Whom a rule wants to answer; undefined if it leaves that open. */
 export function toApprovers(approvers: readonly string[]): string | undefined {
-  const words = approvers.filter((each) => each !== 'any').map(toApprover)
+  const words = approvers.filter((each) => each !== 'any').map(describeApprover)
   return words.length === 0 ? undefined : words.join(', and ')
-}
-
-function toApprover(approver: string): string {
-  if (approver === 'two') return 'two people'
-  if (approver === 'owner') return 'the owner of the agent or an administrator'
-  if (approver === 'other') return 'somebody else than the owner of the agent'
-  if (approver === 'client') return "also the person at the agent's own program"
-  return approver.startsWith('group:') ? `somebody of the group ${approver.slice('group:'.length)}` : approver
 }
 
 const outcomes: Readonly<Record<Call['state'], string>> = {

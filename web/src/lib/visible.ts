@@ -1,6 +1,6 @@
-import { findMarks, markReasons, toMarkText } from '../../../src/text/marks.ts'
-import { findBlankRuns } from '../../../src/text/size.ts'
-import { toVisible } from '../../../src/text/visible.ts'
+import { findMarks, markReasons, toMarkText } from '../../../src/shared/marks.ts'
+import { findBlankRuns } from '../../../src/shared/size.ts'
+import { toVisible } from '../../../src/shared/visible.ts'
 
 /** A piece of text as it is, or something that is drawn as a mark. */
 export type Piece = {

@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import { describeSize, heightOf, sizeOf } from '../../../src/text/size.ts'
+import { describeSize, heightOf, sizeOf } from '../../../src/shared/size.ts'
 import { Visible } from './Visible.tsx'
 
 const mostCharacters = 300

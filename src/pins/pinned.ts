@@ -1,0 +1,119 @@
+import type { JsonValue } from '../contract/json.ts'
+import type { PinKind, PinState } from '../contract/pin.ts'
+import type { SetAside } from '../contract/tool.ts'
+import type { JudgedOffering, Offer, OfferKind } from '../definitions/definitions.ts'
+import {
+  type Drift,
+  type JudgedItems,
+  type JudgedTool,
+  judgeTool,
+  toDefinitionHash,
+  toDifference,
+} from '../definitions/definitions.ts'
+import { toCanonicalText } from '../lib/canonical.ts'
+import { toVisible } from '../shared/visible.ts'
+import type { Definition } from '../storage/tables/pins.ts'
+import type { PinVerdict } from './chain.ts'
+import type { LiveServer, Pins } from './pins.ts'
+import { type LiveItem, toItemKey, toValue } from './state.ts'
+
+/** What one connection offers as it came, found usable. */
+export type Unpinned = JudgedOffering & { readonly list: JudgedItems; readonly instructions: Instructions | undefined }
+
+/** What a server says of itself to whoever comes, and why that seems to steer a model. */
+export type Instructions = { readonly text: string; readonly steering: string | undefined }
+
+/** What agents may be shown of a connection. */
+export type PinnedOffering = JudgedOffering & { readonly instructions: string | undefined }
+
+const kinds: Readonly<Record<OfferKind, PinKind>> = { prompts: 'prompt', resources: 'resource', templates: 'template' }
+const offerKinds: readonly OfferKind[] = ['prompts', 'resources', 'templates']
+
+/** Everything of a connection that has pins: its tools, and of the rest what somebody has to look at. */
+export function toLiveItems(
+  offering: Unpinned,
+  steeringOf: (tool: JudgedTool) => string | undefined,
+): Map<string, LiveItem> {
+  const items = new Map<string, LiveItem>()
+  for (const [index, tool] of offering.list.outcomes.entries()) {
+    const source = offering.list.items[index]
+    if ('reason' in tool || !source || items.has(toItemKey('tool', tool.name))) continue
+    items.set(toItemKey('tool', tool.name), {
+      kind: 'tool',
+      name: tool.name,
+      hash: tool.hash,
+      // Others' tools come and go, so that this is worked out when it is asked for.
+      get reason() {
+        return steeringOf(tool)
+      },
+      text: () => source.toString('utf8'),
+    })
+  }
+  for (const item of otherItems(offering)) items.set(toItemKey(item.kind, item.name), item)
+  return items
+}
+
+function otherItems({ instructions, ...offering }: Unpinned): LiveItem[] {
+  const offers = offerKinds.flatMap((kind) =>
+    offering[kind].flatMap(({ id, value, steering }) => toItem(kinds[kind], id, steering, value)),
+  )
+  if (!instructions) return offers
+  return [...offers, ...toItem('instructions', '', instructions.steering, { instructions: instructions.text })]
+}
+
+function toItem(kind: PinKind, name: string, reason: string | undefined, value: JsonValue): LiveItem[] {
+  if (reason === undefined) return []
+  return [{ kind, name, reason, hash: toDefinitionHash(value), text: () => JSON.stringify(value) }]
+}
+
+/** What stands in the way of each is told; what changed is offered as it was accepted. */
+export function applyPins(server: LiveServer, offering: Unpinned, pins: Pick<Pins, 'judge'>): PinnedOffering {
+  const setAside: SetAside[] = [...offering.setAside]
+  const look = (kind: PinKind, name: string): PinVerdict => {
+    const item = server.items.get(toItemKey(kind, name))
+    const verdict = pins.judge(server, kind, name)
+    const { state } = verdict
+    if (verdict.hidden) setAside.push({ name: toVisible(name) || kind, reason: toReason(state, item?.reason), state })
+    return verdict
+  }
+  const tools = offering.tools.flatMap((tool): JudgedTool[] => {
+    const { accepted, state, hidden } = look('tool', tool.name)
+    if (hidden) return []
+    if (state === 'accepted') return [tool]
+    const now = server.items.get(toItemKey('tool', tool.name))
+    const difference = () => toDifference(toValue(accepted?.text), toValue(now?.text()))
+    if (state === 'new') return [{ ...tool, drift: { kind: 'new', live: tool, difference } }]
+    return asAccepted(accepted, { kind: 'changed', live: tool, difference })
+  })
+  const shown = (kind: OfferKind) => offering[kind].filter((offer: Offer) => !look(kinds[kind], offer.id).hidden)
+  const { instructions } = offering
+  return {
+    tools,
+    prompts: shown('prompts'),
+    resources: shown('resources'),
+    templates: shown('templates'),
+    instructions: instructions && !look('instructions', '').hidden ? instructions.text : undefined,
+    setAside,
+  }
+}
+
+function toReason(state: PinState, reason: string | undefined): string {
+  if (state === 'suspicious') return `${reason ?? 'its text seems to steer a model'}; a person has to accept it`
+  return state === 'blocked' ? 'somebody blocked it' : 'nobody has accepted it yet'
+}
+
+const acceptedTools = new WeakMap<Definition, JudgedTool | SetAside>()
+
+/** The text and the schema that were accepted, without an output schema that no longer holds. */
+function asAccepted(definition: Definition | undefined, drift: Drift): JudgedTool[] {
+  if (!definition) return []
+  const accepted = acceptedTools.get(definition) ?? judgeTool(Buffer.from(definition.text))
+  acceptedTools.set(definition, accepted)
+  if ('reason' in accepted) return []
+  const holds = isSame(accepted.outputSchema, drift.live.outputSchema)
+  return [{ ...accepted, ...(!holds && { outputSchema: undefined }), drift }]
+}
+
+function isSame(a: JudgedTool['outputSchema'], b: JudgedTool['outputSchema']): boolean {
+  return toCanonicalText(a ?? null) === toCanonicalText(b ?? null)
+}

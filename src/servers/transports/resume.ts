@@ -1,0 +1,77 @@
+import { GatewayError } from '../../contract/errors.ts'
+import { type Clock, sleep } from '../../lib/clock.ts'
+import { onAbort } from '../../lib/signals.ts'
+import type { Outgoing } from '../../wire/peer.ts'
+import type { StreamPlace } from '../../wire/sse.ts'
+import type { HttpClient } from '../http/client.ts'
+import { openStream } from './event-stream.ts'
+
+export type ResumeParts = {
+  readonly client: HttpClient
+  readonly path: string
+  readonly clock: Clock
+  readonly maxBytes: number
+  readonly closing: AbortSignal
+  headers(): Record<string, string>
+  onMessage(message: Buffer): void
+}
+
+const usualWaitMs = 1000
+const longestWaitMs = 60_000
+/** So many streams in a row that bring nothing are enough. */
+const maxFruitless = 5
+
+/**
+ * A server may end the stream of an answer before the answer is there, so that nobody holds a connection meanwhile.
+ * The next stream goes on from the place where the last one ended, after the time that the server asks for.
+ */
+export async function resumeStream(message: Outgoing, ended: StreamPlace, parts: ResumeParts): Promise<void> {
+  const abandoned = new AbortController()
+  message.onAbandoned(() => abandoned.abort())
+  const signal = AbortSignal.any([parts.closing, abandoned.signal])
+  let place = ended
+  let fruitless = 0
+  while (message.waiting()) {
+    if (fruitless >= maxFruitless) throw silent()
+    await sleep(parts.clock, Math.min(place.retryMs ?? usualWaitMs, longestWaitMs), signal)
+    const before = place
+    place = await follow(message, place, signal, parts)
+    fruitless = place === before ? fruitless + 1 : 0
+  }
+}
+
+/** One more stream, until it ends; resolves with where it ended. */
+function follow(message: Outgoing, from: StreamPlace, signal: AbortSignal, parts: ResumeParts): Promise<StreamPlace> {
+  const { promise, resolve, reject } = Promise.withResolvers<StreamPlace>()
+  const enough = new AbortController()
+  const headers = { ...parts.headers(), ...(from.id !== undefined && { 'last-event-id': from.id }) }
+  let place = from
+  const unlink = onAbort(signal, () => reject(silent()))
+  openStream(parts.client, parts.path, headers, {
+    maxBytes: parts.maxBytes,
+    signal: AbortSignal.any([signal, enough.signal]),
+    onOpen() {},
+    onPlace(reached) {
+      place = { ...place, ...reached }
+    },
+    onEvent(event) {
+      parts.onMessage(event.data)
+      if (message.waiting()) return
+      resolve(place)
+      enough.abort() // it was answered: what else comes is for the standing stream
+    },
+    onEnd(refused) {
+      enough.abort()
+      if (refused) return reject(silent())
+      resolve(place)
+    },
+  })
+  return promise.finally(unlink)
+}
+
+function silent(): GatewayError {
+  return new GatewayError('server-broken', 'The server ended its answer without a result', {
+    sent: true,
+    dropped: true,
+  })
+}

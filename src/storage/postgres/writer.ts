@@ -1,0 +1,62 @@
+import { type EntryPosition, entryColumns } from '../entries.ts'
+import {
+  connectPostgres,
+  endEarlier,
+  type PostgresAddress,
+  type PostgresLink,
+  withDeadline,
+  writerLock,
+} from './connection.ts'
+
+/** The one connection by which an instance writes. */
+export type WriterLink = PostgresLink & {
+  /** The last batch and the last entry of this instance that are in the database. */
+  readonly batch: number
+  readonly last: EntryPosition | undefined
+}
+
+const fenceMs = 3000
+
+/**
+ * Before anything is read, whatever an earlier connection of this instance had under way is over: its end is asked for,
+ * and the lock that it held proves it. Only then can nothing of it become true later.
+ */
+export async function openWriterLink(
+  address: PostgresAddress,
+  instance: string,
+  deadlineMs: number,
+): Promise<WriterLink> {
+  const link = await connectPostgres({ ...address, connectMs: deadlineMs }, true)
+  try {
+    return { ...link, ...(await withDeadline(link, deadlineMs, takeOver(link, address, instance))) }
+  } catch (error) {
+    link.cut()
+    throw error
+  }
+}
+
+async function takeOver({ client }: PostgresLink, address: PostgresAddress, instance: string) {
+  await client.query(`set lock_timeout = ${fenceMs}`)
+  await endEarlier(client, address.name)
+  await client.query(`select pg_advisory_lock(${writerLock('$1::text')})`, [instance])
+  await client.query('set lock_timeout = 0')
+  // Whatever the server's own setting is: a commit that was answered is on the disk.
+  await client.query(
+    "select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') in ('off', 'local')",
+  )
+  const { batch = 0 } = (await client.query<Reached>(reached, [instance])).rows[0] ?? {}
+  const [last] = (await client.query<EntryPosition>(lastEntry, [instance])).rows
+  return { batch, last }
+}
+
+type Reached = { batch: number }
+
+const reached = 'select number as batch from batches where instance = $1'
+
+const lastEntry = 'select sequence, hash from audit where instance = $1 order by sequence desc limit 1'
+
+export const markBatch =
+  'insert into batches (instance, number) values ($1, $2) on conflict (instance) do update set number = excluded.number'
+
+const places = entryColumns.map((_, index) => `$${index + 1}`).join(', ')
+export const insertEntry = `insert into audit (${entryColumns.join(', ')}) values (${places})`

@@ -1,0 +1,271 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import type { Approval, ApprovalAnswer, ApprovalDrift } from '../../contract/approval.ts'
+import { AuditEntry, type AuditKind } from '../../contract/audit.ts'
+import type { CallState } from '../../contract/call.ts'
+import type { Grant } from '../../contract/grant.ts'
+import { type CallEnd, type ResolvedCall, toRecordedMeta } from '../../contract/permit.ts'
+import { toIso } from '../../lib/clock.ts'
+import { matchesGlob } from '../../lib/glob.ts'
+import { parseJson } from '../../lib/json.ts'
+import type { AuditTable, Database } from '../database.ts'
+import { type Page, parseCursor, toCursor, toPage, toPageLimit } from '../page.ts'
+import type { NewEntry } from '../unit.ts'
+
+/** Something people did to the gateway: who, to what, and the facts. */
+export type Change = {
+  readonly principal: string
+  readonly subject: string
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+export type AuditFilter = {
+  readonly principal?: string
+  /** On whose behalf. */
+  readonly owner?: string
+  /** A tool or a changed thing, or a glob on its name. */
+  readonly subject?: string
+  readonly server?: string
+  readonly kind?: AuditKind
+  readonly call?: string
+  /** How the call of the entry ended, or where it stands. */
+  readonly state?: CallState
+  /** From this time on, and before that one. */
+  readonly since?: number
+  readonly until?: number
+}
+
+export type AuditQuery = AuditFilter & { readonly limit: number; readonly cursor?: string }
+
+export type AuditStore = {
+  find(instance: string, sequence: number): Promise<AuditEntry | undefined>
+  /** Newest first. A page may be short, or even empty, while there is a next one. */
+  list(query: AuditQuery): Promise<Page<AuditEntry>>
+}
+
+const Cursor = z.tuple([z.number(), z.string(), z.number()])
+type Key = z.infer<typeof Cursor>
+
+/** Rows looked at by one statement, and statements for one page: what is rare is looked for without holding up the others. */
+const windowRows = 4000
+const mostWindows = 25
+
+export function createAuditStore(database: Database): AuditStore {
+  return {
+    async find(instance, sequence) {
+      const row = await database
+        .selectFrom('audit')
+        .selectAll()
+        .where('instance', '=', instance)
+        .where('sequence', '=', sequence)
+        .executeTakeFirst()
+      return row && toAuditEntry(row)
+    },
+    async list({ cursor, limit: wanted, ...filter }) {
+      const limit = toPageLimit(wanted)
+      if (filter.call !== undefined) return listOfCall(filter, limit, cursor)
+      const found: AuditTable[] = []
+      let after = cursor === undefined ? undefined : parseCursor(cursor, Cursor)
+      for (let window = 0; window < mostWindows; window++) {
+        const bound = await findBound(filter, after)
+        const rows = await select(filter, { after, bound, limit: limit + 1 - found.length })
+        found.push(...rows.filter((row) => fits(row, filter)))
+        if (found.length > limit || bound === undefined) return toPage(found, limit, toAuditEntry, toKey)
+        // What a glob let through and the name did not fit may have used up the rows of this window.
+        const last = rows.at(-1)
+        after = rows.length > limit - found.length && last ? toKey(last) : bound
+      }
+      return { items: found.map(toAuditEntry), ...(after && { next: toCursor(after) }) }
+    },
+  }
+
+  /** A call has few entries, and an index of its own. */
+  async function listOfCall(filter: AuditFilter, limit: number, cursor?: string): Promise<Page<AuditEntry>> {
+    const after = cursor === undefined ? undefined : parseCursor(cursor, Cursor)
+    const rows = await select(filter, { after, limit: limit + 1 })
+    return toPage(rows, limit, toAuditEntry, toKey)
+  }
+
+  /** The last row of a window, from the index alone; undefined when the record ends before. */
+  async function findBound({ since, until }: AuditFilter, after: Key | undefined): Promise<Key | undefined> {
+    let rows = database.selectFrom('audit').select(['at', 'instance', 'sequence'])
+    if (since !== undefined) rows = rows.where('at', '>=', since)
+    if (until !== undefined) rows = rows.where('at', '<', until)
+    if (after) {
+      rows = rows.where(({ eb, refTuple, tuple }) => eb(refTuple('at', 'instance', 'sequence'), '<', tuple(...after)))
+    }
+    const bound = await rows
+      .orderBy('at', 'desc')
+      .orderBy('instance', 'desc')
+      .orderBy('sequence', 'desc')
+      .offset(windowRows - 1)
+      .limit(1)
+      .executeTakeFirst()
+    return bound && toKey(bound)
+  }
+
+  function select(filter: AuditFilter, part: { after?: Key; bound?: Key; limit: number }): Promise<AuditTable[]> {
+    const { after, bound } = part
+    let rows = database.selectFrom('audit').selectAll('audit')
+    if (filter.principal !== undefined) rows = rows.where('audit.principal', '=', filter.principal)
+    if (filter.subject !== undefined) {
+      rows = rows.where(sql<boolean>`audit.subject like ${toLike(filter.subject)} escape '!'`)
+    }
+    if (filter.kind !== undefined) rows = rows.where('audit.kind', '=', filter.kind)
+    if (filter.call !== undefined) rows = rows.where('audit.call', '=', filter.call)
+    if (filter.since !== undefined) rows = rows.where('audit.at', '>=', filter.since)
+    if (filter.until !== undefined) rows = rows.where('audit.at', '<', filter.until)
+    const { owner, server, state } = filter
+    if (owner !== undefined || server !== undefined || state !== undefined) {
+      rows = rows.where((entry) => {
+        let calls = entry.selectFrom('calls').select('calls.id').whereRef('calls.id', '=', 'audit.call')
+        if (owner !== undefined) calls = calls.where('calls.owner', '=', owner)
+        if (server !== undefined) calls = calls.where('calls.server', '=', server)
+        if (state !== undefined) calls = calls.where('calls.state', '=', state)
+        return entry.exists(calls)
+      })
+    }
+    if (after) {
+      rows = rows.where(({ eb, refTuple, tuple }) =>
+        eb(refTuple('audit.at', 'audit.instance', 'audit.sequence'), '<', tuple(...after)),
+      )
+    }
+    if (bound) {
+      rows = rows.where(({ eb, refTuple, tuple }) =>
+        eb(refTuple('audit.at', 'audit.instance', 'audit.sequence'), '>=', tuple(...bound)),
+      )
+    }
+    return rows
+      .orderBy('audit.at', 'desc')
+      .orderBy('audit.instance', 'desc')
+      .orderBy('audit.sequence', 'desc')
+      .limit(part.limit)
+      .execute()
+  }
+}
+
+function toKey(row: Pick<AuditTable, 'at' | 'instance' | 'sequence'>): Key {
+  return [row.at, row.instance, row.sequence]
+}
+
+/** Databases differ in how LIKE takes capitals, so it only narrows down and `fits` decides. */
+function toLike(glob: string): string {
+  return glob.replace(/[!%_]/g, '!$&').replaceAll('*', '%').replaceAll('?', '_')
+}
+
+function fits(row: AuditTable, { subject }: AuditFilter): boolean {
+  return subject === undefined || matchesGlob(subject, row.subject)
+}
+
+export function toIntentEntry(call: ResolvedCall, at: number): NewEntry {
+  return { ...toCallEntry('intent', call, at), body: JSON.stringify(toIntentBody(call)) }
+}
+
+/** `waiting` is the end of an attempt of which nothing was sent: the call waits again. */
+export function toOutcomeEntry(call: ResolvedCall, end: Attempted): NewEntry {
+  return { ...toCallEntry('outcome', call, end.endedAt), body: JSON.stringify(toOutcomeBody(end)) }
+}
+
+/** The end of a call that another instance had closed as `unknown`, because this one seemed to be dead. */
+export function toLateEntry(call: ResolvedCall, end: CallEnd): NewEntry {
+  const body = JSON.stringify({ ...toOutcomeBody(end), was: 'unknown' })
+  return { ...toCallEntry('late-outcome', call, end.endedAt), body }
+}
+
+/** A refused call has no intent, so the one entry says what was asked for as well. */
+export function toRefusalEntry(call: ResolvedCall, end: CallEnd): NewEntry {
+  const body = JSON.stringify({ ...toIntentBody(call), ...toOutcomeBody(end) })
+  return { ...toCallEntry('outcome', call, end.endedAt), body }
+}
+
+/** Refused calls of one principal that are counted and not recorded each. */
+export type RefusalCount = {
+  readonly principal: string
+  readonly owner?: string
+  /** The tool, or the server for names of other kinds; `unknown names` for those that lead nowhere. */
+  readonly subject: string
+  readonly method: string
+  readonly server: string
+  readonly code: string
+  readonly count: number
+  readonly firstAt: number
+  readonly lastAt: number
+}
+
+export function toRefusalsEntry(refusals: RefusalCount, at: number): NewEntry {
+  const { principal, subject, owner, method, server, code, count, firstAt, lastAt } = refusals
+  const body = { count, code, method, server, owner, firstAt: toIso(firstAt), lastAt: toIso(lastAt) }
+  return { at, kind: 'refusals', call: null, principal, subject, body: JSON.stringify(body) }
+}
+
+export function toChangeEntry({ principal, subject, body }: Change, at: number): NewEntry {
+  return { at, kind: 'change', call: null, principal, subject, body: JSON.stringify(body) }
+}
+
+export function toChangeOutcomeEntry({ principal, subject, body }: Change, at: number): NewEntry {
+  return { at, kind: 'change-outcome', call: null, principal, subject, body: JSON.stringify(body) }
+}
+
+/** A call that a person is asked about: all that the person sees stands here. */
+export function toQuestionEntry(question: Approval & { drift?: ApprovalDrift | undefined }, at: number): NewEntry {
+  const {
+    id: approval,
+    title,
+    arguments: args,
+    input,
+    meta,
+    hash,
+    risk,
+    reason,
+    approvers,
+    expiresAt,
+    drift,
+  } = question
+  const body = { approval, title, arguments: args, input, meta, hash, risk, reason, approvers, expiresAt, drift }
+  return { ...toApprovalEntry('question', question, question.principal), at, body: JSON.stringify(body) }
+}
+
+export function toAnswerEntry(question: Approval, answer: ApprovalAnswer, grant: Grant | undefined): NewEntry {
+  const { by, verdict, reason, at } = answer
+  const body = { approval: question.id, verdict, reason, hash: question.hash, grant }
+  const entry = toApprovalEntry('answer', question, by.includes(':') ? by : `user:${by}`)
+  return { ...entry, at: Date.parse(at), body: JSON.stringify(body) }
+}
+
+function toApprovalEntry(kind: 'question' | 'answer', { call, tool }: Approval, principal: string) {
+  return { kind, call, principal, subject: tool }
+}
+
+type CalledBy = {
+  readonly id: string
+  readonly principal: string
+  readonly tool: string
+  readonly recorded?: { readonly tool: string }
+}
+
+export function toCallEntry(
+  kind: 'intent' | 'outcome' | 'late-outcome',
+  call: CalledBy,
+  at: number,
+): Omit<NewEntry, 'body'> {
+  return { at, kind, call: call.id, principal: call.principal, subject: (call.recorded ?? call).tool }
+}
+
+function toIntentBody(call: ResolvedCall) {
+  const { server, scope, connection, owner, risk, decision, surface } = call
+  const { tool, original, arguments: args } = call.recorded ?? call
+  const meta = toRecordedMeta(call)
+  return { tool, original, server, scope, connection, owner, arguments: args, meta, risk, decision, surface }
+}
+
+type Attempted = Omit<CallEnd, 'state'> & { readonly state: CallEnd['state'] | 'waiting' }
+
+export function toOutcomeBody({ state, error, durationMs, resultBytes, givenBytes, masked }: Partial<Attempted>) {
+  const body = { state, error, durationMs, resultBytes, ...(masked && { masked }) }
+  if (givenBytes === undefined) return body
+  return { ...body, cut: { bytes: resultBytes, given: givenBytes } }
+}
+
+export function toAuditEntry(row: AuditTable): AuditEntry {
+  return AuditEntry.parse({ ...row, at: toIso(row.at), call: row.call ?? undefined, body: parseJson(row.body) })
+}
