@@ -44,13 +44,16 @@ export async function linkFile(draft: string, path: string): Promise<void> {
 
 /** Gives a file its name after its content is on disk, for code that cannot wait. Replaces a file of that name. */
 export function placeFile(draft: string, path: string): void {
-  syncNow(draft)
+  syncNow(openSync(draft, 'r+'))
   renameSync(draft, path)
-  syncNow(dirname(path))
+  try {
+    syncNow(openSync(dirname(path), 'r'))
+  } catch {
+    // Windows opens no folders.
+  }
 }
 
-function syncNow(path: string): void {
-  const descriptor = openSync(path, 'r')
+function syncNow(descriptor: number): void {
   try {
     fsyncSync(descriptor)
   } finally {

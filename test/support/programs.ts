@@ -21,6 +21,7 @@ const programs = [
   'test/fixtures/sdk-servers/v2',
   'test/scenarios/approvals/crashing-gateway',
   'test/scenarios/approvals/unsent-gateway',
+  'test/scenarios/changes/crashing-gateway',
   'test/scenarios/secrets/telling-server',
   'test/secrets/rotating-process',
   'test/storage/claiming-process',

@@ -6,7 +6,8 @@ import { Rule } from '../../../src/contract/rule.ts'
 import { databases, temporaryFolder } from '../../storage/support.ts'
 import { poll } from '../../support/gateway.ts'
 import { connectTo } from '../../support/postgres.ts'
-import { ada, createChangeStage, listAuthors, listChanges, spare } from './stage.ts'
+import { ada, spare } from './people.ts'
+import { createChangeStage, listAuthors, listChanges } from './stage.ts'
 
 const deny = [Rule.parse({ tools: '*', action: 'deny' })]
 

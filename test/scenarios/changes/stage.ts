@@ -3,13 +3,10 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { AuditEntry } from '../../../src/contract/audit.ts'
 import type { Config } from '../../../src/contract/config.ts'
-import type { Principal } from '../../../src/contract/principal.ts'
 import { createGateway, type Gateway, type GatewayOptions } from '../../../src/gateway/gateway.ts'
 import { type DatabaseKind, type Place, placeOn } from '../../storage/support.ts'
 import { roomy } from '../../support/gateway.ts'
-
-export const ada: Principal = { kind: 'user', name: 'ada', role: 'administrator', person: true }
-export const key = Buffer.alloc(32, 7).toString('base64')
+import { key } from './people.ts'
 
 /** One database and one configuration file, on which gateways start and stop. */
 export type ChangeStage = {
@@ -48,9 +45,6 @@ export async function createChangeStage(kind: DatabaseKind, name = 'sallyport.ya
   await stage.write({})
   return stage
 }
-
-/** Nobody starts it: a change of the configuration and nothing else. */
-export const spare = { transport: 'stdio', command: 'false', enabled: false } as const
 
 type Shown = Pick<AuditEntry, 'kind' | 'principal' | 'subject' | 'body'>
 
