@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import type { ScopedServer } from '../contract/config.ts'
 import type { ScopeKey } from '../contract/scope.ts'
 import { ServerDefinition } from '../contract/server.ts'
+import { isPlainObject, own, type PlainObject, toCanonical, toKey } from '../documents/values.ts'
 import { listTemplates } from './templates.ts'
 import { withoutLoosening } from './tighten.ts'
-import { isPlainObject, own, type PlainObject, toCanonical, toKey } from './values.ts'
 
 /** Where each field came from, by dotted key: the last scope that stated it. */
 export type Origins = Readonly<Record<string, ScopeKey>>

@@ -4,6 +4,7 @@ import type { Principal } from '../contract/principal.ts'
 import type { Rule } from '../contract/rule.ts'
 import { globalScope, type Scope, type ScopeKey, toScope, toScopeKey } from '../contract/scope.ts'
 import type { ServerDefinition } from '../contract/server.ts'
+import { own, toCanonical } from '../documents/values.ts'
 import {
   type EffectiveServer,
   hash,
@@ -13,7 +14,6 @@ import {
   originOf,
   type PinnedEntry,
 } from './merge.ts'
-import { own, toCanonical } from './values.ts'
 
 export type Statements = { readonly servers: Readonly<Record<string, ScopedServer>>; readonly rules: readonly Rule[] }
 

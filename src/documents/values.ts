@@ -1,12 +1,20 @@
 import canonicalize from 'canonicalize'
 
-/** Where something stands in a configuration: names of keys, and places in lists. */
+/** The place of a value in a document: names of keys, and indexes of lists. */
 export type Path = readonly (string | number)[]
+
+/** A value to write; undefined removes the key. */
+export type Step = { readonly path: Path; readonly value: unknown }
 
 export type PlainObject = { readonly [key: string]: unknown }
 
 export function isPlainObject(value: unknown): value is PlainObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** YAML and TOML write such a list with one entry after the other, other lists on one line. */
+export function isListOfMaps(value: unknown): value is readonly PlainObject[] {
+  return Array.isArray(value) && value.length > 0 && value.every(isPlainObject)
 }
 
 /** Names come from people: `constructor` is a fair name for a server and must not find what every object inherits. */
