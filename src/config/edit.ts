@@ -7,16 +7,8 @@ import { ServerDefinition, ServerPatch, type ToolOverride } from '../contract/se
 import { editDocument } from '../documents/edit.ts'
 import { DocumentError } from '../documents/error.ts'
 import { type Format, findFormat } from '../documents/parse.ts'
-import {
-  isPlainObject,
-  isSame,
-  type Path,
-  type PlainObject,
-  type Step,
-  toCanonical,
-  toKey,
-  valueAt,
-} from '../documents/values.ts'
+import { isPlainObject, isSame, type Path, type PlainObject, type Step, toKey, valueAt } from '../documents/values.ts'
+import { toCanonicalText } from '../lib/canonical.ts'
 import { pathOfScope } from './check.ts'
 import { changesIdentity } from './merge.ts'
 import { chainOf, effective } from './scopes.ts'
@@ -121,9 +113,9 @@ function pathOfStated(config: Config, scope: Scope, what: string): Path {
 function planRules(root: unknown, { rules }: RulesEdit, path: Path, format: Format): Step[] {
   const current = valueAt(root, path)
   const stated = Array.isArray(current) ? current.filter(isPlainObject) : []
-  const known = new Map(stated.map((rule) => [toCanonical(compact(Rule.parse(rule))), rule]))
+  const known = new Map(stated.map((rule) => [toCanonicalText(compact(Rule.parse(rule))), rule]))
   const wanted = rules.map(
-    (rule) => known.get(toCanonical(compact(rule))) ?? withoutDefaults(compact(rule), ruleDefaults, []),
+    (rule) => known.get(toCanonicalText(compact(rule))) ?? withoutDefaults(compact(rule), ruleDefaults, []),
   )
   if (isSame(stated, wanted)) return []
   // TOML has no empty list of tables.

@@ -1,4 +1,4 @@
-import canonicalize from 'canonicalize'
+import { toCanonicalText } from '../lib/canonical.ts'
 
 /** The place of a value in a document: names of keys, and indexes of lists. */
 export type Path = readonly (string | number)[]
@@ -44,13 +44,8 @@ export function withValueAt(root: unknown, path: Path, value: unknown): unknown 
   return Object.fromEntries(kept.filter(([, entry]) => entry !== undefined))
 }
 
-/** One text for equal values, whatever the order of their keys. */
-export function toCanonical(value: unknown): string {
-  return canonicalize(value) ?? 'null'
-}
-
 export function isSame(left: unknown, right: unknown): boolean {
-  return toCanonical(left) === toCanonical(right)
+  return toCanonicalText(left) === toCanonicalText(right)
 }
 
 export function toKey(path: Path): string {
