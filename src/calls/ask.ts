@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import canonicalize from 'canonicalize'
 import type { About, Board, GrantBook } from '../approvals/approvals.ts'
 import type { Target } from '../catalog/catalog.ts'
 import type { ConfigStore } from '../config/config.ts'
@@ -10,6 +9,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { Permission, ResolvedCall } from '../contract/permit.ts'
 import { type Principal, toPrincipalKey, userBehind } from '../contract/principal.ts'
 import type { ScopeKey } from '../contract/scope.ts'
+import { toCanonicalText } from '../lib/canonical.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import { onAbort } from '../lib/signals.ts'
 import { bindingOf, type Decision, hashOf, type Subject, toTitle } from '../policy/policy.ts'
@@ -295,7 +295,7 @@ export function createAsk(parts: AskParts): Ask {
   /** How the server is reached and with which secrets, by their names: a rotated value is the same credential. */
   function credentialOf(principal: Principal, { server }: ResolvedCall): string {
     const definition = config.effective(principal).servers.get(server)?.definition
-    return hash('sha256', canonicalize(definition ?? null) ?? '', 'hex')
+    return hash('sha256', toCanonicalText(definition ?? null), 'hex')
   }
 
   function scopesOf(principal: Principal): readonly ScopeKey[] {

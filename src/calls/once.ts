@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import canonicalize from 'canonicalize'
 import { z } from 'zod'
 import type { Target } from '../catalog/catalog.ts'
 import { Call } from '../contract/call.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { CallEnd, OnceKey, ResolvedCall } from '../contract/permit.ts'
+import { toCanonicalText } from '../lib/canonical.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
 import { parseJson } from '../lib/json.ts'
 import type { Storage } from '../storage/storage.ts'
@@ -60,7 +60,7 @@ type Given = { readonly arguments: JsonObject; readonly meta?: JsonObject | unde
 /** The same tool with the same arguments and `_meta`, in any order of keys. */
 export function toOnceKey(key: string, { server, scope, publicName }: Target, given: Given): OnceKey {
   const { arguments: args, meta } = given
-  const text = canonicalize([server, scope, publicName, args, ...(meta ? [meta] : [])]) ?? ''
+  const text = toCanonicalText([server, scope, publicName, args, ...(meta ? [meta] : [])])
   return { key, hash: createHash('sha256').update(text).digest('hex') }
 }
 

@@ -1,7 +1,7 @@
 import type { Config } from '../contract/config.ts'
-import { findFormat } from './parse.ts'
+import { findFormat } from '../documents/parse.ts'
+import { isPlainObject, isSame, type PlainObject } from '../documents/values.ts'
 import type { ConfigProblem } from './problems.ts'
-import { isPlainObject, isSame, type PlainObject } from './values.ts'
 
 /** What differs between two configurations: top-level keys, and single entries of those that hold named ones. */
 export function listChanged(before: Config, after: Config): string[] {

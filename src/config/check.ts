@@ -1,13 +1,13 @@
 import type { Config, ScopedServer } from '../contract/config.ts'
 import type { Rule } from '../contract/rule.ts'
 import { type Scope, toScopeKey } from '../contract/scope.ts'
+import type { Path } from '../documents/values.ts'
 import { nearest } from '../lib/text.ts'
 import { explainIssues } from './explain.ts'
 import { findUnpinned } from './packages.ts'
 import type { Finding } from './problems.ts'
 import { createStack, listChains, listScopes, type MergeFault, onlyTightens, statementsOf } from './scopes.ts'
 import { isOwnVariable, listTemplates, parseTemplate } from './templates.ts'
-import type { Path } from './values.ts'
 import { checkWebhooks, listWebhookNotices } from './webhooks.ts'
 
 /** What no single field can know: whether the parts of a configuration fit each other. */

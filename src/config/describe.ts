@@ -1,9 +1,9 @@
 import type { Rule } from '../contract/rule.ts'
 import { globalScope, type Scope, toScopeKey } from '../contract/scope.ts'
+import { isSame } from '../documents/values.ts'
 import type { Change } from '../storage/tables/audit.ts'
 import type { ConfigEdit } from './edit.ts'
 import { chainOf, statementsOf } from './scopes.ts'
-import { isSame } from './values.ts'
 import type { Views } from './views.ts'
 
 type State = { readonly views: Views }

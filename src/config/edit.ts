@@ -4,23 +4,14 @@ import type { Risk } from '../contract/risk.ts'
 import { Rule } from '../contract/rule.ts'
 import { globalScope, type Scope, toScopeKey } from '../contract/scope.ts'
 import { ServerDefinition, ServerPatch, type ToolOverride } from '../contract/server.ts'
+import { editDocument } from '../documents/edit.ts'
+import { DocumentError } from '../documents/error.ts'
+import { type Format, findFormat } from '../documents/parse.ts'
+import { isPlainObject, isSame, type Path, type PlainObject, type Step, toKey, valueAt } from '../documents/values.ts'
+import { toCanonicalText } from '../lib/canonical.ts'
 import { pathOfScope } from './check.ts'
-import { editJson } from './edit-json.ts'
-import { editToml } from './edit-toml.ts'
-import { editYaml } from './edit-yaml.ts'
 import { changesIdentity } from './merge.ts'
-import { type Format, findFormat, parseText } from './parse.ts'
 import { chainOf, effective } from './scopes.ts'
-import {
-  isPlainObject,
-  isSame,
-  type Path,
-  type PlainObject,
-  toCanonical,
-  toKey,
-  valueAt,
-  withValueAt,
-} from './values.ts'
 
 type Target = { readonly name: string; readonly scope?: Scope }
 type SwitchEdit = Target & { readonly kind: 'enable-server'; readonly enabled: boolean }
@@ -48,9 +39,6 @@ type EntryEdit =
   | { readonly kind: 'set-owners'; readonly project: string; readonly owners: readonly string[] }
   | { readonly kind: 'leave-project'; readonly agent: string }
 
-/** One value to write, or with undefined a key to take away. */
-export type Step = { readonly path: Path; readonly value: unknown }
-
 export type EditableFile = {
   readonly file: string
   readonly text: string
@@ -64,17 +52,13 @@ export function editText({ file, text, config, value }: EditableFile, edit: Conf
   const format = findFormat(file) ?? 'yaml'
   const { base, steps } = plan({ config, value, format }, edit)
   if (steps.length === 0) return text
-  const edited = attempt(file, base, () => {
-    if (format === 'json') return editJson(text, steps)
-    return format === 'toml' ? editToml(text, { steps, base, value }) : editYaml(text, steps)
-  })
-  const parsing = parseText(format, edited)
-  const wanted = steps.reduce((root, step) => withValueAt(root, step.path, step.value), value)
-  // An alias or an unusual layout may make the text say something else than was meant.
-  if (!parsing.ok || !isSame(withoutEmptyMaps(parsing.parsed.value), withoutEmptyMaps(wanted))) {
-    throw notEditable(file, base)
+  try {
+    return editDocument(text, format, { steps, base, value })
+  } catch (error) {
+    if (!(error instanceof DocumentError)) throw error
+    const message = `${file}: ${toKey(base)}: ${error.message}; change it in the file`
+    throw new GatewayError('config-invalid', message, { file }, { cause: error })
   }
-  return edited
 }
 
 type Planned = { readonly base: Path; readonly steps: readonly Step[] }
@@ -107,27 +91,6 @@ function plan(
   }
 }
 
-function attempt(file: string, base: Path, write: () => string): string {
-  try {
-    return write()
-  } catch (error) {
-    throw notEditable(file, base, error)
-  }
-}
-
-function notEditable(file: string, base: Path, cause?: unknown): GatewayError {
-  const why = cause instanceof GatewayError ? cause.message : 'is written in a way that cannot be changed from here'
-  const message = `${file}: ${toKey(base)}: ${why}; change it in the file`
-  return new GatewayError('config-invalid', message, { file }, { cause })
-}
-
-/** TOML cannot tell an empty table that was never written from one that is not there. */
-function withoutEmptyMaps(value: unknown): unknown {
-  if (!isPlainObject(value)) return value
-  const entries = Object.entries(value).map(([key, entry]): [string, unknown] => [key, withoutEmptyMaps(entry)])
-  return Object.fromEntries(entries.filter(([, entry]) => !isPlainObject(entry) || Object.keys(entry).length > 0))
-}
-
 function pathOfServer(config: Config, { name, scope = globalScope }: ServerEdit): Path {
   return [...pathOfStated(config, scope, 'Servers'), 'servers', name]
 }
@@ -150,9 +113,9 @@ function pathOfStated(config: Config, scope: Scope, what: string): Path {
 function planRules(root: unknown, { rules }: RulesEdit, path: Path, format: Format): Step[] {
   const current = valueAt(root, path)
   const stated = Array.isArray(current) ? current.filter(isPlainObject) : []
-  const known = new Map(stated.map((rule) => [toCanonical(compact(Rule.parse(rule))), rule]))
+  const known = new Map(stated.map((rule) => [toCanonicalText(compact(Rule.parse(rule))), rule]))
   const wanted = rules.map(
-    (rule) => known.get(toCanonical(compact(rule))) ?? withoutDefaults(compact(rule), ruleDefaults, []),
+    (rule) => known.get(toCanonicalText(compact(rule))) ?? withoutDefaults(compact(rule), ruleDefaults, []),
   )
   if (isSame(stated, wanted)) return []
   // TOML has no empty list of tables.

@@ -1,9 +1,9 @@
 import type { z } from 'zod'
 import { explainChoice, explainIssue, joinOr, typeWords } from '../contract/issues.ts'
+import { isPlainObject, type Path, type PlainObject, valueAt } from '../documents/values.ts'
 import { nearest } from '../lib/text.ts'
 import type { Finding } from './problems.ts'
 import { findSchemaAt, keysOf } from './schema.ts'
-import { isPlainObject, type Path, type PlainObject, valueAt } from './values.ts'
 
 type Issue = z.core.$ZodIssue
 

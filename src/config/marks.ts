@@ -1,6 +1,6 @@
+import { toCanonicalText } from '../lib/canonical.ts'
 import type { ConfigMarks } from '../storage/tables/config-changes.ts'
 import { listParts } from './changes.ts'
-import { toCanonical } from './values.ts'
 
 /** Makes digests with a key of the gateway, so that nobody can guess a value from them. */
 export type Seal = {
@@ -11,7 +11,7 @@ export type Seal = {
 
 /** One digest for each part of a configuration, as the file states it. */
 export function toMarks(value: unknown, seal: Seal): ConfigMarks {
-  return Object.fromEntries(listParts(value).map(([key, part]) => [key, seal.make(toCanonical(part))]))
+  return Object.fromEntries(listParts(value).map(([key, part]) => [key, seal.make(toCanonicalText(part))]))
 }
 
 /** The parts of a configuration that are not as they were when these marks were made. */
@@ -20,6 +20,6 @@ export function listUnlike(marks: ConfigMarks, value: unknown, seal: Seal): stri
   const keys = new Set([...Object.keys(marks), ...parts.keys()])
   return [...keys].filter((key) => {
     const made = marks[key]
-    return made === undefined || !parts.has(key) || !seal.fits(toCanonical(parts.get(key)), made)
+    return made === undefined || !parts.has(key) || !seal.fits(toCanonicalText(parts.get(key)), made)
   })
 }

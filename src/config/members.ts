@@ -2,10 +2,10 @@ import type { Config, Members, ScopedServer } from '../contract/config.ts'
 import type { Principal } from '../contract/principal.ts'
 import { type Scope, toScopeKey } from '../contract/scope.ts'
 import type { ServerDefinition, SharedLimits, ToolChoice } from '../contract/server.ts'
+import { own } from '../documents/values.ts'
 import { matchesAny } from '../lib/glob.ts'
 import { changesIdentity } from './merge.ts'
 import { isWithin, lowersDefaultRisk, lowersRiskOf, lowersTrust } from './tighten.ts'
-import { own } from './values.ts'
 
 /** A scope, and whose it is where the file does not tell: the owner of the session or of the agent. */
 export type Place = { readonly scope: Scope; readonly owner?: string | undefined }

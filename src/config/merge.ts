@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto'
 import type { ScopedServer } from '../contract/config.ts'
 import type { ScopeKey } from '../contract/scope.ts'
 import { ServerDefinition } from '../contract/server.ts'
+import { isPlainObject, own, type PlainObject, toKey } from '../documents/values.ts'
+import { toCanonicalText } from '../lib/canonical.ts'
 import { listTemplates } from './templates.ts'
 import { withoutLoosening } from './tighten.ts'
-import { isPlainObject, own, type PlainObject, toCanonical, toKey } from './values.ts'
 
 /** Where each field came from, by dotted key: the last scope that stated it. */
 export type Origins = Readonly<Record<string, ScopeKey>>
@@ -163,5 +164,5 @@ function byKey([left]: readonly unknown[], [right]: readonly unknown[]): number 
 }
 
 export function hash(value: unknown): string {
-  return createHash('sha256').update(toCanonical(value)).digest('hex').slice(0, 32)
+  return createHash('sha256').update(toCanonicalText(value)).digest('hex').slice(0, 32)
 }

@@ -1,6 +1,6 @@
 import { GatewayError } from '../contract/errors.ts'
+import type { Path } from '../documents/values.ts'
 import { toVisible } from '../shared/visible.ts'
-import type { Path } from './values.ts'
 
 /** One thing that is wrong with a configuration file. */
 export type ConfigProblem = {
@@ -17,8 +17,6 @@ export type ConfigProblem = {
 /** A problem that knows its key, before its place in the text was looked up. */
 export type Finding = { readonly path: Path; readonly message: string; readonly suggestion?: string }
 
-export type Position = { readonly line: number; readonly column: number }
-
 /** `file:line: key: what`, in one line for terminals, logs and events. */
 export function formatProblem(problem: ConfigProblem): string {
   const key = problem.key === '' ? '' : `${problem.key}: `
@@ -31,10 +29,4 @@ export function toConfigError(problems: readonly ConfigProblem[]): GatewayError 
   const text = first === undefined ? 'The configuration is not valid' : formatProblem(first)
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : ''
   return new GatewayError('config-invalid', text + more, { problems })
-}
-
-export function positionAt(text: string, offset: number): Position {
-  const before = text.slice(0, offset)
-  const start = before.lastIndexOf('\n') + 1
-  return { line: before.split('\n').length, column: offset - start + 1 }
 }

@@ -4,11 +4,11 @@ import { RuleSet } from '../contract/api/rules.ts'
 import { Config } from '../contract/config.ts'
 import { GatewayError } from '../contract/errors.ts'
 import { toSystemReason } from '../contract/system-error.ts'
+import { findFormat, type Parsed, parseText } from '../documents/parse.ts'
+import { type Path, toKey } from '../documents/values.ts'
 import { checkConfig, listNotices } from './check.ts'
 import { explainIssues } from './explain.ts'
-import { findFormat, type Parsed, parseText } from './parse.ts'
 import { type ConfigProblem, type Finding, formatProblem, toConfigError } from './problems.ts'
-import { type Path, toKey } from './values.ts'
 
 export type Reading =
   | {

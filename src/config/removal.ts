@@ -1,8 +1,8 @@
 import type { Config } from '../contract/config.ts'
 import type { RemovalItem } from '../contract/removal.ts'
 import type { Scope } from '../contract/scope.ts'
+import { own } from '../documents/values.ts'
 import type { ConfigEdit } from './edit.ts'
-import { own } from './values.ts'
 
 type Gone = {
   readonly kind: 'user' | 'agent' | 'project' | 'session'

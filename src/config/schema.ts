@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Config } from '../contract/config.ts'
-import { isPlainObject, own, type Path, type PlainObject, valueAt } from './values.ts'
+import { isPlainObject, own, type Path, type PlainObject, valueAt } from '../documents/values.ts'
 
 /** The JSON Schema of a configuration file, for editors, `sallyport config schema` and the reference pages. */
 export function configSchema(): PlainObject {

@@ -4,6 +4,8 @@ import type { Principal } from '../contract/principal.ts'
 import type { Rule } from '../contract/rule.ts'
 import { globalScope, type Scope, type ScopeKey, toScope, toScopeKey } from '../contract/scope.ts'
 import type { ServerDefinition } from '../contract/server.ts'
+import { own } from '../documents/values.ts'
+import { toCanonicalText } from '../lib/canonical.ts'
 import {
   type EffectiveServer,
   hash,
@@ -13,7 +15,6 @@ import {
   originOf,
   type PinnedEntry,
 } from './merge.ts'
-import { own, toCanonical } from './values.ts'
 
 export type Statements = { readonly servers: Readonly<Record<string, ScopedServer>>; readonly rules: readonly Rule[] }
 
@@ -85,7 +86,7 @@ export function toSettings(config: Config, { agents, sessions, administrators = 
 /** Changes when others than before state something, or count as somebody else. Sessions that state nothing come and go. */
 export function toRosterPrint({ owners, administrators = new Set(), sessions = {} }: Settings): string {
   const stating = Object.values(sessions).filter(({ servers, rules }) => rules.length + Object.keys(servers).length > 0)
-  return toCanonical({ owners, administrators: [...administrators].sort(), stating })
+  return toCanonicalText({ owners, administrators: [...administrators].sort(), stating })
 }
 
 /** The chain of scopes of a principal, the later refining the earlier. */

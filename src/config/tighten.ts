@@ -1,7 +1,7 @@
 import type { ScopedServer } from '../contract/config.ts'
 import type { ServerDefinition, SharedLimits, ToolChoice, ToolOverride } from '../contract/server.ts'
+import { own } from '../documents/values.ts'
 import { matchesAny } from '../lib/glob.ts'
-import { own } from './values.ts'
 
 /**
  * A statement without what would loosen the inherited server. Writing is checked as well (`members.ts`), but the

@@ -1,14 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
+import { type BodyLimits, readBytes } from '../lib/body.ts'
 import { isObject, JsonError, parseExactJson } from '../lib/json.ts'
-import { createPieces } from '../lib/pieces.ts'
-
-export type BodyLimits = {
-  readonly mostBytes: number
-  /** Counts bytes, at once if their number is announced, or as they come; throws if there is no room for them. */
-  take(bytes: number): void
-}
 
 /**
  * Read here and not by the framework, which would take forms, files and event streams as well,
@@ -16,7 +10,7 @@ export type BodyLimits = {
  */
 export async function readBody(request: IncomingMessage, limits: BodyLimits): Promise<JsonValue> {
   if (request.method === 'GET' || request.method === 'HEAD') {
-    limits.take(0)
+    limits.take?.(0)
     return {}
   }
   const bytes = await readBytes(request, limits)
@@ -40,29 +34,4 @@ export function liftDefinition(path: string, body: JsonValue): JsonValue {
   if ('definition' in body || !('transport' in body)) return body
   const { name, scope, ...definition } = body
   return { ...(name !== undefined && { name }), ...(scope !== undefined && { scope }), definition }
-}
-
-/** By events: leaving an iteration early would destroy the socket, and with it the way to say why. */
-function readBytes(request: IncomingMessage, { mostBytes, take }: BodyLimits): Promise<Buffer> {
-  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-  const tooLarge = () => new GatewayError('request-too-large', `The body is larger than ${mostBytes} bytes`)
-  const announced = Number(request.headers['content-length'] ?? 0)
-  if (announced > mostBytes) throw tooLarge()
-  take(announced)
-  const pieces = createPieces()
-  request.on('data', (chunk: Buffer) => {
-    if (pieces.bytes() + chunk.length > mostBytes) return reject(tooLarge())
-    try {
-      if (announced === 0) take(chunk.length)
-      pieces.add(chunk)
-    } catch (error) {
-      reject(error)
-    }
-  })
-  request.on('end', () => resolve(pieces.take()))
-  request.on('error', (error) =>
-    reject(new GatewayError('request-invalid', 'The body broke off', {}, { cause: error })),
-  )
-  request.on('close', () => reject(new GatewayError('request-invalid', 'The body broke off')))
-  return promise
 }

@@ -149,7 +149,7 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
     async admit(request, response, address) {
       response.setHeader('cache-control', 'no-store')
       try {
-        const body = await readBody(request, { mostBytes: mostOfStranger, take() {} })
+        const body = await readBody(request, { mostBytes: mostOfStranger })
         const context: DoorContext = { response, cookie, address }
         await doorHandler.handle(Object.assign(request, { body }), response, { prefix, context })
       } catch (error) {

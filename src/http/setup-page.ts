@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { Identity } from '../identity/identity.ts'
+import { readBytes } from '../lib/body.ts'
 
 export const setupPath = '/setup'
 /** Says whether there is an administrator yet, for the sign-in page. */
@@ -52,15 +53,7 @@ export function createSetupPage(setup: Identity['setup'], signIn: SignIn): Setup
 async function readForm(request: IncomingMessage): Promise<string> {
   if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
     throw new GatewayError('request-invalid', 'This page takes what its form sends')
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of request) {
-    const bytes = Buffer.from(chunk)
-    size += bytes.length
-    if (size > mostBytes) throw new GatewayError('request-too-large', `The form is larger than ${mostBytes} bytes`)
-    chunks.push(bytes)
-  }
-  return Buffer.concat(chunks).toString('utf8')
+  return (await readBytes(request, { mostBytes })).toString('utf8')
 }
 
 const style = `

@@ -1,14 +1,21 @@
-import type { JsonValue } from '../contract/json.ts'
-
 /**
- * One text for values that clients are shown alike: the order of keys does not matter, and whatever `JSON.stringify`
- * writes in the same way is the same. The value comes from `parseJson`, which bounds its depth.
+ * One text for equal values, in any order of their keys, as RFC 8785 writes it. Members without a value are left out.
+ * Unlike RFC 8785 it accepts half a surrogate pair, because servers may send one in a definition. The value comes from a
+ * parser that limits its depth.
  */
-export function toCanonicalText(value: JsonValue): string {
+export function toCanonicalText(value: unknown): string {
+  return toText(value) ?? 'null'
+}
+
+function toText(value: unknown): string | undefined {
   if (Array.isArray(value)) return `[${value.map(toCanonicalText).join(',')}]`
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  const members = Object.keys(value)
-    .sort()
-    .map((key) => `${JSON.stringify(key)}:${toCanonicalText(value[key] ?? null)}`)
+  // TOML has dates; JSON writes them as text.
+  if (typeof value !== 'object' || value === null || value instanceof Date) return JSON.stringify(value)
+  const members = Object.entries(value)
+    .sort(([left], [right]) => (left < right ? -1 : 1))
+    .flatMap(([key, member]) => {
+      const text = toText(member)
+      return text === undefined ? [] : [`${JSON.stringify(key)}:${text}`]
+    })
   return `{${members.join(',')}}`
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import canonicalize from 'canonicalize'
 import type { JsonObject } from '../contract/json.ts'
+import { toCanonicalText } from '../lib/canonical.ts'
 
 /** All that an approval is for. If any of it differs when the call would run, it is another call. */
 export type Binding = {
@@ -20,10 +20,10 @@ export type Binding = {
 }
 
 export function bindingOf(binding: Binding): string {
-  return hash('sha256', canonicalize(binding) ?? '', 'hex')
+  return hash('sha256', toCanonicalText(binding), 'hex')
 }
 
 /** For a grant that permits exactly one set of arguments, or exactly one `_meta`. */
 export function hashOf(given: JsonObject): string {
-  return hash('sha256', canonicalize(given) ?? '', 'hex')
+  return hash('sha256', toCanonicalText(given), 'hex')
 }

@@ -11,6 +11,7 @@ const order = [
   'contract',
   'shared',
   'lib',
+  'documents',
   'wire',
   'storage',
   'masking',
@@ -35,7 +36,7 @@ const order = [
   'cli',
 ]
 /** Shelves: every file is a door. */
-const shelves = new Set(['contract', 'shared', 'lib', 'wire', 'storage'])
+const shelves = new Set(['contract', 'shared', 'lib', 'documents', 'wire', 'storage'])
 /** `http` has two doors: the listener with everything behind it, and the start of it all. */
 const doors: Readonly<Record<string, readonly string[]>> = { http: ['serve.ts'], cli: ['main.ts'] }
 

@@ -1,7 +1,7 @@
 import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
 import { JsonError, parseJson } from '../lib/json.ts'
 import type { Fault, Parsing } from './parse.ts'
-import { positionAt } from './problems.ts'
+import { positionAt } from './position.ts'
 import { type Path, toKey } from './values.ts'
 
 /** Plain JSON: no comments, no comma at the end, no key twice. */

@@ -1,6 +1,5 @@
 import { findNodeAtLocation, type Node, parseTree } from 'jsonc-parser'
-import type { Step } from './edit.ts'
-import { type Path, withValueAt } from './values.ts'
+import { type Path, type Step, withValueAt } from './values.ts'
 
 /** Changes single values and leaves every other byte as it stands. */
 export function editJson(text: string, steps: readonly Step[]): string {

@@ -1,5 +1,5 @@
 import { Document, isCollection, isMap, isNode, isScalar, type Pair, type Scalar, visit } from 'yaml'
-import { isPlainObject } from './values.ts'
+import { isListOfMaps } from './values.ts'
 
 /** How a YAML file is written, so that new lines look like the others. */
 export type YamlStyle = {
@@ -17,11 +17,6 @@ export function styleOf(text: string): YamlStyle {
     indentSeq: !/^( *)[^\s#-][^\n]*:[ \t]*\r?\n\1- /m.test(text),
     padding: !/[{[][^\s}\]]/.test(text.replaceAll('${', '')),
   }
-}
-
-/** Whether a list is one of rules: those stand on a line each. */
-export function isListOfMaps(value: unknown): value is readonly Record<string, unknown>[] {
-  return Array.isArray(value) && value.length > 0 && value.every(isPlainObject)
 }
 
 /** `key: value` on lines of its own, indented by `column`, without a line end at the end. */

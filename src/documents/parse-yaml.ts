@@ -1,6 +1,6 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
 import type { Fault, Parsing } from './parse.ts'
-import type { Position } from './problems.ts'
+import type { Position } from './position.ts'
 import { type Path, toKey } from './values.ts'
 
 /** The same reading for looking and for changing. Keys are text, and a key that comes twice is an error. */

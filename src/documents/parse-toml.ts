@@ -1,6 +1,6 @@
 import { parse, TomlError } from 'smol-toml'
 import type { Parsing } from './parse.ts'
-import type { Position } from './problems.ts'
+import type { Position } from './position.ts'
 import { scanToml, type TomlEntry } from './toml-lines.ts'
 import type { Path } from './values.ts'
 

@@ -1,7 +1,7 @@
 import { parseJsonFile } from './parse-json.ts'
 import { parseTomlFile } from './parse-toml.ts'
 import { parseYamlFile } from './parse-yaml.ts'
-import type { Position } from './problems.ts'
+import type { Position } from './position.ts'
 import type { Path } from './values.ts'
 
 export type Format = 'yaml' | 'json' | 'toml'

@@ -1,12 +1,20 @@
-import canonicalize from 'canonicalize'
+import { toCanonicalText } from '../lib/canonical.ts'
 
-/** Where something stands in a configuration: names of keys, and places in lists. */
+/** The place of a value in a document: names of keys, and indexes of lists. */
 export type Path = readonly (string | number)[]
+
+/** A value to write; undefined removes the key. */
+export type Step = { readonly path: Path; readonly value: unknown }
 
 export type PlainObject = { readonly [key: string]: unknown }
 
 export function isPlainObject(value: unknown): value is PlainObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** YAML and TOML write such a list with one entry after the other, other lists on one line. */
+export function isListOfMaps(value: unknown): value is readonly PlainObject[] {
+  return Array.isArray(value) && value.length > 0 && value.every(isPlainObject)
 }
 
 /** Names come from people: `constructor` is a fair name for a server and must not find what every object inherits. */
@@ -36,13 +44,8 @@ export function withValueAt(root: unknown, path: Path, value: unknown): unknown 
   return Object.fromEntries(kept.filter(([, entry]) => entry !== undefined))
 }
 
-/** One text for equal values, whatever the order of their keys. */
-export function toCanonical(value: unknown): string {
-  return canonicalize(value) ?? 'null'
-}
-
 export function isSame(left: unknown, right: unknown): boolean {
-  return toCanonical(left) === toCanonical(right)
+  return toCanonicalText(left) === toCanonicalText(right)
 }
 
 export function toKey(path: Path): string {

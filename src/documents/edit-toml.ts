@@ -1,16 +1,14 @@
-import { GatewayError } from '../contract/errors.ts'
-import type { Step } from './edit.ts'
+import type { DocumentEdit } from './edit.ts'
+import { DocumentError } from './error.ts'
 import { beginsWith } from './parse-toml.ts'
 import { scanToml, type TomlEntry } from './toml-lines.ts'
-import { isPlainObject, type Path, type PlainObject, valueAt, withValueAt } from './values.ts'
-
-type TomlEdit = { readonly steps: readonly Step[]; readonly base: Path; readonly value: unknown }
+import { isListOfMaps, isPlainObject, type Path, type PlainObject, type Step, valueAt, withValueAt } from './values.ts'
 
 /**
- * Changes the lines of one server and leaves all others alone, because no TOML writer keeps comments.
- * `base` is the path of the server. Whatever this gets wrong is found when the result is compared with what was meant.
+ * Changes the lines of one table, `base`, and keeps all others, because no TOML writer keeps comments. `editDocument`
+ * compares the result with the wanted value.
  */
-export function editToml(text: string, { steps, base, value }: TomlEdit): string {
+export function editToml(text: string, { steps, base, value }: DocumentEdit): string {
   let edited = text
   let wanted = value
   for (const step of steps) {
@@ -26,7 +24,7 @@ function applyStep(text: string, { path, value }: Step, base: Path, wanted: unkn
   const holder = entries.find((entry) => entry.kind === 'value' && beginsWith(path, entry.path))
   if (holder !== undefined) {
     if (holder.path.length < base.length) {
-      throw new GatewayError('config-invalid', `is written inline; write it as a table [${toTomlPath(base)}]`)
+      throw new DocumentError(`is written inline; write it as a table [${toTomlPath(base)}]`)
     }
     const whole = valueAt(wanted, holder.path)
     if (whole === undefined) return lines.replace(holder.first, holder.last, [])
@@ -34,7 +32,7 @@ function applyStep(text: string, { path, value }: Step, base: Path, wanted: unkn
     return lines.replace(holder.first, holder.last, [toLine(holder, holder.path, whole) + beside])
   }
   if (value === undefined) return removeAll(text, path)
-  if (isListOfTables(value)) return appendList(removeAll(text, path), path, value)
+  if (isListOfMaps(value)) return appendList(removeAll(text, path), path, value)
   const table = entries.findLast(({ kind, path: header }) => {
     return kind === 'table' && header.length >= base.length && header.length < path.length && beginsWith(path, header)
   })
@@ -47,10 +45,6 @@ function applyStep(text: string, { path, value }: Step, base: Path, wanted: unkn
   const sibling = entries.findLast((entry) => beginsWith(entry.path, base.slice(0, -1)))
   const end = sibling === undefined ? lines.lastWritten() : lastLineOf(entries, sibling)
   return lines.replace(end + 1, end, ['', ...toBlock(base, value)])
-}
-
-function isListOfTables(value: unknown): value is readonly PlainObject[] {
-  return Array.isArray(value) && value.length > 0 && value.every(isPlainObject)
 }
 
 /** At the end, where no table that stands before can swallow them. */

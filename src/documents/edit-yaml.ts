@@ -10,9 +10,8 @@ import {
   type YAMLMap,
   type YAMLSeq,
 } from 'yaml'
-import type { Step } from './edit.ts'
 import { readYaml } from './parse-yaml.ts'
-import { isPlainObject, isSame, type Path, type PlainObject, withValueAt } from './values.ts'
+import { isListOfMaps, isPlainObject, isSame, type Path, type PlainObject, type Step, withValueAt } from './values.ts'
 import {
   aboveWithComment,
   columnOf,
@@ -20,7 +19,6 @@ import {
   endOfPair,
   isBlankLine,
   isEmpty,
-  isListOfMaps,
   renderInline,
   renderPair,
   skipComments,
@@ -105,7 +103,7 @@ function afterLine(text: string, end: number): number {
   return text[end - 1] === '\n' ? end : startOfNextLine(text, end)
 }
 
-/** `servers: {}` or `servers:` gets its first entry. */
+/** Adds the first entry of an empty map, `key: {}` or `key:`. */
 function openMap(scene: Scene, { map, pair }: Found, entries: PlainObject): string | undefined {
   const { text, style } = scene
   const colon = findColon(text, pair)
@@ -261,7 +259,7 @@ function setValue(document: Document, path: Path, value: unknown): void {
   document.setIn(path, node)
 }
 
-/** `servers: {}` is how an empty map is written; what is put into it reads better on lines of its own. */
+/** An empty map is written as `key: {}`. Its first entries are written on lines of their own. */
 function openEmptyMaps(document: Document, path: Path): void {
   for (let length = 0; length < path.length; length++) {
     const node: unknown = length === 0 ? document.contents : document.getIn(path.slice(0, length), true)

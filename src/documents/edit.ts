@@ -1,0 +1,44 @@
+import { editJson } from './edit-json.ts'
+import { editToml } from './edit-toml.ts'
+import { editYaml } from './edit-yaml.ts'
+import { DocumentError } from './error.ts'
+import { type Format, parseText } from './parse.ts'
+import { isPlainObject, isSame, type Path, type Step, withValueAt } from './values.ts'
+
+export type DocumentEdit = {
+  readonly steps: readonly Step[]
+  /** The path that all steps have in common. TOML writes it as a table. */
+  readonly base: Path
+  /** The value of the document before the edit. */
+  readonly value: unknown
+}
+
+/**
+ * The text after some values were written or removed. Comments and the form of everything else are kept. Throws a
+ * `DocumentError` if the edited text does not have the wanted value.
+ */
+export function editDocument(text: string, format: Format, edit: DocumentEdit): string {
+  const edited = write(text, format, edit)
+  const parsing = parseText(format, edited)
+  const wanted = edit.steps.reduce((root, step) => withValueAt(root, step.path, step.value), edit.value)
+  // An alias or an unusual layout may give the text another value than the wanted one.
+  if (!parsing.ok || !isSame(withoutEmptyMaps(parsing.parsed.value), withoutEmptyMaps(wanted)))
+    throw new DocumentError()
+  return edited
+}
+
+function write(text: string, format: Format, edit: DocumentEdit): string {
+  try {
+    if (format === 'json') return editJson(text, edit.steps)
+    return format === 'toml' ? editToml(text, edit) : editYaml(text, edit.steps)
+  } catch (error) {
+    throw error instanceof DocumentError ? error : new DocumentError(undefined, { cause: error })
+  }
+}
+
+/** TOML has no text for an empty table that was never written. */
+function withoutEmptyMaps(value: unknown): unknown {
+  if (!isPlainObject(value)) return value
+  const entries = Object.entries(value).map(([key, entry]): [string, unknown] => [key, withoutEmptyMaps(entry)])
+  return Object.fromEntries(entries.filter(([, entry]) => !isPlainObject(entry) || Object.keys(entry).length > 0))
+}
