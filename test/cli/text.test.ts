@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { cut, displayWidth, renderTable } from '../../src/cli/table.ts'
-import { toDuration, toMoment, toRelative } from '../../src/cli/time.ts'
+import { cut, displayWidth, renderTable } from '../../src/cli/terminal/table.ts'
+import { toDuration, toMoment, toRelative } from '../../src/cli/terminal/time.ts'
 
 type Row = { name: string; note: string }
 const columns = [

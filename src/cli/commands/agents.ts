@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { toVisible } from '../../text/visible.ts'
-import { addCommand, addExamples, addGlobalOptions, noInput, type OptionSpec, type Run } from '../command.ts'
-import { exit } from '../exit.ts'
-import { runRemoval } from '../removal.ts'
-import { renderTable } from '../table.ts'
-import { toRelative } from '../time.ts'
+import { exit } from '../terminal/exit.ts'
+import { renderTable } from '../terminal/table.ts'
+import { toRelative } from '../terminal/time.ts'
+import { addCommand, addExamples, addGlobalOptions, noInput, type OptionSpec, type Run } from './command.ts'
+import { runRemoval } from './removal.ts'
 
 const settings: readonly OptionSpec[] = [
   ['--owner <name>', 'the user behind it'],

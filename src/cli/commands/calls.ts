@@ -2,12 +2,12 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { type Call, CallState } from '../../contract/call.ts'
 import { toVisible } from '../../text/visible.ts'
-import { addCommand, addExamples, addGlobalOptions, type Run } from '../command.ts'
-import { exit } from '../exit.ts'
-import { wholeNumber } from '../number.ts'
-import { renderTable } from '../table.ts'
-import { toDuration, toRelative } from '../time.ts'
-import { renderFacts } from '../words.ts'
+import { exit } from '../terminal/exit.ts'
+import { wholeNumber } from '../terminal/number.ts'
+import { renderTable } from '../terminal/table.ts'
+import { toDuration, toRelative } from '../terminal/time.ts'
+import { renderFacts } from '../terminal/words.ts'
+import { addCommand, addExamples, addGlobalOptions, type Run } from './command.ts'
 
 export function addCalls(program: Command, run: Run): void {
   const calls = program.command('calls').description('calls of tools, running and ended')

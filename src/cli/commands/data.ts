@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import type { Compaction } from '../../contract/compaction.ts'
 import { toGatewayError } from '../../contract/errors.ts'
-import { addCommand, addExamples, addGlobalOptions, type Context, noInput, type Run } from '../command.ts'
-import { demandOwnFolder } from '../data-folder.ts'
-import { exit } from '../exit.ts'
+import { demandOwnFolder } from '../client/data-folder.ts'
+import { exit } from '../terminal/exit.ts'
+import { addCommand, addExamples, addGlobalOptions, type Context, noInput, type Run } from './command.ts'
 
 const patienceMs = 3_600_000
 

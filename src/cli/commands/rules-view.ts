@@ -1,10 +1,10 @@
 import type { Replay, RuleScope, RuleTest, ShownRule } from '../../contract/api/rules.ts'
 import type { RuleAction } from '../../contract/rule.ts'
 import { toVisible } from '../../text/visible.ts'
-import { renderTable } from '../table.ts'
-import type { Terminal } from '../terminal.ts'
-import { toRelative } from '../time.ts'
-import { renderFacts } from '../words.ts'
+import { renderTable } from '../terminal/table.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import { toRelative } from '../terminal/time.ts'
+import { renderFacts } from '../terminal/words.ts'
 
 function paintAction({ colours }: Terminal, action: RuleAction): (text: string) => string {
   return { allow: colours.green, ask: colours.yellow, deny: colours.red }[action]

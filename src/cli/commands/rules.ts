@@ -4,8 +4,10 @@ import { GatewayError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import { Risk } from '../../contract/risk.ts'
 import { toVisible } from '../../text/visible.ts'
-import { toArguments, toArgumentsObject } from '../arguments.ts'
-import type { Client } from '../client.ts'
+import type { Client } from '../client/client.ts'
+import { exit } from '../terminal/exit.ts'
+import { wholeNumber } from '../terminal/number.ts'
+import { toPast } from '../terminal/time.ts'
 import {
   addCommand,
   addExamples,
@@ -14,11 +16,9 @@ import {
   type OptionSpec,
   patience,
   type Run,
-} from '../command.ts'
-import { exit } from '../exit.ts'
-import { wholeNumber } from '../number.ts'
-import { toPast } from '../time.ts'
+} from './command.ts'
 import { renderReplay, renderRules, renderTest } from './rules-view.ts'
+import { toArguments, toArgumentsObject } from './tools/arguments.ts'
 
 const whoseOptions: readonly OptionSpec[] = [
   ['--agent <name>', 'for the calls of this agent'],

@@ -3,12 +3,12 @@ import { z } from 'zod'
 import { ScopeText } from '../../contract/api/base.ts'
 import { SecretHost, SecretName } from '../../contract/secret.ts'
 import { toVisible } from '../../text/visible.ts'
-import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from '../command.ts'
-import { confirm } from '../confirm.ts'
-import { exit } from '../exit.ts'
-import { readHidden } from '../hidden-input.ts'
-import { renderTable } from '../table.ts'
-import { toRelative } from '../time.ts'
+import { confirm } from '../terminal/confirm.ts'
+import { exit } from '../terminal/exit.ts'
+import { readHidden } from '../terminal/hidden-input.ts'
+import { renderTable } from '../terminal/table.ts'
+import { toRelative } from '../terminal/time.ts'
+import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from './command.ts'
 
 const scopeOption = [
   '--scope <scope>',
@@ -67,8 +67,10 @@ export function addSecrets(program: Command, run: Run): void {
       host: z.array(SecretHost).optional(),
       server: z.array(z.string().min(1)).optional(),
     }),
-    async run({ terminal, request }, { name, scope, host, server }) {
-      const value = await readHidden(terminal, `Value of ${name}`)
+    async run({ terminal, request, settings, address }, { name, scope, host, server }) {
+      // The password comes first on standard input, because the value is all the rest.
+      if (settings.person) await address()
+      const value = await readHidden(terminal, `Value of ${name}`, 'rest')
       const input = { params: { name }, query: { scope }, body: { value, hosts: host, servers: server } }
       const saved = await request('Storing', (client) => client.secrets.set(input))
       terminal.answer(saved, () => `Stored ${toVisible(saved.name)} in ${toVisible(saved.scope)}.`)

@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import type { Status } from '../../contract/status.ts'
 import { toVisible } from '../../text/visible.ts'
-import { addCommand, noInput, type Run } from '../command.ts'
-import { exit } from '../exit.ts'
-import { renderTable } from '../table.ts'
-import { toDuration } from '../time.ts'
-import { paintState, renderFacts } from '../words.ts'
+import { exit } from '../terminal/exit.ts'
+import { renderTable } from '../terminal/table.ts'
+import { toDuration } from '../terminal/time.ts'
+import { paintState, renderFacts } from '../terminal/words.ts'
+import { addCommand, noInput, type Run } from './command.ts'
 
 export function addStatus(program: Command, run: Run): void {
   addCommand(program, run, {

@@ -3,8 +3,8 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { ServerName } from '../../contract/server.ts'
 import { AgentName } from '../../contract/token.ts'
-import { addCommand, type Run } from '../command.ts'
-import { Linger } from './serve.ts'
+import { addCommand, type Run } from './command.ts'
+import { Linger } from './serve/serve.ts'
 
 export const StdioInput = z
   .object({

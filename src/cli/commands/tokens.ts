@@ -2,12 +2,12 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import type { Token } from '../../contract/token.ts'
 import { toVisible } from '../../text/visible.ts'
-import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from '../command.ts'
-import { confirm } from '../confirm.ts'
-import { toConnectLine } from '../connect-line.ts'
-import { exit } from '../exit.ts'
-import { renderTable } from '../table.ts'
-import { toMoment, toRelative } from '../time.ts'
+import { confirm } from '../terminal/confirm.ts'
+import { toConnectLine } from '../terminal/connect-line.ts'
+import { exit } from '../terminal/exit.ts'
+import { renderTable } from '../terminal/table.ts'
+import { toMoment, toRelative } from '../terminal/time.ts'
+import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from './command.ts'
 
 export const Expiry = z
   .string()

@@ -2,12 +2,12 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { type Delivery, DeliveryState, type WebhookEndpoint } from '../../contract/webhook.ts'
 import { toVisible } from '../../text/visible.ts'
-import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from '../command.ts'
-import { exit } from '../exit.ts'
-import { wholeNumber } from '../number.ts'
-import { renderTable } from '../table.ts'
-import type { Terminal } from '../terminal.ts'
-import { toDuration, toRelative } from '../time.ts'
+import { exit } from '../terminal/exit.ts'
+import { wholeNumber } from '../terminal/number.ts'
+import { renderTable } from '../terminal/table.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import { toDuration, toRelative } from '../terminal/time.ts'
+import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from './command.ts'
 
 export function addWebhooks(program: Command, run: Run): void {
   const webhooks = program.command('webhooks').description('addresses outside that hear of events')

@@ -1,0 +1,122 @@
+import type { Command } from 'commander'
+import { z } from 'zod'
+import { type AuditEntry, AuditKind } from '../../../contract/audit.ts'
+import { CallState } from '../../../contract/call.ts'
+import { toVisible } from '../../../text/visible.ts'
+import { exit } from '../../terminal/exit.ts'
+import { wholeNumber } from '../../terminal/number.ts'
+import { renderTable } from '../../terminal/table.ts'
+import { toRelative } from '../../terminal/time.ts'
+import { renderFacts } from '../../terminal/words.ts'
+import { renderCall } from '../calls.ts'
+import { addCommand, addExamples, addGlobalOptions, type Run } from '../command.ts'
+import { addAuditProof } from './audit-proof.ts'
+
+export function addAudit(program: Command, run: Run): void {
+  const audit = program.command('audit').description('the append-only record of calls and changes')
+  addGlobalOptions(audit)
+  addExamples(audit, ['sallyport audit list', 'sallyport audit show call_01k…', 'sallyport audit verify'])
+
+  addCommand(audit, run, {
+    use: 'list',
+    summary: 'entries of the record, newest first',
+    options: [
+      ['--limit <number>', 'entries per page (default 50)'],
+      ['--cursor <cursor>', '`next` of the page before'],
+      ['--principal <principal>', 'only entries of this principal, such as agent:reviewer'],
+      ['--owner <user>', 'only entries of calls on behalf of this user'],
+      ['--tool <name>', 'only entries about this tool, or this changed thing; * stands for any characters'],
+      ['--server <name>', 'only entries of calls to this server'],
+      [
+        '--kind <kind>',
+        'only entries of this kind: question, answer, intent, outcome, late-outcome, refusals, change, anchor or checkpoint',
+      ],
+      ['--state <state>', 'only entries of calls that ended like this, such as denied or unknown'],
+      ['--since <time>', 'only entries from this time on, such as 2026-11-16 or 2026-11-16T08:00:00Z'],
+      ['--until <time>', 'only entries before this time'],
+      ['--call <id>', 'only entries of this call'],
+    ],
+    examples: [
+      'sallyport audit list --limit 20',
+      'sallyport audit list --principal agent:reviewer --kind outcome --json',
+      "sallyport audit list --tool 'files_*' --state denied --since 2026-11-01",
+    ],
+    input: z.object({
+      limit: wholeNumber({ min: 1, max: 1000 }).optional(),
+      cursor: z.string().optional(),
+      principal: z.string().optional(),
+      owner: z.string().optional(),
+      tool: z.string().optional(),
+      server: z.string().optional(),
+      kind: AuditKind.optional(),
+      state: CallState.optional(),
+      since: z.string().optional(),
+      until: z.string().optional(),
+      call: z.string().optional(),
+    }),
+    async run({ terminal, request }, { tool, ...filter }) {
+      const page = await request('Reading the record', (client) => client.audit.list({ ...filter, subject: tool }))
+      const now = Date.now()
+      terminal.answer(page, () => {
+        if (page.items.length === 0) return page.next ? 'None among the newest entries.' : 'No entries.'
+        return renderTable(
+          page.items,
+          [
+            { title: 'id', value: toId },
+            { title: 'when', value: (entry) => toRelative(entry.at, now) },
+            { title: 'kind', value: (entry) => entry.kind },
+            { title: 'principal', value: (entry) => entry.principal, shrinks: true },
+            { title: 'subject', value: (entry) => entry.subject, shrinks: true },
+            { title: 'what', value: toSummary, shrinks: true },
+          ],
+          terminal.width,
+        )
+      })
+      if (page.next) terminal.next(`the same with --cursor ${page.next} for older entries`)
+      return exit.done
+    },
+  })
+
+  addCommand(audit, run, {
+    use: 'show <id>',
+    summary: 'one entry by its id, or everything about one call by the id of the call',
+    examples: ['sallyport audit show call_01k…', 'sallyport audit show ins_01k…:42 --json'],
+    input: z.object({ id: z.string() }),
+    async run({ terminal, request }, { id }) {
+      const found = await request('Reading the record', (client) => client.audit.get({ params: { id } }))
+      terminal.answer(found, () => {
+        const parts = found.entries.map((entry) => renderEntry(entry))
+        return [...(found.call ? [renderCall(found.call)] : []), ...parts].join('\n\n')
+      })
+      return exit.done
+    },
+  })
+
+  addAuditProof(audit, run)
+}
+
+function toId(entry: AuditEntry): string {
+  return `${entry.instance}:${entry.sequence}`
+}
+
+/** The few fields that people look for first; the rest is in `audit show`. */
+function toSummary({ kind, body }: AuditEntry): string {
+  if (kind === 'refusals') return `${body.count} refused: ${body.code}, from ${body.firstAt} to ${body.lastAt}`
+  const facts = [body.action, body.change, body.risk, body.decision, body.state, body.durationMs].filter(
+    (fact) => typeof fact === 'string' || typeof fact === 'number',
+  )
+  return facts.join(', ')
+}
+
+function renderEntry(entry: AuditEntry): string {
+  const facts = renderFacts([
+    ['entry', toId(entry)],
+    ['at', entry.at],
+    ['kind', entry.kind],
+    ['principal', entry.principal],
+    ['subject', entry.subject],
+    ['call', entry.call],
+    ['hash', entry.hash],
+  ])
+  return `${facts}\n${toVisible(JSON.stringify(entry.body, null, 2)).replace(/^/gm, '  ')}`
+}
