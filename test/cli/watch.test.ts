@@ -11,8 +11,7 @@ import {
   takeBackMs,
   type Watch,
 } from '../../src/cli/commands/approvals/watch/state.ts'
-import { displayWidth } from '../../src/cli/terminal/table.ts'
-import { wrap, wrapWords } from '../../src/cli/terminal/wrap.ts'
+import { displayWidth, wrap, wrapWords } from '../../src/cli/terminal/width.ts'
 import type { Approval } from '../../src/contract/approval.ts'
 
 const start = Date.parse('2026-11-16T10:00:00Z')

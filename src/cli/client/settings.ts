@@ -6,6 +6,7 @@ import { z } from 'zod'
 /** The options that every command takes. */
 export const GlobalOptions = z.object({
   json: z.boolean().default(false),
+  gateway: z.string().optional(),
   url: z.string().optional(),
   token: z.string().optional(),
   data: z.string().optional(),
@@ -45,7 +46,7 @@ export function toSettings(options: GlobalOptions, env: NodeJS.ProcessEnv): Sett
     dataFolder: [folderHere, folderOfUser].find((folder) => existsSync(folder)) ?? folderHere,
     folderHere,
     folderOfUser,
-    url: options.url ?? (env.SALLYPORT_URL || undefined),
+    url: options.gateway ?? options.url ?? (env.SALLYPORT_URL || undefined),
     token: options.token ?? (env.SALLYPORT_TOKEN || undefined),
     databaseUrl: env.SALLYPORT_DATABASE_URL || undefined,
     dataGiven: options.data !== undefined,

@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander'
+import { type Argument, type Command, Option } from 'commander'
 import { z } from 'zod'
 import { GatewayError } from '../../contract/errors.ts'
 import type { Address } from '../client/address.ts'
@@ -47,22 +47,22 @@ const seconds = 1000
 export const patience = { usual: 30 * seconds, connecting: 660 * seconds, calling: 660 * seconds } as const
 
 const globalOptions: readonly OptionSpec[] = [
-  ['--json', 'one JSON document on standard output, all talk on standard error'],
-  ['--url <url>', 'address of the gateway (SALLYPORT_URL; default: the one of the data folder)'],
-  ['--token <token>', 'token to speak to it (SALLYPORT_TOKEN; default: the administrator token of the data folder)'],
-  [
-    '--data <folder>',
-    'data folder of the gateway on this machine (SALLYPORT_DATA; default: .sallyport here, else in your home folder)',
-  ],
-  ['--as <user>', 'sign in as this person, for this command only; asks for the password'],
-  ['--password-stdin', 'read the password from standard input, one line, instead of asking'],
+  ['--json', 'print one JSON document on standard output'],
+  ['--gateway <url>', 'address of the gateway (SALLYPORT_URL)'],
+  ['--token <token>', 'token for the gateway (SALLYPORT_TOKEN)'],
+  ['--data <folder>', 'data folder of a gateway on this machine (SALLYPORT_DATA)'],
+  ['--as <user>', 'sign in as this user, for this command only'],
+  ['--password-stdin', 'read the password from standard input, one line'],
 ]
+/** An older name of --gateway, except where a command has its own --url. */
+const aliasOption: OptionSpec = ['--url <url>', 'the same as --gateway']
+const globalHeading = 'Global options:'
 
 export function addCommand<Input extends z.ZodType>(parent: Command, run: Run, spec: CommandSpec<Input>): void {
   const command = parent.command(spec.use).summary(spec.summary).description(spec.summary)
   for (const option of spec.options ?? []) command.addOption(toOption(option))
-  addGlobalOptions(command)
   if (spec.notes) command.addHelpText('after', `\n${spec.notes.join('\n')}`)
+  addGlobalOptions(command)
   addExamples(command, spec.examples)
   if (spec.takesCommand) command.usage(`${spec.use.split(' ').slice(1).join(' ')} [options] [-- COMMAND ARGUMENTS...]`)
   command.action(async () => {
@@ -79,12 +79,43 @@ export function addCommand<Input extends z.ZodType>(parent: Command, run: Run, s
   })
 }
 
-/** On every level, so that they may stand before and after the names of commands. An own option of that name wins. */
+/** On every level, so that they may be given before and after the names of commands. A command's own option wins. */
 export function addGlobalOptions(command: Command): void {
-  for (const spec of globalOptions) {
-    const option = toOption(spec).helpGroup('Options of every command:')
+  for (const spec of [...globalOptions, aliasOption]) {
+    const option = toOption(spec)
+      .helpGroup(globalHeading)
+      .hideHelp(spec === aliasOption)
     if (!command.options.some((own) => own.long === option.long)) command.addOption(option)
   }
+  command.addHelpText('after', `\n${globalHelp}`)
+}
+
+const globalHelp = [
+  globalHeading,
+  ...globalOptions.map(([flags, description]) => `  ${flags.padEnd(18)}${description}`),
+].join('\n')
+
+/**
+ * A command's own options come first and the global ones after its notes, so that they are not part of the list that
+ * Commander prints.
+ */
+export const helpConfiguration = {
+  groupItems<Item>(_unsorted: Item[], visible: Item[], toGroup: (item: Item) => string): Map<string, Item[]> {
+    const groups = new Map<string, Item[]>()
+    for (const item of visible) {
+      const group = toGroup(item)
+      if (group !== globalHeading) groups.set(group, [...(groups.get(group) ?? []), item])
+    }
+    return groups
+  },
+  optionDescription: (option: Option) => option.description,
+  /** Without [options], which every command has. */
+  subcommandTerm: (command: Command) => [command.name(), ...command.registeredArguments.map(toArgumentTerm)].join(' '),
+}
+
+function toArgumentTerm(argument: Argument): string {
+  const name = `${argument.name()}${argument.variadic ? '...' : ''}`
+  return argument.required ? `<${name}>` : `[${name}]`
 }
 
 export function addExamples(command: Command, examples: readonly string[]): void {
@@ -98,7 +129,7 @@ function toOption([flags, description, many]: OptionSpec): Option {
   return option.default([], 'none').argParser((value, before: string[]) => [...before, value])
 }
 
-/** The nearest word counts: after the command before before it. */
+/** Options after the command override those before it. */
 export function toFrame(command: Command): { terminal: Terminal; settings: Settings } {
   const merged: Record<string, unknown> = {}
   for (let level: Command | null = command; level !== null; level = level.parent) {

@@ -11,7 +11,7 @@ export function addStatus(program: Command, run: Run): void {
   addCommand(program, run, {
     use: 'status',
     summary: 'what is running, and whether every server is connected',
-    examples: ['sallyport status', 'sallyport status --json', 'sallyport --url https://gate.example.com status'],
+    examples: ['sallyport status', 'sallyport status --json', 'sallyport status --gateway https://gate.example.com'],
     input: noInput,
     async run({ terminal, request }) {
       const status = await request('Asking the gateway', (client) => client.status())

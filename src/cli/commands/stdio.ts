@@ -42,7 +42,7 @@ export function addStdio(program: Command, run: Run): void {
     examples: [
       'sallyport stdio',
       'sallyport stdio --agent cursor --toolset support',
-      'sallyport stdio --url https://gate.example.com --token TOKEN',
+      'sallyport stdio --gateway https://gate.example.com --token TOKEN',
     ],
     input: StdioInput,
     // Loaded when it is needed, like the gateway itself.

@@ -1,6 +1,6 @@
 import { toAnswer } from './cancel.ts'
 import type { Terminal } from './terminal.ts'
-import { wrap } from './wrap.ts'
+import { wrap } from './width.ts'
 
 /** Says a text page by page where somebody sits at a terminal; false when they did not want to see it to its end. */
 export async function talkWhole(terminal: Terminal, text: string): Promise<boolean> {

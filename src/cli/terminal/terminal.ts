@@ -1,7 +1,7 @@
 import { createColors } from 'picocolors'
 import { toVisible, toVisibleJson } from '../../text/visible.ts'
 import { toRunnable } from './connect-line.ts'
-import { cut } from './table.ts'
+import { cut } from './width.ts'
 
 type Colours = ReturnType<typeof createColors>
 

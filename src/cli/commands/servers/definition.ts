@@ -8,7 +8,7 @@ import type { OptionSpec } from '../command.ts'
 
 /** How a server is described on the command line; `add` and `validate` share it. */
 export const definitionOptions: readonly OptionSpec[] = [
-  ['--url <url>', 'address of the server (before the command names, --url is the gateway)'],
+  ['--url <url>', "address of the server (the gateway's address is --gateway)"],
   ['--header <header>', "header 'Name: value' sent with every request", 'many'],
   ['--sse', 'the address speaks the old HTTP+SSE transport'],
   ['--env <variable>', 'variable NAME=VALUE for the command', 'many'],
