@@ -34,8 +34,8 @@ export function addAgents(program: Command, run: Run): void {
             { title: 'name', value: (agent) => agent.name },
             { title: 'owner', value: (agent) => agent.owner ?? '' },
             { title: 'tokens', value: (agent) => String(agent.tokens) },
-            { title: 'added', value: (agent) => toRelative(agent.createdAt, now) },
-            { title: 'description', value: (agent) => agent.description ?? '', shrinks: true },
+            { title: 'added', value: (agent) => toRelative(agent.createdAt, now), drops: 1 },
+            { title: 'description', value: (agent) => agent.description ?? '', shrinks: true, drops: 2 },
           ],
           terminal.width,
         )

@@ -36,9 +36,13 @@ export function addSecrets(program: Command, run: Run): void {
             { title: 'name', value: (secret) => secret.name },
             { title: 'scope', value: (secret) => secret.scope },
             { title: 'only for', value: ({ hosts, servers }) => [...hosts, ...servers].join(', ') || 'any server' },
-            { title: 'hidden', value: (secret) => (secret.masked ? 'yes' : 'no, too short') },
-            { title: 'set', value: (secret) => `${toRelative(secret.updatedAt, now)} by ${secret.updatedBy}` },
-            { title: 'last used', value: (secret) => toRelative(secret.lastUsedAt, now) || 'never' },
+            { title: 'hidden', value: (secret) => (secret.masked ? 'yes' : 'no, too short'), drops: 3 },
+            {
+              title: 'set',
+              value: (secret) => `${toRelative(secret.updatedAt, now)} by ${secret.updatedBy}`,
+              drops: 2,
+            },
+            { title: 'last used', value: (secret) => toRelative(secret.lastUsedAt, now) || 'never', drops: 1 },
           ],
           terminal.width,
         )

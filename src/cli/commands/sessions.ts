@@ -48,9 +48,9 @@ export function addSessions(program: Command, run: Run): void {
           page.items,
           [
             { title: 'name', value: (session) => session.name },
-            { title: 'owner', value: (session) => session.owner ?? '' },
+            { title: 'owner', value: (session) => session.owner ?? '', drops: 2 },
             { title: 'agent', value: (session) => session.agent ?? '' },
-            { title: 'project', value: (session) => session.project ?? '' },
+            { title: 'project', value: (session) => session.project ?? '', drops: 1 },
             { title: 'state', value: (session) => session.state },
             { title: 'ends', value: (session) => toRelative(session.endedAt ?? session.expiresAt, now) },
           ],

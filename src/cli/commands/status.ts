@@ -34,7 +34,7 @@ export function addStatus(program: Command, run: Run): void {
           status.servers,
           [
             { title: 'server', value: (server) => server.name },
-            { title: 'scope', value: (server) => server.scope },
+            { title: 'scope', value: (server) => server.scope, drops: 1 },
             {
               title: 'state',
               value: (server) => server.state,

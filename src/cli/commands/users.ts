@@ -33,7 +33,7 @@ export function addUsers(program: Command, run: Run): void {
           [
             { title: 'name', value: (user) => user.name },
             { title: 'role', value: (user) => user.role },
-            { title: 'groups', value: (user) => user.groups.join(', '), shrinks: true },
+            { title: 'groups', value: (user) => user.groups.join(', '), shrinks: true, drops: 1 },
             { title: 'signed in', value: (user) => toRelative(user.signedInAt, now) || 'never' },
             { title: 'state', value: (user) => (user.disabledAt ? 'disabled' : 'active') },
           ],

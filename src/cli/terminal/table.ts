@@ -1,5 +1,5 @@
 import { toVisible } from '../../text/visible.ts'
-import { cut, displayWidth, wrap } from './width.ts'
+import { cut, displayWidth, wrapWords } from './width.ts'
 
 export type Column<Row> = {
   readonly title: string
@@ -35,7 +35,7 @@ function measure<Row>(column: Column<Row>, rows: readonly Row[]): Measured<Row> 
 function renderRow<Row>(row: Row, index: number, columns: readonly Measured<Row>[]): string[] {
   const cells = columns.map(({ column, cells, width }) => {
     const text = cells[index] ?? ''
-    return column.shrinks ? [cut(text, width)] : wrap(text, width)
+    return column.shrinks ? [cut(text, width)] : wrapWords(text, width)
   })
   const height = Math.max(...cells.map((lines) => lines.length))
   return Array.from({ length: height }, (_, line) =>

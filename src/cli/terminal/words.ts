@@ -1,5 +1,6 @@
 import type { Risk } from '../../contract/risk.ts'
 import type { ConnectionState, ServerDetail, ServerFailure } from '../../contract/server.ts'
+import type { Tool } from '../../contract/tool.ts'
 import { toVisible } from '../../text/visible.ts'
 import { toRunnable } from './connect-line.ts'
 import type { Terminal } from './terminal.ts'
@@ -16,6 +17,14 @@ export function paintState(terminal: Terminal, state: ConnectionState): Paint {
 export function paintRisk(terminal: Terminal, risk: Risk): Paint {
   const { green, yellow, red } = terminal.colours
   return { read: green, write: yellow, danger: red }[risk]
+}
+
+/** What the risk of a tool was taken from. */
+export const riskOrigins: Readonly<Record<Tool['riskFrom'], string>> = {
+  override: 'set in the configuration',
+  annotations: 'annotations of the tool',
+  name: 'name of the tool, against its annotations',
+  default: 'no annotations: default of the server',
 }
 
 /** `3 tools, 1 set aside` */

@@ -4,6 +4,7 @@ import { ApprovalState, type Verdict } from '../../../contract/approval.ts'
 import { GrantWish } from '../../../contract/grant.ts'
 import { toVisible } from '../../../text/visible.ts'
 import { demandPerson } from '../../client/person.ts'
+import { shorteningIds } from '../../client/short-id.ts'
 import { confirm, talkWhole } from '../../terminal/confirm.ts'
 import { exit } from '../../terminal/exit.ts'
 import { wholeNumber } from '../../terminal/number.ts'
@@ -11,6 +12,7 @@ import { renderTable } from '../../terminal/table.ts'
 import { toRelative } from '../../terminal/time.ts'
 import { paintRisk } from '../../terminal/words.ts'
 import { addCommand, addExamples, addGlobalOptions, type Context, type OptionSpec, type Run } from '../command.ts'
+import { toApprovalId } from '../ids.ts'
 import { describeAnswered, describeWish, renderApproval } from './approval-view.ts'
 
 const notes = [
@@ -66,14 +68,19 @@ export function addApprovals(program: Command, run: Run): void {
       const now = Date.now()
       terminal.answer(page, () => {
         if (page.items.length === 0) return 'No questions.'
+        const toShort = shorteningIds(
+          page.items.map(({ id }) => id),
+          terminal.width,
+        )
         return renderTable(
           page.items,
           [
-            { title: 'id', value: (each) => each.id },
-            { title: 'asked', value: (each) => toRelative(each.askedAt, now) },
-            { title: 'by', value: (each) => each.principal, shrinks: true },
+            { title: 'id', value: (each) => toShort(each.id) },
+            { title: 'asked', value: (each) => toRelative(each.askedAt, now), drops: 3 },
+            { title: 'tool', value: (each) => each.tool },
+            { title: 'by', value: (each) => each.principal, shrinks: true, drops: 1 },
             { title: 'risk', value: (each) => each.risk, paint: (text, each) => paintRisk(terminal, each.risk)(text) },
-            { title: 'what', value: (each) => each.title, shrinks: true },
+            { title: 'what', value: (each) => each.title, shrinks: true, drops: 2 },
             { title: 'state', value: (each) => each.state },
           ],
           terminal.width,
@@ -92,7 +99,9 @@ export function addApprovals(program: Command, run: Run): void {
     examples: ['sallyport approvals show approval_01k…', 'sallyport approvals show approval_01k… --json'],
     input: z.object({ id: z.string() }),
     async run({ terminal, request }, { id }) {
-      const approval = await request('Asking the gateway', (client) => client.approvals.get({ params: { id } }))
+      const approval = await request('Asking the gateway', async (client) =>
+        client.approvals.get({ params: { id: await toApprovalId(client, id) } }),
+      )
       terminal.answer(approval, () => renderApproval(approval, Date.now()))
       if (approval.state === 'waiting') terminal.next(`sallyport approvals approve ${approval.id} --as NAME`)
       return exit.done
@@ -173,10 +182,10 @@ type Answering = {
   readonly yes: boolean
 }
 
-async function answer({ terminal, request }: Context, { id, yes, ...said }: Answering): Promise<number> {
+async function answer({ terminal, request }: Context, { id: given, yes, ...said }: Answering): Promise<number> {
   const seen = await request('Asking the gateway', async (client) => {
     await demandPerson(client)
-    return client.approvals.get({ params: { id } })
+    return client.approvals.get({ params: { id: await toApprovalId(client, given) } })
   })
   const shown = renderApproval(seen, Date.now())
   if (yes || said.verdict === 'deny') terminal.talk(shown)
@@ -188,7 +197,7 @@ async function answer({ terminal, request }: Context, { id, yes, ...said }: Answ
   if (!yes && !(await confirm(terminal, said.verdict === 'approve' ? 'Approve this call?' : 'Deny this call?')))
     return exit.failed
   const answered = await request('Answering', (client) =>
-    client.approvals.answer({ params: { id }, body: { ...said, hash: seen.hash } }),
+    client.approvals.answer({ params: { id: seen.id }, body: { ...said, hash: seen.hash } }),
   )
   terminal.answer(answered, () => toVisible(describeAnswered(answered)))
   return exit.done

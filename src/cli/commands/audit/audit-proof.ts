@@ -10,6 +10,7 @@ import { confirm } from '../../terminal/confirm.ts'
 import { exit } from '../../terminal/exit.ts'
 import type { Terminal } from '../../terminal/terminal.ts'
 import { addCommand, type Context, type Run } from '../command.ts'
+import { toCallId } from '../ids.ts'
 
 const minutes = 60_000
 
@@ -91,10 +92,11 @@ export function addAuditProof(audit: Command, run: Run): void {
       kind: AuditKind.optional(),
       call: z.string().optional(),
     }),
-    async run({ terminal, address }, { output, tool, ...filter }) {
+    async run({ terminal, address, request }, { output, tool, call: given, ...filter }) {
+      const call = given && (await request('Asking the gateway', (client) => toCallId(client, given)))
       const { download } = await import('../../client/download.ts')
       const query = new URLSearchParams()
-      for (const [name, value] of Object.entries({ ...filter, subject: tool })) if (value) query.set(name, value)
+      for (const [name, value] of Object.entries({ ...filter, call, subject: tool })) if (value) query.set(name, value)
       await download(await address(), `/audit/export?${query}`, output, 2 * minutes)
       if (output !== undefined) terminal.answer({ file: output }, () => `Written to ${toVisible(output)}`)
       return exit.done

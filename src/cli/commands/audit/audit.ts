@@ -6,10 +6,11 @@ import { toVisible } from '../../../text/visible.ts'
 import { exit } from '../../terminal/exit.ts'
 import { wholeNumber } from '../../terminal/number.ts'
 import { renderTable } from '../../terminal/table.ts'
-import { toRelative } from '../../terminal/time.ts'
+import { toDuration, toRelative } from '../../terminal/time.ts'
 import { renderFacts } from '../../terminal/words.ts'
 import { renderCall } from '../calls.ts'
 import { addCommand, addExamples, addGlobalOptions, type Run } from '../command.ts'
+import { toCallId, toEntryId } from '../ids.ts'
 import { addAuditProof } from './audit-proof.ts'
 
 export function addAudit(program: Command, run: Run): void {
@@ -54,8 +55,11 @@ export function addAudit(program: Command, run: Run): void {
       until: z.string().optional(),
       call: z.string().optional(),
     }),
-    async run({ terminal, request }, { tool, ...filter }) {
-      const page = await request('Reading the record', (client) => client.audit.list({ ...filter, subject: tool }))
+    async run({ terminal, request }, { tool, call: given, ...filter }) {
+      const page = await request('Reading the record', async (client) => {
+        const call = given === undefined ? undefined : await toCallId(client, given)
+        return client.audit.list({ ...filter, call, subject: tool })
+      })
       const now = Date.now()
       terminal.answer(page, () => {
         if (page.items.length === 0) return page.next ? 'None among the newest entries.' : 'No entries.'
@@ -65,9 +69,9 @@ export function addAudit(program: Command, run: Run): void {
             { title: 'id', value: toId },
             { title: 'when', value: (entry) => toRelative(entry.at, now) },
             { title: 'kind', value: (entry) => entry.kind },
-            { title: 'principal', value: (entry) => entry.principal, shrinks: true },
-            { title: 'subject', value: (entry) => entry.subject, shrinks: true },
-            { title: 'what', value: toSummary, shrinks: true },
+            { title: 'principal', value: (entry) => entry.principal, shrinks: true, drops: 2 },
+            { title: 'subject', value: (entry) => entry.subject },
+            { title: 'what', value: toSummary, shrinks: true, drops: 1 },
           ],
           terminal.width,
         )
@@ -80,10 +84,12 @@ export function addAudit(program: Command, run: Run): void {
   addCommand(audit, run, {
     use: 'show <id>',
     summary: 'one entry by its id, or everything about one call by the id of the call',
-    examples: ['sallyport audit show call_01k…', 'sallyport audit show ins_01k…:42 --json'],
+    examples: ['sallyport audit show call_01k…', 'sallyport audit show instance_01k…:42 --json'],
     input: z.object({ id: z.string() }),
     async run({ terminal, request }, { id }) {
-      const found = await request('Reading the record', (client) => client.audit.get({ params: { id } }))
+      const found = await request('Reading the record', async (client) =>
+        client.audit.get({ params: { id: await toEntryId(client, id) } }),
+      )
       terminal.answer(found, () => {
         const parts = found.entries.map((entry) => renderEntry(entry))
         return [...(found.call ? [renderCall(found.call)] : []), ...parts].join('\n\n')
@@ -102,10 +108,9 @@ function toId(entry: AuditEntry): string {
 /** The few fields that people look for first; the rest is in `audit show`. */
 function toSummary({ kind, body }: AuditEntry): string {
   if (kind === 'refusals') return `${body.count} refused: ${body.code}, from ${body.firstAt} to ${body.lastAt}`
-  const facts = [body.action, body.change, body.risk, body.decision, body.state, body.durationMs].filter(
-    (fact) => typeof fact === 'string' || typeof fact === 'number',
-  )
-  return facts.join(', ')
+  const took = typeof body.durationMs === 'number' ? toDuration(body.durationMs) : undefined
+  const facts = [body.action, body.change, body.risk, body.decision, body.state, took]
+  return facts.filter((fact) => typeof fact === 'string' || typeof fact === 'number').join(', ')
 }
 
 function renderEntry(entry: AuditEntry): string {

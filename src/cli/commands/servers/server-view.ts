@@ -71,7 +71,7 @@ export function renderTools(terminal: Terminal, tools: readonly Tool[]): string 
     [
       { title: 'tool', value: (tool) => tool.name },
       { title: 'risk', value: (tool) => tool.risk, paint: (text, tool) => paintRisk(terminal, tool.risk)(text) },
-      { title: 'description', value: (tool) => tool.description || tool.title || '', shrinks: true },
+      { title: 'description', value: (tool) => tool.description || tool.title || '', shrinks: true, drops: 1 },
     ],
     terminal.width,
   )

@@ -7,7 +7,7 @@ import { confirm } from '../../terminal/confirm.ts'
 import { exit } from '../../terminal/exit.ts'
 import { renderTable } from '../../terminal/table.ts'
 import type { Terminal } from '../../terminal/terminal.ts'
-import { paintRisk } from '../../terminal/words.ts'
+import { paintRisk, riskOrigins } from '../../terminal/words.ts'
 import { addCommand, type Context, patience, type Run } from '../command.ts'
 import { suggesting } from '../suggest.ts'
 import { showChange } from './server-view.ts'
@@ -92,17 +92,10 @@ function renderChanges(terminal: Terminal, changes: readonly Change[]): string {
       { title: 'tool', value: ({ tool }) => tool },
       { title: 'now', value: ({ before }) => before },
       { title: 'suggested', value: ({ after }) => after, paint: (text, { after }) => paintRisk(terminal, after)(text) },
-      { title: 'because', value: ({ because }) => because, shrinks: true },
+      { title: 'because', value: ({ because }) => because, shrinks: true, drops: 1 },
     ],
     terminal.width,
   )
-}
-
-const origins: Readonly<Record<ToolRisk['riskFrom'], string>> = {
-  override: 'set in the configuration',
-  annotations: 'annotations of the tool',
-  name: 'name of the tool, against its annotations',
-  default: 'no annotations: default of the server',
 }
 
 function renderRisks(terminal: Terminal, tools: readonly ToolRisk[]): string {
@@ -112,7 +105,7 @@ function renderRisks(terminal: Terminal, tools: readonly ToolRisk[]): string {
     [
       { title: 'tool', value: ({ tool }) => tool },
       { title: 'risk', value: ({ risk }) => risk, paint: (text, { risk }) => paintRisk(terminal, risk)(text) },
-      { title: 'from', value: ({ riskFrom }) => origins[riskFrom] },
+      { title: 'from', value: ({ riskFrom }) => riskOrigins[riskFrom], drops: 1 },
       { title: 'suggested', value: ({ suggested }) => suggested?.risk ?? '' },
     ],
     terminal.width,

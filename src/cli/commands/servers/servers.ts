@@ -41,14 +41,14 @@ export function addServers(program: Command, run: Run): void {
           page.items,
           [
             { title: 'name', value: (server) => server.name },
-            { title: 'scope', value: (server) => server.scope },
-            { title: 'transport', value: (server) => server.transport },
+            { title: 'scope', value: (server) => server.scope, drops: 3 },
+            { title: 'transport', value: (server) => server.transport, drops: 2 },
             {
               title: 'state',
               value: (server) => server.state,
               paint: (text, server) => paintState(terminal, server.state)(text),
             },
-            { title: 'since', value: (server) => toRelative(server.since, now) },
+            { title: 'since', value: (server) => toRelative(server.since, now), drops: 1 },
             { title: 'tools', value: (server) => String(server.tools) },
             { title: 'note', value: toNote, shrinks: true },
           ],

@@ -146,7 +146,8 @@ async function getAll(client: Client, pins: readonly Pin[]): Promise<PinDetail[]
 /** By its id, its public name, or SERVER/NAME. */
 async function getPin(client: Client, { name, scope }: z.infer<typeof Named>): Promise<PinDetail> {
   const { items } = await client.pins.list({ scope })
-  const found = items.filter((pin) => pin.id === name || toName(pin) === name || pin.tool === name)
+  const exact = items.filter((pin) => pin.id === name || toName(pin) === name || pin.tool === name)
+  const found = exact.length > 0 ? exact : items.filter((pin) => isStartOf(name, pin))
   const [only] = found
   if (only && found.length === 1) return client.pins.get({ params: { id: only.id } })
   if (only) {
@@ -166,6 +167,11 @@ async function getPin(client: Client, { name, scope }: z.infer<typeof Named>): P
   )
 }
 
+/** A few characters are not meant as the beginning of an id. */
+function isStartOf(text: string, { id }: Pin): boolean {
+  return text.length >= 8 && id.startsWith(text)
+}
+
 function toName(pin: Pin): string {
   if (pin.kind === 'tool') return `${pin.server}/${pin.name}`
   return pin.kind === 'instructions' ? `${pin.server}/(instructions)` : `${pin.server}/${pin.kind}:${pin.name}`
@@ -176,9 +182,9 @@ function renderPins(terminal: Terminal, pins: readonly Pin[]): string {
     pins,
     [
       { title: 'name', value: toName },
-      { title: 'scope', value: (pin) => pin.scope },
+      { title: 'scope', value: (pin) => pin.scope, drops: 2 },
       { title: 'state', value: toState, paint: (text, pin) => paintPin(terminal, (pin.inherited ?? pin).state)(text) },
-      { title: 'accepted by', value: (pin) => pin.accepted?.by ?? '' },
+      { title: 'accepted by', value: (pin) => pin.accepted?.by ?? '', drops: 1 },
       { title: 'reason', value: (pin) => pin.reason ?? '', shrinks: true },
     ],
     terminal.width,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { toVisible } from '../../../text/visible.ts'
+import { toBytes } from '../../terminal/bytes.ts'
 
 /** The parts of a tool's result that a terminal can show; the rest passes through `--json` untouched. */
 const ToolResult = z.looseObject({
@@ -36,7 +37,7 @@ function renderBlock(block: unknown): string {
   const media = Media.safeParse(block).data
   if (media)
     return toVisible(
-      `[${media.type} ${media.mimeType}, ${Buffer.byteLength(media.data, 'base64')} bytes; --json has it]`,
+      `[${media.type} ${media.mimeType}, ${toBytes(Buffer.byteLength(media.data, 'base64'))}; --json has it]`,
     )
   const link = Link.safeParse(block).data
   if (link) return toVisible(`[resource ${link.uri}]`)

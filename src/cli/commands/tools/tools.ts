@@ -12,6 +12,7 @@ import { toArguments, toArgumentsObject } from './arguments.ts'
 import { renderGuide } from './guide.ts'
 import { addPins } from './pins.ts'
 import { callTool } from './tool-call.ts'
+import { renderTool, toShownTool } from './tool-view.ts'
 
 const toolsetOption: OptionSpec = ['--toolset <name>', 'as this toolset offers them']
 const serverOption: OptionSpec = ['--server <name>', 'only the tools of this server']
@@ -45,6 +46,21 @@ export function addTools(program: Command, run: Run): void {
       const query = words.join(' ')
       const page = await request('Searching', (client) => listTools(client, { ...selection, query }))
       terminal.answer(page, () => (page.items.length > 0 ? renderTools(terminal, page.items) : 'Nothing found.'))
+      return exit.done
+    },
+  })
+
+  addCommand(tools, run, {
+    use: 'show <name>',
+    summary: 'one tool with its arguments and an example call',
+    examples: ['sallyport tools show files_read_file', 'sallyport tools show files_read_file --json'],
+    input: z.object({ name: z.string() }),
+    async run({ terminal, request }, { name }) {
+      const tool = await request('Asking the gateway', (client) =>
+        suggesting(client, name, () => client.tools.get({ params: { name } })),
+      )
+      const shown = toShownTool(tool)
+      terminal.answer(shown, () => renderTool(terminal, shown))
       return exit.done
     },
   })
