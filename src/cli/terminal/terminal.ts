@@ -17,6 +17,8 @@ export type Terminal = {
   readonly interactive: boolean
   /** The one answer of a command: a document for programs, text for people. */
   answer(document: unknown, toText: () => string): void
+  /** One line of an answer that goes on: a document for programs, text for people. */
+  line(document: unknown, text: string): void
   talk(line: string): void
   /** What people usually do now. */
   next(step: string): void
@@ -41,6 +43,9 @@ export function createTerminal(json: boolean): Terminal {
     interactive: !json && Boolean(stdin.isTTY && stderr.isTTY) && !env.CI,
     answer(document, toText) {
       stdout.write(`${json ? toVisibleJson(JSON.stringify(document, null, 2)) : toSafe(toText())}\n`)
+    },
+    line(document, text) {
+      stdout.write(`${json ? toVisibleJson(JSON.stringify(document)) : toSafe(text.replace(/[\t\r\n]+/g, ' '))}\n`)
     },
     talk: (line) => void stderr.write(`${toSafe(line)}\n`),
     next: (step) => void stderr.write(`${talkColours.dim(`Next: ${toRunnable(toVisible(step))}`)}\n`),

@@ -13,6 +13,7 @@ import { paintState } from '../../terminal/words.ts'
 import { addCommand, addExamples, addGlobalOptions, type OptionSpec, patience, type Run } from '../command.ts'
 import { suggesting } from '../suggest.ts'
 import { addServersUpgrade } from '../tools/pins.ts'
+import { addServersLogs } from './logs.ts'
 import { renderServer, showChange } from './server-view.ts'
 import { addServersAdd, addServersValidate } from './servers-add.ts'
 import { addServersRisks } from './servers-risks.ts'
@@ -107,22 +108,7 @@ export function addServers(program: Command, run: Run): void {
     client.servers.reconnect({ params: { name }, query: { scope } }),
   )
 
-  addCommand(servers, run, {
-    use: 'logs <name>',
-    summary: 'the last lines a server wrote to standard error',
-    options: [scopeOption],
-    examples: ['sallyport servers logs files', 'sallyport servers logs files --json'],
-    input: ByName,
-    async run({ terminal, request }, { name, scope }) {
-      const logs = await request('Asking the gateway', (client) =>
-        suggesting(client, name, () => client.servers.logs({ params: { name }, query: { scope } })),
-      )
-      if (logs.dropped > 0) terminal.talk(`${logs.dropped} older lines are no longer kept.`)
-      if (logs.lines.length === 0) terminal.talk('Nothing was written.')
-      if (terminal.json || logs.lines.length > 0) terminal.answer(logs, () => logs.lines.map(toVisible).join('\n'))
-      return exit.done
-    },
-  })
+  addServersLogs(servers, run)
 
   function addAction(action: string, summary: string, act: Act): void {
     addCommand(servers, run, {

@@ -1,5 +1,5 @@
 import type { Approval } from '../../../../contract/approval.ts'
-import { toVisible, toVisibleJson } from '../../../../text/visible.ts'
+import { toVisible } from '../../../../text/visible.ts'
 import { exit } from '../../../terminal/exit.ts'
 import { leaveOnSignal } from '../../../terminal/leave.ts'
 import type { Terminal } from '../../../terminal/terminal.ts'
@@ -28,37 +28,33 @@ export async function printLines(terminal: Terminal, following: Omit<Following, 
     if (happening.kind === 'listed') for (const approval of happening.items) tellAsked(approval)
     if (happening.kind === 'question') {
       if (happening.name === 'question-asked') tellAsked(happening.approval)
-      else write({ event: happening.name, approval: happening.approval }, toAnsweredLine(happening.approval))
+      else
+        terminal.line(
+          { event: happening.name, approval: happening.approval },
+          toVisible(toAnsweredLine(happening.approval)),
+        )
     }
     if (happening.kind === 'call-ended' && told.delete(happening.call.id))
-      write({ event: happening.kind, call: happening.call }, toEndedLine(happening.call))
+      terminal.line({ event: happening.kind, call: happening.call }, toVisible(toEndedLine(happening.call)))
   }
 
   function tellAsked(approval: Approval): void {
     if (told.has(approval.call)) return
     told.add(approval.call)
-    write({ event: 'question-asked', approval }, toAskedLine(approval))
-  }
-
-  function write(document: object, line: string): void {
-    process.stdout.write(`${terminal.json ? toVisibleJson(JSON.stringify(document)) : toVisible(line)}\n`)
+    terminal.line({ event: 'question-asked', approval }, toVisible(toAskedLine(approval)))
   }
 }
 
 function toAskedLine({ id, askedAt, risk, principal, title, tool, arguments: given }: Approval): string {
-  return toOneLine(`${askedAt} asked ${id} ${risk} ${principal} ${tool}: ${title} ${JSON.stringify(given)}`)
+  return `${askedAt} asked ${id} ${risk} ${principal} ${tool}: ${title} ${JSON.stringify(given)}`
 }
 
 function toAnsweredLine({ id, state, answers, endedAt, expiresAt }: Approval): string {
   const last = answers.at(-1)
   const by = last ? ` by ${last.by}${last.reason ? `: ${last.reason}` : ''}` : ''
-  return toOneLine(`${last?.at ?? endedAt ?? expiresAt} answered ${id} ${stateWords[state]}${by}`)
+  return `${last?.at ?? endedAt ?? expiresAt} answered ${id} ${stateWords[state]}${by}`
 }
 
 function toEndedLine({ id, endedAt, startedAt, tool, state }: EndedCall): string {
-  return toOneLine(`${endedAt ?? startedAt} ended ${id} ${tool}: ${state}`)
-}
-
-function toOneLine(text: string): string {
-  return text.replace(/[\t\r\n]+/g, ' ')
+  return `${endedAt ?? startedAt} ended ${id} ${tool}: ${state}`
 }
