@@ -1,13 +1,13 @@
 import { CommanderError } from 'commander'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import { setPlainMessages } from '../contract/issues.ts'
-import { Cancelled } from './cancel.ts'
-import { type Run, UsageError } from './command.ts'
-import { exit } from './exit.ts'
-import { printFailure } from './failure.ts'
-import { endWithReader } from './pipes.ts'
+import { type Run, UsageError } from './commands/command.ts'
 import { createProgram, toPath } from './program.ts'
-import { createTerminal, type Terminal } from './terminal.ts'
+import { Cancelled } from './terminal/cancel.ts'
+import { exit } from './terminal/exit.ts'
+import { printFailure } from './terminal/failure.ts'
+import { endWithReader } from './terminal/pipes.ts'
+import { createTerminal, type Terminal } from './terminal/terminal.ts'
 
 /** Runs one command line (without the names of node and script) and tells the exit code. */
 export async function main(argv: readonly string[]): Promise<number> {

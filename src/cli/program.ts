@@ -1,25 +1,25 @@
 import { Command } from 'commander'
-import { addExamples, addGlobalOptions, type Run } from './command.ts'
 import { addAgents } from './commands/agents.ts'
-import { addApprovals } from './commands/approvals.ts'
-import { addAudit } from './commands/audit.ts'
+import { addApprovals } from './commands/approvals/approvals.ts'
+import { addAudit } from './commands/audit/audit.ts'
 import { addBackup } from './commands/backup.ts'
 import { addCalls } from './commands/calls.ts'
+import { addExamples, addGlobalOptions, helpConfiguration, type Run } from './commands/command.ts'
 import { addConfig } from './commands/config.ts'
 import { addData } from './commands/data.ts'
-import { addDoctor } from './commands/doctor.ts'
+import { addDoctor } from './commands/doctor/doctor.ts'
 import { addGrants } from './commands/grants.ts'
 import { addProjects } from './commands/projects.ts'
 import { addRules } from './commands/rules.ts'
 import { addSecrets } from './commands/secrets.ts'
-import { addServe } from './commands/serve.ts'
-import { addServers } from './commands/servers.ts'
+import { addServe } from './commands/serve/serve.ts'
+import { addServers } from './commands/servers/servers.ts'
 import { addSessions } from './commands/sessions.ts'
 import { addSetupLink } from './commands/setup-link.ts'
 import { addStatus } from './commands/status.ts'
 import { addStdio } from './commands/stdio.ts'
 import { addTokens } from './commands/tokens.ts'
-import { addTools } from './commands/tools.ts'
+import { addTools } from './commands/tools/tools.ts'
 import { addUsers } from './commands/users.ts'
 import { addWebhooks } from './commands/webhooks.ts'
 import { version } from './version.ts'
@@ -31,16 +31,17 @@ export function createProgram(run: Run): Command {
     .version(version, '-V, --version', 'the version of this program')
     .exitOverride()
     .configureOutput({ outputError() {} })
-    // Options of the program end at the first command: `servers add --url` means the server, not the gateway.
+    // Options of the program end at the first command: `servers add --url` is the server's address, not the gateway's.
     .enablePositionalOptions()
+    .configureHelp(helpConfiguration)
   addGlobalOptions(program)
+  program.addHelpText('after', `\n${defaults}\n\n${exitCodes}`)
   addExamples(program, [
     'sallyport serve',
     'sallyport servers add files -- npx -y @modelcontextprotocol/server-filesystem /srv/docs',
     'sallyport tokens create --agent reviewer',
     'sallyport tools list --json',
   ])
-  program.addHelpText('after', `\n${exitCodes}`)
   addServe(program, run)
   addStdio(program, run)
   addStatus(program, run)
@@ -70,6 +71,11 @@ export function createProgram(run: Run): Command {
 export function toPath(command: Command): string {
   return command.parent ? `${toPath(command.parent)} ${command.name()}` : command.name()
 }
+
+const defaults = [
+  'Without --gateway a command uses the gateway of the data folder: .sallyport in the current',
+  'folder, else in your home folder. Without --token and --as it uses the administrator token there.',
+].join('\n')
 
 const exitCodes = [
   'Exit codes:',

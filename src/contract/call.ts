@@ -54,7 +54,11 @@ export const Call = z.object({
     .describe('Refused like many calls before it: it is part of a count in the record and has no entry of its own'),
   startedAt: z.string(),
   endedAt: z.string().optional(),
-  durationMs: z.number().optional(),
+  durationMs: z.number().optional().describe('From the start to the end, with the time that it waited for approval'),
+  waitedMs: z
+    .number()
+    .optional()
+    .describe('Milliseconds of it that the call waited for approval; absent for calls that did not ask'),
   instance: z.string(),
 })
 export type Call = z.infer<typeof Call>

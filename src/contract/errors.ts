@@ -355,7 +355,7 @@ export const errorTable = {
     http: 502,
     rpc: -32004,
     exit: 4,
-    hint: 'Start a gateway with `sallyport serve`, or name one that runs with --data FOLDER or --url URL.',
+    hint: 'Start a gateway with `sallyport serve`, or name one that runs with --data FOLDER or --gateway URL.',
   },
   'file-failed': {
     http: 500,

@@ -23,7 +23,7 @@ import { hasHints, type Tool } from '../contract/tool.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Pins } from '../pins/pins.ts'
 import { suggestRisk } from '../policy/policy.ts'
-import { type Servers, type Trial, toFailure } from '../servers/servers.ts'
+import { type KeptLogs, type Servers, type Trial, toFailure } from '../servers/servers.ts'
 import type { Storage } from '../storage/storage.ts'
 import { createServerViews, show } from './server-views.ts'
 import type { Gateway, RisksChange, ServerChange, ServerTrial } from './types.ts'
@@ -215,7 +215,7 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
     return settledDetail(principal, name, scope)
   }
 
-  function serverLogs(name: string, wanted?: ScopeKey, by?: Principal): { lines: string[]; dropped: number } {
+  function serverLogs(name: string, wanted?: ScopeKey, by?: Principal): KeptLogs {
     const { status } = views.get(by, name, views.scopeOf(by, name, wanted))
     if (views.sees(by, status.scope)) return servers.logs(status.id)
     throw new GatewayError('forbidden', `What ${name} writes is shown to those who may change it`)

@@ -23,6 +23,7 @@ import type { Masking } from '../masking/masking.ts'
 import type { Notify } from '../notify/notify.ts'
 import type { Removal } from '../removal/removal.ts'
 import type { Secrets } from '../secrets/secrets.ts'
+import type { KeptLogs } from '../servers/servers.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { ApprovalDesk, GrantDesk } from './approval-desk.ts'
 import type { DataDesk } from './data-desk.ts'
@@ -66,7 +67,7 @@ export type Gateway = {
   listRisks(by: Principal, name: string, scope?: ScopeKey): ToolRisk[]
   /** Sets the risks of some tools in an entry; the rest of the entry stays. */
   setRisks(by: Principal, wanted: RisksChange): Promise<ServerDetail>
-  serverLogs(name: string, scope?: ScopeKey, by?: Principal): { lines: string[]; dropped: number }
+  serverLogs(name: string, scope?: ScopeKey, by?: Principal): KeptLogs
   /** Tries a definition, or a saved server, on a connection of its own; with the rights of the scope it is for. */
   validateServer(principal: Principal, wanted: ServerTrial, signal: AbortSignal): Promise<Validation>
   /** The servers that hold in a scope, or for whoever looks, and where each value came from. */

@@ -9,6 +9,8 @@ export type Kept = {
   readonly lines: string[]
   /** Lines that no longer fit. */
   readonly dropped: number
+  /** The last line has no line break yet, and may become longer. */
+  readonly unfinished: boolean
 }
 
 const newline = 0x0a
@@ -45,7 +47,8 @@ export function createRingBuffer(maxBytes: number): RingBuffer {
       const from = beginning(whole)
       const text = whole.toString('utf8', from)
       const lines = text === '' ? [] : text.replace(/\n$/, '').split('\n')
-      return { lines, dropped: dropped + countLines(whole.subarray(0, from)) }
+      const unfinished = text !== '' && !text.endsWith('\n')
+      return { lines, dropped: dropped + countLines(whole.subarray(0, from)), unfinished }
     },
   }
 }

@@ -5,6 +5,7 @@ import type { ScopeKey } from '../contract/scope.ts'
 import type { Server, ServerDefinition } from '../contract/server.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
+import type { Kept } from '../lib/ring-buffer.ts'
 import { toPlainLine } from '../lib/text.ts'
 import type { Masking } from '../masking/masking.ts'
 import type { Templated } from '../secrets/secrets.ts'
@@ -50,6 +51,9 @@ export type SendOptions = {
   readonly onResent?: (() => void) | undefined
 }
 
+/** What a server wrote to standard error. `log` is another one when its lines are counted from the beginning again. */
+export type KeptLogs = Kept & { readonly log: string }
+
 export type Servers = {
   /** Connects what is new, replaces what differs, drops what is gone; the rest keeps its link and its calls. */
   reconcile(specs: readonly ConnectionSpec[]): void
@@ -59,7 +63,7 @@ export type Servers = {
   lists(id: string): RawLists | undefined
   /** What the server said of itself when its link was opened. */
   facts(id: string): ServerFacts | undefined
-  logs(id: string): { lines: string[]; dropped: number }
+  logs(id: string): KeptLogs
   /** The last step of a call. Only a claimed call gets here. */
   send(permit: Permit, options: SendOptions): Promise<Answer>
   reconnect(id: string): void
@@ -96,7 +100,7 @@ export type ServersParts = {
   onTools(id: string): void
 }
 
-type Entry = { spec: ConnectionSpec; readonly connection: Connection }
+type Entry = { spec: ConnectionSpec; readonly connection: Connection; readonly log: string }
 
 const maxListPages = 1000
 const maxListBytes = 64 * 1024 * 1024
@@ -110,6 +114,7 @@ export function createServers(parts: ServersParts): Servers {
   const listLimits = () => ({ pages: maxListPages, items: parts.limits().tools, bytes: maxListBytes })
   const folders = createWorkingFolders(parts.folder)
   let closed = false
+  let connected = 0
 
   return { reconcile, list, find, lists, facts, logs, send, reconnect, settled, introduced, trial, forget, close }
 
@@ -123,7 +128,7 @@ export function createServers(parts: ServersParts): Servers {
     for (const spec of specs) {
       const entry = entries.get(spec.id)
       if (entry) entry.spec = spec
-      if (!entry) entries.set(spec.id, { spec, connection: connect(spec) })
+      if (!entry) entries.set(spec.id, { spec, connection: connect(spec), log: `${parts.instance}-${++connected}` })
     }
   }
 
@@ -180,10 +185,10 @@ export function createServers(parts: ServersParts): Servers {
     return entries.get(id)?.connection.status().link?.facts
   }
 
-  function logs(id: string): { lines: string[]; dropped: number } {
-    const { connection } = get(id)
-    const { lines, dropped } = connection.logs.read()
-    return { lines: lines.map(toPlainLine), dropped }
+  function logs(id: string): KeptLogs {
+    const { connection, log } = get(id)
+    const { lines, ...kept } = connection.logs.read()
+    return { ...kept, log, lines: lines.map(toPlainLine) }
   }
 
   async function send(permit: Permit, options: SendOptions): Promise<Answer> {

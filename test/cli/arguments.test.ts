@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { toArguments, toArgumentsObject } from '../../src/cli/arguments.ts'
-import { type DefinitionInput, toDefinition } from '../../src/cli/definition.ts'
+import { type DefinitionInput, toDefinition } from '../../src/cli/commands/servers/definition.ts'
+import { toArguments, toArgumentsObject } from '../../src/cli/commands/tools/arguments.ts'
 
 const schema = {
   type: 'object',

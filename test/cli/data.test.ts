@@ -27,7 +27,7 @@ it('compacts the database of a running gateway and of a stopped one, and says ho
   const stopped = await gateway.run('data', 'compact')
   expect([stopped.code, stopped.stdout]).toEqual([
     0,
-    expect.stringMatching(/^\d+\.\d MB before, \d+\.\d MB after\.\n$/),
+    expect.stringMatching(/^\d+\.\d [kM]B before, \d+\.\d [kM]B after\.\n$/),
   ])
   expect(stopped.stderr).toContain('No gateway runs')
 })
@@ -38,7 +38,7 @@ it('says on PostgreSQL what to do instead, whether a gateway runs or not', async
   const running = await gateway.run('data', 'compact')
   expect([running.code, running.stdout]).toEqual([
     0,
-    expect.stringMatching(/autovacuum.*VACUUM \(FULL, ANALYZE\).*MB now/s),
+    expect.stringMatching(/autovacuum.*VACUUM \(FULL, ANALYZE\).*[kM]B now/s),
   ])
   await gateway.stop()
   const stopped = await runCli(['data', 'compact', '--data', gateway.data, '--json'], { env })

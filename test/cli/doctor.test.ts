@@ -1,8 +1,8 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { checkStates } from '../../src/cli/doctor/gateway.ts'
-import { checkNode } from '../../src/cli/doctor/machine.ts'
+import { checkStates } from '../../src/cli/commands/doctor/gateway.ts'
+import { checkNode } from '../../src/cli/commands/doctor/machine.ts'
 import { createFolder, findFreePort, recording, runCli, serve, takePort, writeConfig } from './support.ts'
 
 type Finding = { check: string; status: string; message: string; fix: string | null }

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
-import { renderGuide, toCommand } from '../../src/cli/guide.ts'
-import { toExampleArguments } from '../../src/cli/schema.ts'
+import { renderGuide, toCommand } from '../../src/cli/commands/tools/guide.ts'
+import { toExampleArguments } from '../../src/cli/commands/tools/schema.ts'
 import type { Tool } from '../../src/contract/tool.ts'
 
 const write: Tool = {

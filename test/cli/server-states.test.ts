@@ -1,6 +1,6 @@
 import { createColors } from 'picocolors'
 import { describe, expect, it } from 'vitest'
-import { createStateReporter } from '../../src/cli/server-states.ts'
+import { createStateReporter } from '../../src/cli/commands/serve/server-states.ts'
 import type { Server } from '../../src/contract/server.ts'
 
 const minute = 60_000

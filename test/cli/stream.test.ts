@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { type Heard, listen } from '../../src/cli/watch/stream.ts'
+import { type Heard, listen } from '../../src/cli/client/events.ts'
 import { findFreePort } from './support.ts'
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void

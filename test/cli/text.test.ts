@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { cut, displayWidth, renderTable } from '../../src/cli/table.ts'
+import { renderTable } from '../../src/cli/terminal/table.ts'
+import { cut, displayWidth } from '../../src/cli/terminal/width.ts'
 
 type Row = { name: string; note: string }
 const columns = [
@@ -24,6 +25,28 @@ describe('tables for people', () => {
     const lines = text.split('\n')
     expect(lines.every((line) => displayWidth(line) <= 24)).toBe(true)
     expect(lines[1]).toMatch(/…$/)
+  })
+
+  it('leaves out the least important columns first, and never cuts a name', () => {
+    const name = 'a_tool_with_quite_a_long_name_indeed'
+    const rows = [{ name, note: 'why' }]
+    const wide = [
+      ...columns,
+      { title: 'state', value: () => 'running', drops: 2 },
+      { title: 'risk', value: () => 'write', drops: 1 },
+    ]
+    expect(renderTable(rows, wide, 80)).toContain('RISK')
+    expect(renderTable(rows, wide, 56).split('\n')).toEqual([
+      `NAME${' '.repeat(34)}NOTE  STATE`,
+      `${name}  why   running`,
+    ])
+    expect(renderTable(rows, wide, 44)).toBe(`NAME${' '.repeat(34)}NOTE\n${name}  why`)
+  })
+
+  it('wraps a name that is wider than the terminal', () => {
+    const text = renderTable([{ name: 'n'.repeat(50), note: 'why' }], columns, 40)
+    expect(text.split('\n').every((line) => displayWidth(line) <= 40)).toBe(true)
+    expect(text.match(/n/g)).toHaveLength(50)
   })
 
   it('is not cut where there is no terminal', () => {

@@ -207,7 +207,7 @@ describe('a program that has taken the port of a gateway', () => {
     const ended = await runCli(['status', '--data', data])
     expect(ended.code).toBe(4)
     expect(ended.stderr).toContain('is not an address of this machine')
-    expect(ended.stderr).toContain('--url')
+    expect(ended.stderr).toContain('--gateway')
   })
 })
 

@@ -104,3 +104,32 @@ describe('a gateway that is not there', () => {
     expect(ended.json()).toMatchObject({ error: { code: 'token-missing' } })
   })
 })
+
+describe('the address of the gateway', () => {
+  it('is --gateway in every command, and --url means the same', async () => {
+    const nowhere = `http://127.0.0.1:${await findFreePort()}`
+    for (const words of [
+      ['status', '--gateway', nowhere],
+      ['--gateway', nowhere, 'servers', 'list'],
+      ['servers', 'get', 'x', '--url', nowhere],
+      ['servers', 'add', 'x', '--url', 'https://example.com/mcp', '--gateway', nowhere],
+    ]) {
+      const ended = await runCli([...words, '--token', 'x', '--json'])
+      expect(ended).toMatchObject({ code: 4 })
+      expect(ended.stdout).toContain(nowhere)
+    }
+  })
+})
+
+describe('help of one command', () => {
+  it('lists its own options, then the global ones, and ends with examples', async () => {
+    const { stdout } = await runCli(['servers', 'add', '--help'])
+    const places = ['\nOptions:\n', '\nGlobal options:\n', '--gateway <url>', '\nExamples:\n'].map((text) =>
+      stdout.indexOf(text),
+    )
+    expect(places).toEqual(places.toSorted((one, other) => one - other))
+    expect(places).not.toContain(-1)
+    expect(stdout.match(/--json/g)).toHaveLength(1)
+    expect(stdout).toMatch(/--url <url> +address of the server/)
+  })
+})

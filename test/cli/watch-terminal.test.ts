@@ -1,19 +1,14 @@
-import { type ChildProcess, execFile } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { collect, createFolder, recording, type Serving, serveWith, startCli, until } from './support.ts'
+import { hasTmux, openTerminal, type Pane } from './terminal.ts'
 
-const run = promisify(execFile)
 const bin = fileURLToPath(new URL('../../bin/sallyport.js', import.meta.url))
 const password = 'correct horse battery'
-const hasTmux = await run('tmux', ['-V']).then(
-  () => true,
-  () => false,
-)
 const children: ChildProcess[] = []
 let gateway: Serving
 let record: string
@@ -35,36 +30,6 @@ beforeAll(async () => {
     await folder[Symbol.asyncDispose]()
   }
 })
-
-type Pane = {
-  press(...keys: string[]): Promise<void>
-  type(text: string): Promise<void>
-  /** The screen, once it fits. */
-  shows(pattern: RegExp): Promise<string>
-  [Symbol.asyncDispose](): Promise<void>
-}
-
-/** A real terminal of 80 columns and 24 rows, in which one command runs. */
-async function openTerminal(command: string): Promise<Pane> {
-  const socket = `sallyport-${process.pid}-${Math.random().toString(36).slice(2)}`
-  const tmux = (...words: string[]) => run('tmux', ['-L', socket, '-f', '/dev/null', ...words])
-  // What is left is what the command says when it has given the terminal back, and how it ended.
-  const line = `env -u CI NO_COLOR=1 ${command}; echo "ended with $?, $(stty -a | grep -o -- '-\\?icanon')"; cat`
-  await tmux('new-session', '-d', '-x', '80', '-y', '24', line)
-  return {
-    press: async (...keys) => void (await tmux('send-keys', ...keys)),
-    type: async (text) => void (await tmux('send-keys', '-l', text)),
-    async shows(pattern) {
-      let screen = ''
-      const look = async () => {
-        screen = (await tmux('capture-pane', '-p')).stdout
-        return pattern.test(screen) ? screen : undefined
-      }
-      return until(look).catch(() => expect(screen).toMatch(pattern) as never)
-    },
-    [Symbol.asyncDispose]: async () => void (await tmux('kill-server')),
-  }
-}
 
 /** A command in a real terminal, by the person `admin`. */
 async function openCommand(...words: string[]): Promise<Pane> {

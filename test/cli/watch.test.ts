@@ -1,8 +1,7 @@
 import { createColors } from 'picocolors'
 import { describe, expect, it } from 'vitest'
-import { displayWidth } from '../../src/cli/table.ts'
-import { toKey } from '../../src/cli/watch/full-screen.ts'
-import { draw, toView, wrap, wrapWords } from '../../src/cli/watch/screen.ts'
+import { toKey } from '../../src/cli/commands/approvals/watch/full-screen.ts'
+import { draw, toView } from '../../src/cli/commands/approvals/watch/screen.ts'
 import {
   advance,
   createWatch,
@@ -11,7 +10,8 @@ import {
   type Pending,
   takeBackMs,
   type Watch,
-} from '../../src/cli/watch/state.ts'
+} from '../../src/cli/commands/approvals/watch/state.ts'
+import { displayWidth, wrap, wrapWords } from '../../src/cli/terminal/width.ts'
 import type { Approval } from '../../src/contract/approval.ts'
 
 const start = Date.parse('2026-11-16T10:00:00Z')

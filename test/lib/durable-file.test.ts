@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { sealFolder } from '../../src/cli/seal.ts'
+import { sealFolder } from '../../src/cli/client/seal.ts'
 import { loadAdminToken } from '../../src/identity/admin-token.ts'
 import { appendLine, createFile, replaceFile } from '../../src/lib/durable-file.ts'
 import { loadAuditKeys, rememberAuditKeys } from '../../src/storage/audit-key.ts'

@@ -53,7 +53,7 @@ describe('the last words of a program', () => {
     expect(lines.at(-1)).toMatch(/^begun and x{800}$/)
     expect(Buffer.byteLength(lines.join('\n'))).toBeLessThanOrEqual(1000)
     expect(dropped).toBe(101 - lines.length)
-    expect(ring.read()).toEqual({ lines: [...Array(100).fill('first'), 'begun'], dropped: 0 })
+    expect(ring.read()).toEqual({ lines: [...Array(100).fill('first'), 'begun'], dropped: 0, unfinished: true })
   })
 
   it('may be nothing at all, or not finished yet', () => {

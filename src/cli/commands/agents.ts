@@ -2,10 +2,10 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { toRelative } from '../../shared/time.ts'
 import { toVisible } from '../../shared/visible.ts'
-import { addCommand, addExamples, addGlobalOptions, noInput, type OptionSpec, type Run } from '../command.ts'
-import { exit } from '../exit.ts'
-import { runRemoval } from '../removal.ts'
-import { renderTable } from '../table.ts'
+import { exit } from '../terminal/exit.ts'
+import { renderTable } from '../terminal/table.ts'
+import { addCommand, addExamples, addGlobalOptions, noInput, type OptionSpec, type Run } from './command.ts'
+import { runRemoval } from './removal.ts'
 
 const settings: readonly OptionSpec[] = [
   ['--owner <name>', 'the user behind it'],
@@ -34,8 +34,8 @@ export function addAgents(program: Command, run: Run): void {
             { title: 'name', value: (agent) => agent.name },
             { title: 'owner', value: (agent) => agent.owner ?? '' },
             { title: 'tokens', value: (agent) => String(agent.tokens) },
-            { title: 'added', value: (agent) => toRelative(agent.createdAt, now) },
-            { title: 'description', value: (agent) => agent.description ?? '', shrinks: true },
+            { title: 'added', value: (agent) => toRelative(agent.createdAt, now), drops: 1 },
+            { title: 'description', value: (agent) => agent.description ?? '', shrinks: true, drops: 2 },
           ],
           terminal.width,
         )

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
 import type { BackupFacts } from '../../storage/backup.ts'
-import { addCommand, type Context, type Run } from '../command.ts'
-import { exit } from '../exit.ts'
+import { exit } from '../terminal/exit.ts'
+import { addCommand, type Context, type Run } from './command.ts'
 
 const FileInput = z.object({ file: z.string().min(1) })
 
@@ -18,7 +18,7 @@ export function addBackup(program: Command, run: Run): void {
     examples: ['sallyport backup sallyport.backup', 'sallyport backup /backups/today --data /var/lib/sallyport'],
     input: FileInput,
     async run(context, { file }) {
-      const { backup } = await import('../backup.ts')
+      const { backup } = await import('./backup-data.ts')
       return tell(context, file, 'Saved', await backup(context.settings, file))
     },
   })
@@ -29,7 +29,7 @@ export function addBackup(program: Command, run: Run): void {
     examples: ['sallyport restore sallyport.backup --data /var/lib/sallyport'],
     input: FileInput,
     async run(context, { file }) {
-      const { restore } = await import('../backup.ts')
+      const { restore } = await import('./backup-data.ts')
       return tell(context, file, 'Restored', await restore(context.settings, file, context.terminal.talk))
     },
   })

@@ -3,11 +3,15 @@ import { z } from 'zod'
 import { type Call, CallState } from '../../contract/call.ts'
 import { toDuration, toRelative } from '../../shared/time.ts'
 import { toVisible } from '../../shared/visible.ts'
-import { addCommand, addExamples, addGlobalOptions, type Run } from '../command.ts'
-import { exit } from '../exit.ts'
-import { wholeNumber } from '../number.ts'
-import { renderTable } from '../table.ts'
-import { renderFacts } from '../words.ts'
+import type { Client } from '../client/client.ts'
+import { shorteningIds } from '../client/short-id.ts'
+import { toBytes } from '../terminal/bytes.ts'
+import { exit } from '../terminal/exit.ts'
+import { wholeNumber } from '../terminal/number.ts'
+import { renderTable } from '../terminal/table.ts'
+import { renderFacts } from '../terminal/words.ts'
+import { addCommand, addExamples, addGlobalOptions, type Run } from './command.ts'
+import { toCallId } from './ids.ts'
 
 export function addCalls(program: Command, run: Run): void {
   const calls = program.command('calls').description('calls of tools, running and ended')
@@ -37,16 +41,21 @@ export function addCalls(program: Command, run: Run): void {
       const now = Date.now()
       terminal.answer(page, () => {
         if (page.items.length === 0) return 'No calls.'
+        const toShort = shorteningIds(
+          page.items.map(({ id }) => id),
+          terminal.width,
+        )
         return renderTable(
           page.items,
           [
-            { title: 'id', value: (call) => call.id },
-            { title: 'started', value: (call) => toRelative(call.startedAt, now) },
-            { title: 'principal', value: (call) => call.principal, shrinks: true },
-            { title: 'tool', value: (call) => call.tool, shrinks: true },
-            { title: 'risk', value: (call) => call.risk },
+            { title: 'id', value: (call) => toShort(call.id) },
+            { title: 'started', value: (call) => toRelative(call.startedAt, now), drops: 3 },
+            { title: 'principal', value: (call) => call.principal, shrinks: true, drops: 2 },
+            { title: 'tool', value: (call) => call.tool },
+            { title: 'risk', value: (call) => call.risk, drops: 1 },
             { title: 'state', value: (call) => call.state },
-            { title: 'took', value: (call) => toDuration(call.durationMs) },
+            { title: 'waited', value: (call) => toDuration(toWaited(call, now)) },
+            { title: 'worked', value: (call) => toDuration(toWorked(call)) },
           ],
           terminal.width,
         )
@@ -62,12 +71,30 @@ export function addCalls(program: Command, run: Run): void {
     examples: ['sallyport calls show call_01k…', 'sallyport calls show call_01k… --json'],
     input: z.object({ id: z.string() }),
     async run({ terminal, request }, { id }) {
-      const call = await request('Asking the gateway', (client) => client.calls.get({ params: { id } }))
+      const call = await request('Asking the gateway', (client) => getCall(client, id))
       terminal.answer(call, () => renderCall(call))
       terminal.next(`sallyport audit show ${call.id}`)
       return exit.done
     },
   })
+}
+
+async function getCall(client: Client, id: string): Promise<Call> {
+  return client.calls.get({ params: { id: await toCallId(client, id) } })
+}
+
+/** A call that waits has no end yet. */
+function toWaited({ state, startedAt, waitedMs }: Call, now: number): number | undefined {
+  return state === 'waiting' ? Math.max(0, now - Date.parse(startedAt)) : waitedMs
+}
+
+/** The duration without the time that it waited for approval. */
+export function toWorked({ durationMs, waitedMs = 0 }: Pick<Call, 'durationMs' | 'waitedMs'>): number | undefined {
+  return durationMs === undefined ? undefined : Math.max(0, durationMs - waitedMs)
+}
+
+function toNamed(milliseconds: number | undefined, what: string): string | undefined {
+  return milliseconds === undefined ? undefined : `${toDuration(milliseconds)} ${what}`
 }
 
 export function renderCall(call: Call): string {
@@ -83,7 +110,9 @@ export function renderCall(call: Call): string {
     ['error', call.error && `${call.error.code}: ${call.error.message}`],
     ['started', call.startedAt],
     ['ended', call.endedAt],
-    ['took', toDuration(call.durationMs)],
+    ['waited', toNamed(toWaited(call, Date.now()), 'for approval')],
+    ['result', call.cut && `${toBytes(call.cut.bytes)}, cut to ${toBytes(call.cut.given)}`],
+    ['worked', toNamed(toWorked(call), 'at the server')],
   ])
   const meta = call.meta === undefined ? '' : `\n_meta\n${toIndented(call.meta)}`
   return `${facts}\narguments\n${toIndented(call.arguments)}${meta}`

@@ -2,8 +2,8 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { GatewayError } from '../../contract/errors.ts'
 import { toVisible } from '../../shared/visible.ts'
-import { addCommand, addExamples, addGlobalOptions, type Context, noInput, type Run } from '../command.ts'
-import { exit } from '../exit.ts'
+import { exit } from '../terminal/exit.ts'
+import { addCommand, addExamples, addGlobalOptions, type Context, noInput, type Run } from './command.ts'
 
 export function addConfig(program: Command, run: Run): void {
   const config = program.command('config').description('the configuration')

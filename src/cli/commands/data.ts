@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import type { Compaction } from '../../contract/compaction.ts'
 import { toGatewayError } from '../../contract/errors.ts'
-import { addCommand, addExamples, addGlobalOptions, type Context, noInput, type Run } from '../command.ts'
-import { demandOwnFolder } from '../data-folder.ts'
-import { exit } from '../exit.ts'
+import { demandOwnFolder } from '../client/data-folder.ts'
+import { toBytes } from '../terminal/bytes.ts'
+import { exit } from '../terminal/exit.ts'
+import { addCommand, addExamples, addGlobalOptions, type Context, noInput, type Run } from './command.ts'
 
 const patienceMs = 3_600_000
 
@@ -51,10 +52,7 @@ async function compact({ settings, request, terminal }: Context): Promise<Compac
 }
 
 function describe({ before, after, advice }: Compaction): string {
-  if (advice !== undefined) return before === undefined ? `${advice}.` : `${advice}. It has ${toMegabytes(before)} now.`
-  return `${toMegabytes(before)} before, ${toMegabytes(after)} after.`
-}
-
-function toMegabytes(bytes = 0): string {
-  return `${(bytes / 1_000_000).toFixed(1)} MB`
+  if (advice !== undefined)
+    return before === undefined ? `${advice}.` : `${advice}. It has ${toBytes(before ?? 0)} now.`
+  return `${toBytes(before ?? 0)} before, ${toBytes(after ?? 0)} after.`
 }

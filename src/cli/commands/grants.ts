@@ -4,13 +4,15 @@ import { GatewayError } from '../../contract/errors.ts'
 import { type Grant, NewGrant } from '../../contract/grant.ts'
 import { toMoment, toRelative } from '../../shared/time.ts'
 import { toVisible } from '../../shared/visible.ts'
-import { splitPair, toJson } from '../arguments.ts'
-import { addCommand, addExamples, addGlobalOptions, type Run } from '../command.ts'
-import { confirm } from '../confirm.ts'
-import { exit } from '../exit.ts'
-import { wholeNumber } from '../number.ts'
-import { demandPerson } from '../person.ts'
-import { renderTable } from '../table.ts'
+import { demandPerson } from '../client/person.ts'
+import { shorteningIds } from '../client/short-id.ts'
+import { confirm } from '../terminal/confirm.ts'
+import { exit } from '../terminal/exit.ts'
+import { wholeNumber } from '../terminal/number.ts'
+import { renderTable } from '../terminal/table.ts'
+import { addCommand, addExamples, addGlobalOptions, type Run } from './command.ts'
+import { toGrantId } from './ids.ts'
+import { splitPair, toJson } from './tools/arguments.ts'
 
 const notes = ['Only a person gives and revokes grants: sign in with --as NAME.']
 const Conditions = NewGrant.shape.arguments.unwrap()
@@ -67,16 +69,20 @@ export function addGrants(program: Command, run: Run): void {
       const now = Date.now()
       terminal.answer(page, () => {
         if (page.items.length === 0) return 'No grants.'
+        const toShort = shorteningIds(
+          page.items.map(({ id }) => id),
+          terminal.width,
+        )
         return renderTable(
           page.items,
           [
-            { title: 'id', value: (grant) => grant.id },
-            { title: 'tools', value: toTools, shrinks: true },
-            { title: 'for', value: (grant) => grant.principal ?? grant.scope ?? '', shrinks: true },
+            { title: 'id', value: (grant) => toShort(grant.id) },
+            { title: 'tools', value: toTools },
+            { title: 'for', value: (grant) => grant.principal ?? grant.scope ?? '', shrinks: true, drops: 3 },
             { title: 'used', value: (grant) => `${grant.used} of ${grant.budget}` },
-            { title: 'last use', value: (grant) => toRelative(grant.lastUsedAt, now) || 'never' },
+            { title: 'last use', value: (grant) => toRelative(grant.lastUsedAt, now) || 'never', drops: 2 },
             { title: 'state', value: (grant) => toState(grant, now) },
-            { title: 'given by', value: (grant) => grant.givenBy, shrinks: true },
+            { title: 'given by', value: (grant) => grant.givenBy, shrinks: true, drops: 1 },
           ],
           terminal.width,
         )
@@ -125,8 +131,11 @@ export function addGrants(program: Command, run: Run): void {
     notes,
     examples: ['sallyport grants revoke grant_01k… --as kim'],
     input: z.object({ id: z.string(), yes: z.boolean().default(false) }),
-    async run({ terminal, request }, { id, yes }) {
-      await request('Asking the gateway', demandPerson)
+    async run({ terminal, request }, { id: given, yes }) {
+      const id = await request('Asking the gateway', async (client) => {
+        await demandPerson(client)
+        return toGrantId(client, given)
+      })
       if (!yes && !(await confirm(terminal, `Revoke ${toVisible(id)}?`))) return exit.failed
       const grant = await request('Revoking', (client) => client.grants.revoke({ params: { id } }))
       terminal.answer(grant, () =>

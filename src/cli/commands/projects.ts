@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from '../command.ts'
-import { exit } from '../exit.ts'
-import { runRemoval } from '../removal.ts'
-import { renderTable } from '../table.ts'
+import { exit } from '../terminal/exit.ts'
+import { renderTable } from '../terminal/table.ts'
+import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from './command.ts'
+import { runRemoval } from './removal.ts'
 
 export function addProjects(program: Command, run: Run): void {
   const projects = program.command('projects').description('settings that all sessions of one piece of work inherit')

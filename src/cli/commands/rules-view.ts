@@ -2,9 +2,9 @@ import type { Replay, RuleScope, RuleTest, ShownRule } from '../../contract/api/
 import type { RuleAction } from '../../contract/rule.ts'
 import { toRelative } from '../../shared/time.ts'
 import { toVisible } from '../../shared/visible.ts'
-import { renderTable } from '../table.ts'
-import type { Terminal } from '../terminal.ts'
-import { renderFacts } from '../words.ts'
+import { renderTable } from '../terminal/table.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import { renderFacts } from '../terminal/words.ts'
 
 function paintAction({ colours }: Terminal, action: RuleAction): (text: string) => string {
   return { allow: colours.green, ask: colours.yellow, deny: colours.red }[action]
@@ -24,7 +24,7 @@ export function renderRules(terminal: Terminal, scopes: readonly RuleScope[]): s
         paint: (text, { rule }) => paintAction(terminal, rule.action)(text),
       },
       { title: 'for', value: ({ rule }) => toWhat(rule), shrinks: true },
-      { title: 'name', value: ({ rule }) => rule.name ?? '', shrinks: true },
+      { title: 'name', value: ({ rule }) => rule.name ?? '', shrinks: true, drops: 1 },
       { title: 'until', value: ({ rule }) => (rule.expired ? 'has ended' : toRelative(rule.expires, Date.now())) },
     ],
     terminal.width,
@@ -82,9 +82,9 @@ export function renderReplay(terminal: Terminal, replayed: Replay): string {
   const table = renderTable(
     items,
     [
-      { title: 'started', value: (item) => toRelative(item.startedAt, Date.now()) },
-      { title: 'principal', value: (item) => item.principal, shrinks: true },
-      { title: 'tool', value: (item) => item.tool, shrinks: true },
+      { title: 'started', value: (item) => toRelative(item.startedAt, Date.now()), drops: 1 },
+      { title: 'principal', value: (item) => item.principal, shrinks: true, drops: 2 },
+      { title: 'tool', value: (item) => item.tool },
       { title: 'before', value: (item) => item.before },
       { title: 'after', value: (item) => item.after, paint: (text, item) => paintAction(terminal, item.after)(text) },
       { title: 'because', value: (item) => item.uncertain ?? item.because, shrinks: true },

@@ -5,8 +5,9 @@ import type { JsonObject } from '../../contract/json.ts'
 import { Risk } from '../../contract/risk.ts'
 import { toPast } from '../../shared/time.ts'
 import { toVisible } from '../../shared/visible.ts'
-import { toArguments, toArgumentsObject } from '../arguments.ts'
-import type { Client } from '../client.ts'
+import type { Client } from '../client/client.ts'
+import { exit } from '../terminal/exit.ts'
+import { wholeNumber } from '../terminal/number.ts'
 import {
   addCommand,
   addExamples,
@@ -15,10 +16,9 @@ import {
   type OptionSpec,
   patience,
   type Run,
-} from '../command.ts'
-import { exit } from '../exit.ts'
-import { wholeNumber } from '../number.ts'
+} from './command.ts'
 import { renderReplay, renderRules, renderTest } from './rules-view.ts'
+import { toArguments, toArgumentsObject } from './tools/arguments.ts'
 
 const whoseOptions: readonly OptionSpec[] = [
   ['--agent <name>', 'for the calls of this agent'],

@@ -4,11 +4,11 @@ import { ScopeText } from '../../contract/api/base.ts'
 import { SecretHost, SecretName } from '../../contract/secret.ts'
 import { toRelative } from '../../shared/time.ts'
 import { toVisible } from '../../shared/visible.ts'
-import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from '../command.ts'
-import { confirm } from '../confirm.ts'
-import { exit } from '../exit.ts'
-import { readHidden } from '../hidden-input.ts'
-import { renderTable } from '../table.ts'
+import { confirm } from '../terminal/confirm.ts'
+import { exit } from '../terminal/exit.ts'
+import { readHidden } from '../terminal/hidden-input.ts'
+import { renderTable } from '../terminal/table.ts'
+import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from './command.ts'
 
 const scopeOption = [
   '--scope <scope>',
@@ -36,9 +36,13 @@ export function addSecrets(program: Command, run: Run): void {
             { title: 'name', value: (secret) => secret.name },
             { title: 'scope', value: (secret) => secret.scope },
             { title: 'only for', value: ({ hosts, servers }) => [...hosts, ...servers].join(', ') || 'any server' },
-            { title: 'hidden', value: (secret) => (secret.masked ? 'yes' : 'no, too short') },
-            { title: 'set', value: (secret) => `${toRelative(secret.updatedAt, now)} by ${secret.updatedBy}` },
-            { title: 'last used', value: (secret) => toRelative(secret.lastUsedAt, now) || 'never' },
+            { title: 'hidden', value: (secret) => (secret.masked ? 'yes' : 'no, too short'), drops: 3 },
+            {
+              title: 'set',
+              value: (secret) => `${toRelative(secret.updatedAt, now)} by ${secret.updatedBy}`,
+              drops: 2,
+            },
+            { title: 'last used', value: (secret) => toRelative(secret.lastUsedAt, now) || 'never', drops: 1 },
           ],
           terminal.width,
         )
@@ -67,8 +71,10 @@ export function addSecrets(program: Command, run: Run): void {
       host: z.array(SecretHost).optional(),
       server: z.array(z.string().min(1)).optional(),
     }),
-    async run({ terminal, request }, { name, scope, host, server }) {
-      const value = await readHidden(terminal, `Value of ${name}`)
+    async run({ terminal, request, settings, address }, { name, scope, host, server }) {
+      // The password comes first on standard input, because the value is all the rest.
+      if (settings.person) await address()
+      const value = await readHidden(terminal, `Value of ${name}`, 'rest')
       const input = { params: { name }, query: { scope }, body: { value, hosts: host, servers: server } }
       const saved = await request('Storing', (client) => client.secrets.set(input))
       terminal.answer(saved, () => `Stored ${toVisible(saved.name)} in ${toVisible(saved.scope)}.`)

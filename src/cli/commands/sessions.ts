@@ -3,10 +3,10 @@ import { z } from 'zod'
 import { SessionServers as Servers, type SessionServers } from '../../contract/session.ts'
 import { toRelative } from '../../shared/time.ts'
 import { toVisible } from '../../shared/visible.ts'
-import { addCommand, addExamples, addGlobalOptions, type OptionSpec, type Run } from '../command.ts'
-import { confirm } from '../confirm.ts'
-import { exit } from '../exit.ts'
-import { renderTable } from '../table.ts'
+import { confirm } from '../terminal/confirm.ts'
+import { exit } from '../terminal/exit.ts'
+import { renderTable } from '../terminal/table.ts'
+import { addCommand, addExamples, addGlobalOptions, type OptionSpec, type Run } from './command.ts'
 import { Expiry } from './tokens.ts'
 
 const choice: readonly OptionSpec[] = [
@@ -48,9 +48,9 @@ export function addSessions(program: Command, run: Run): void {
           page.items,
           [
             { title: 'name', value: (session) => session.name },
-            { title: 'owner', value: (session) => session.owner ?? '' },
+            { title: 'owner', value: (session) => session.owner ?? '', drops: 2 },
             { title: 'agent', value: (session) => session.agent ?? '' },
-            { title: 'project', value: (session) => session.project ?? '' },
+            { title: 'project', value: (session) => session.project ?? '', drops: 1 },
             { title: 'state', value: (session) => session.state },
             { title: 'ends', value: (session) => toRelative(session.endedAt ?? session.expiresAt, now) },
           ],

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { addCommand, noInput, type Run } from '../command.ts'
-import { exit } from '../exit.ts'
+import { exit } from '../terminal/exit.ts'
+import { addCommand, noInput, type Run } from './command.ts'
 
 export function addSetupLink(program: Command, run: Run): void {
   addCommand(program, run, {

@@ -2,16 +2,16 @@ import type { Command } from 'commander'
 import type { Status } from '../../contract/status.ts'
 import { toDuration } from '../../shared/time.ts'
 import { toVisible } from '../../shared/visible.ts'
-import { addCommand, noInput, type Run } from '../command.ts'
-import { exit } from '../exit.ts'
-import { renderTable } from '../table.ts'
-import { paintState, renderFacts } from '../words.ts'
+import { exit } from '../terminal/exit.ts'
+import { renderTable } from '../terminal/table.ts'
+import { paintState, renderFacts } from '../terminal/words.ts'
+import { addCommand, noInput, type Run } from './command.ts'
 
 export function addStatus(program: Command, run: Run): void {
   addCommand(program, run, {
     use: 'status',
     summary: 'what is running, and whether every server is connected',
-    examples: ['sallyport status', 'sallyport status --json', 'sallyport --url https://gate.example.com status'],
+    examples: ['sallyport status', 'sallyport status --json', 'sallyport status --gateway https://gate.example.com'],
     input: noInput,
     async run({ terminal, request }) {
       const status = await request('Asking the gateway', (client) => client.status())
@@ -34,7 +34,7 @@ export function addStatus(program: Command, run: Run): void {
           status.servers,
           [
             { title: 'server', value: (server) => server.name },
-            { title: 'scope', value: (server) => server.scope },
+            { title: 'scope', value: (server) => server.scope, drops: 1 },
             {
               title: 'state',
               value: (server) => server.state,

@@ -3,8 +3,8 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { ServerName } from '../../contract/server.ts'
 import { AgentName } from '../../contract/token.ts'
-import { addCommand, type Run } from '../command.ts'
-import { Linger } from './serve.ts'
+import { addCommand, type Run } from './command.ts'
+import { Linger } from './serve/serve.ts'
 
 export const StdioInput = z
   .object({
@@ -42,7 +42,7 @@ export function addStdio(program: Command, run: Run): void {
     examples: [
       'sallyport stdio',
       'sallyport stdio --agent cursor --toolset support',
-      'sallyport stdio --url https://gate.example.com --token TOKEN',
+      'sallyport stdio --gateway https://gate.example.com --token TOKEN',
     ],
     input: StdioInput,
     // Loaded when it is needed, like the gateway itself.

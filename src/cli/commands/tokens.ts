@@ -3,11 +3,12 @@ import { z } from 'zod'
 import type { Token } from '../../contract/token.ts'
 import { toMoment, toRelative } from '../../shared/time.ts'
 import { toVisible } from '../../shared/visible.ts'
-import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from '../command.ts'
-import { confirm } from '../confirm.ts'
-import { toConnectLine } from '../connect-line.ts'
-import { exit } from '../exit.ts'
-import { renderTable } from '../table.ts'
+import { confirm } from '../terminal/confirm.ts'
+import { toConnectLine } from '../terminal/connect-line.ts'
+import { exit } from '../terminal/exit.ts'
+import { renderTable } from '../terminal/table.ts'
+import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from './command.ts'
+import { toTokenId } from './ids.ts'
 
 export const Expiry = z
   .string()
@@ -34,10 +35,10 @@ export function addTokens(program: Command, run: Run): void {
           [
             { title: 'id', value: (token) => token.id },
             { title: 'of', value: toHolder },
-            { title: 'owner', value: (token) => token.owner ?? '' },
-            { title: 'token', value: (token) => `${token.prefix}…` },
-            { title: 'made', value: (token) => toRelative(token.createdAt, now) },
-            { title: 'last used', value: (token) => toRelative(token.lastUsedAt, now) || 'never' },
+            { title: 'owner', value: (token) => token.owner ?? '', drops: 2 },
+            { title: 'token', value: (token) => `${token.prefix}…`, drops: 3 },
+            { title: 'made', value: (token) => toRelative(token.createdAt, now), drops: 1 },
+            { title: 'last used', value: (token) => toRelative(token.lastUsedAt, now) || 'never', drops: 4 },
             { title: 'state', value: (token) => toState(token, now) },
           ],
           terminal.width,
@@ -86,9 +87,10 @@ export function addTokens(program: Command, run: Run): void {
     use: 'revoke <id>',
     summary: 'make a token useless at once',
     options: [['--yes', 'do not ask']],
-    examples: ['sallyport tokens revoke tok_01k…', 'sallyport tokens revoke tok_01k… --yes'],
+    examples: ['sallyport tokens revoke 7k3m9q…', 'sallyport tokens revoke 7k3m9q… --yes'],
     input: z.object({ id: z.string(), yes: z.boolean().default(false) }),
-    async run({ terminal, request }, { id, yes }) {
+    async run({ terminal, request }, { id: given, yes }) {
+      const id = await request('Asking the gateway', (client) => toTokenId(client, given))
       if (!yes && !(await confirm(terminal, `Revoke ${toVisible(id)}?`))) return exit.failed
       const token = await request('Revoking', (client) => client.tokens.revoke({ params: { id } }))
       terminal.answer(token, () => `Revoked the token ${toVisible(token.prefix)}… of ${toVisible(toHolder(token))}.`)

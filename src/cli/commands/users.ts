@@ -4,12 +4,12 @@ import { Role } from '../../contract/principal.ts'
 import type { User } from '../../contract/user.ts'
 import { toRelative } from '../../shared/time.ts'
 import { toVisible } from '../../shared/visible.ts'
-import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from '../command.ts'
-import { exit } from '../exit.ts'
-import { demandPerson } from '../person.ts'
-import { runRemoval } from '../removal.ts'
-import { readSecret } from '../secret-input.ts'
-import { renderTable } from '../table.ts'
+import { demandPerson } from '../client/person.ts'
+import { exit } from '../terminal/exit.ts'
+import { readHidden } from '../terminal/hidden-input.ts'
+import { renderTable } from '../terminal/table.ts'
+import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from './command.ts'
+import { runRemoval } from './removal.ts'
 
 const notes = ['Only a person who is an administrator makes and changes users: sign in with --as NAME.']
 
@@ -33,7 +33,7 @@ export function addUsers(program: Command, run: Run): void {
           [
             { title: 'name', value: (user) => user.name },
             { title: 'role', value: (user) => user.role },
-            { title: 'groups', value: (user) => user.groups.join(', '), shrinks: true },
+            { title: 'groups', value: (user) => user.groups.join(', '), shrinks: true, drops: 1 },
             { title: 'signed in', value: (user) => toRelative(user.signedInAt, now) || 'never' },
             { title: 'state', value: (user) => (user.disabledAt ? 'disabled' : 'active') },
           ],
@@ -62,7 +62,7 @@ export function addUsers(program: Command, run: Run): void {
     async run({ terminal, request }, { name, role, group }) {
       const user = await request('Adding the user', async (client) => {
         await demandPerson(client)
-        const password = await readSecret(terminal, `Password for ${name}, at least 12 characters`)
+        const password = await readHidden(terminal, `Password for ${name}, at least 12 characters`, 'line')
         return client.users.add({ name, role, password, ...(group.length > 0 && { groups: group }) })
       })
       terminal.answer(user, () => `Added ${toVisible(user.name)}, ${user.role}.`)
@@ -115,8 +115,8 @@ export function addUsers(program: Command, run: Run): void {
       const user = await request('Setting the password', async (client) => {
         await demandPerson(client)
         const own = settings.person?.name === name
-        const current = own ? await readSecret(terminal, 'The current password') : undefined
-        const password = await readSecret(terminal, `The new password for ${name}, at least 12 characters`)
+        const current = own ? await readHidden(terminal, 'The current password', 'line') : undefined
+        const password = await readHidden(terminal, `The new password for ${name}, at least 12 characters`, 'line')
         return client.users.password({
           params: { name },
           body: { password, ...(current !== undefined && { current }) },

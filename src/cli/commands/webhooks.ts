@@ -3,11 +3,13 @@ import { z } from 'zod'
 import { type Delivery, DeliveryState, type WebhookEndpoint } from '../../contract/webhook.ts'
 import { toDuration, toRelative } from '../../shared/time.ts'
 import { toVisible } from '../../shared/visible.ts'
-import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from '../command.ts'
-import { exit } from '../exit.ts'
-import { wholeNumber } from '../number.ts'
-import { renderTable } from '../table.ts'
-import type { Terminal } from '../terminal.ts'
+import { shorteningIds } from '../client/short-id.ts'
+import { exit } from '../terminal/exit.ts'
+import { wholeNumber } from '../terminal/number.ts'
+import { renderTable } from '../terminal/table.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from './command.ts'
+import { toDeliveryId } from './ids.ts'
 
 export function addWebhooks(program: Command, run: Run): void {
   const webhooks = program.command('webhooks').description('addresses outside that hear of events')
@@ -61,7 +63,9 @@ export function addWebhooks(program: Command, run: Run): void {
     examples: ['sallyport webhooks retry msg_01k9', 'sallyport webhooks retry msg_01k9 --json'],
     input: z.object({ id: z.string() }),
     async run({ terminal, request }, { id }) {
-      const delivery = await request('Sending again', (client) => client.webhooks.retry({ params: { id } }))
+      const delivery = await request('Sending again', async (client) =>
+        client.webhooks.retry({ params: { id: await toDeliveryId(client, id) } }),
+      )
       terminal.answer(delivery, () => toVisible(`${delivery.id} to ${delivery.endpoint}: ${delivery.state}`))
       return exit.done
     },
@@ -94,11 +98,11 @@ function renderEndpoints(terminal: Terminal, endpoints: readonly WebhookEndpoint
       { title: 'name', value: ({ name }) => name },
       { title: 'to', value: ({ target }) => target, shrinks: true },
       { title: 'state', value: ({ state }) => state },
-      { title: 'last success', value: ({ lastSuccessAt }) => toRelative(lastSuccessAt, now) || 'never' },
+      { title: 'last success', value: ({ lastSuccessAt }) => toRelative(lastSuccessAt, now) || 'never', drops: 3 },
       { title: 'waiting', value: ({ waiting }) => String(waiting) },
       { title: 'failed', value: ({ failed }) => String(failed) },
-      { title: 'last failure', value: ({ lastFailure }) => lastFailure?.error ?? '', shrinks: true },
-      { title: 'events', value: ({ events }) => events.join(', '), shrinks: true },
+      { title: 'last failure', value: ({ lastFailure }) => lastFailure?.error ?? '', shrinks: true, drops: 2 },
+      { title: 'events', value: ({ events }) => events.join(', '), shrinks: true, drops: 1 },
     ],
     terminal.width,
   )
@@ -106,16 +110,20 @@ function renderEndpoints(terminal: Terminal, endpoints: readonly WebhookEndpoint
 
 function renderDeliveries(terminal: Terminal, deliveries: readonly Delivery[]): string {
   const now = Date.now()
+  const toShort = shorteningIds(
+    deliveries.map(({ id }) => id),
+    terminal.width,
+  )
   return renderTable(
     deliveries,
     [
-      { title: 'id', value: ({ id }) => id },
+      { title: 'id', value: ({ id }) => toShort(id) },
       { title: 'to', value: ({ endpoint }) => endpoint },
       { title: 'event', value: ({ type }) => type },
       { title: 'state', value: ({ state }) => state },
       { title: 'attempts', value: ({ attempts }) => String(attempts) },
-      { title: 'made', value: ({ createdAt }) => toRelative(createdAt, now) },
-      { title: 'next', value: ({ nextAt }) => toRelative(nextAt, now) },
+      { title: 'made', value: ({ createdAt }) => toRelative(createdAt, now), drops: 1 },
+      { title: 'next', value: ({ nextAt }) => toRelative(nextAt, now), drops: 2 },
       { title: 'error', value: ({ error }) => error ?? '', shrinks: true },
     ],
     terminal.width,

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { GatewayError } from '../../contract/errors.ts'
 import { createFile } from '../../lib/durable-file.ts'
 import { readOwnFile } from '../../lib/file-trust.ts'
-import { findAdminToken } from '../data-folder.ts'
+import { findAdminToken } from '../client/data-folder.ts'
 
 /** The token by which programs of this machine's user speak as one agent, kept where only that user can read it. */
 export type AgentToken = {
@@ -47,7 +47,7 @@ export function createAgentToken(folder: string, agent: string): AgentToken {
     const token = findAdminToken(folder)
     if (token === undefined) throw new GatewayError('token-missing', `${folder} holds no administrator token`)
     // Loaded when it is needed, which is once in the life of a data folder.
-    const { createClient, toClientError } = await import('../client.ts')
+    const { createClient, toClientError } = await import('../client/client.ts')
     return { client: createClient({ url, token }, patienceMs), toClientError }
   }
 

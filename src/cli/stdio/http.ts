@@ -39,7 +39,10 @@ export type Http = {
 /** A gateway gives a sign of life every 15 seconds at least: so long a silence means that it hangs. */
 const silenceMs = 60_000
 
-/** Not the connections towards servers: this end is light, starts at once, and there is one in every program's shadow. */
+/**
+ * Not `client/http.ts`: one process sends many requests here, so connections stay open; an answer is read no faster
+ * than the program takes it; and the bridge must know whether the gateway may have seen a request that failed.
+ */
 export function createHttp(parts: { maxBytes: number; slowDown(stream: Readable): (bytes: number) => void }): Http {
   const settings = { keepAlive: true, maxFreeSockets: 16, scheduling: 'lifo' } as const
   const agents = { plain: new HttpAgent(settings), secure: new HttpsAgent(settings) }

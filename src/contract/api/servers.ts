@@ -8,13 +8,22 @@ const byName = z.strictObject({ name: z.string().describe('Name of the server') 
 const inScope = z.strictObject({ scope: ScopeText.optional().describe('Where a name stands in several scopes') })
 const named = z.object({ params: byName, query: inScope.optional() })
 
+const LogQuery = inScope.extend({
+  after: z
+    .string()
+    .max(256)
+    .optional()
+    .describe('`start`, or `next` of the answer before: only finished lines that came after it'),
+})
+
 const Statement = z
   .discriminatedUnion('transport', [...ServerDefinition.options, ServerOverride])
   .describe('A whole server, or in a later scope the fields that differ from the inherited one')
 
 export const ServerLogs = z.object({
   lines: z.array(z.string()),
-  dropped: z.int().describe('Older lines that are no longer kept'),
+  dropped: z.int().describe('Older lines that are no longer kept; with `after`, those of them that came after it'),
+  next: z.string().describe('Pass it as `after` for the lines that come later'),
 })
 export type ServerLogs = z.infer<typeof ServerLogs>
 
@@ -134,7 +143,7 @@ export const servers = {
       summary: 'The last lines a server wrote to standard error',
       inputStructure: 'detailed',
     })
-    .input(named)
+    .input(named.extend({ query: LogQuery.optional() }))
     .output(ServerLogs),
 }
 

@@ -1,6 +1,8 @@
 import { implement } from '@orpc/server'
+import type { ServerLogs } from '../../contract/api/servers.ts'
 import { api } from '../../contract/api.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
+import type { KeptLogs } from '../../servers/servers.ts'
 import { type ApiContext, never, whole } from './context.ts'
 
 export function createServersRoutes(gateway: Gateway) {
@@ -45,7 +47,18 @@ export function createServersRoutes(gateway: Gateway) {
       gateway.setRisks(context.principal, { name: params.name, scope: query?.scope, risks: body.risks }),
     ),
     logs: on.logs.handler(({ input, context }) =>
-      gateway.serverLogs(input.params.name, input.query?.scope, context.principal),
+      toServerLogs(gateway.serverLogs(input.params.name, input.query?.scope, context.principal), input.query?.after),
     ),
   })
+}
+
+/** A place is `LOG:LINES`: which log, and how many lines of it have been read. */
+function toServerLogs({ lines, dropped, unfinished, log }: KeptLogs, after: string | undefined): ServerLogs {
+  const end = dropped + lines.length - (unfinished ? 1 : 0)
+  const next = `${log}:${end}`
+  if (after === undefined) return { lines, dropped, next }
+  const [place = '', count] = after.split(':')
+  const read = place === log ? Number(count) || 0 : 0
+  const from = Math.max(read, dropped)
+  return { lines: lines.slice(from - dropped, end - dropped), dropped: from - read, next }
 }

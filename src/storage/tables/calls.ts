@@ -69,7 +69,7 @@ export function createCallStore(database: Database, instance: string): CallStore
   return {
     async find(id) {
       const row = await database.selectFrom('calls').selectAll().where('id', '=', id).executeTakeFirst()
-      return row && toCall(row)
+      return row && toCall(row, await readWaits([row]))
     },
     async list({ cursor, ...query }) {
       const limit = toPageLimit(query.limit)
@@ -98,7 +98,13 @@ export function createCallStore(database: Database, instance: string): CallStore
         .orderBy('id', 'desc')
         .limit(limit + 1)
         .execute()
-      return toPage(found, limit, toCall, (row) => [row.id])
+      const waits = await readWaits(found)
+      return toPage(
+        found,
+        limit,
+        (row) => toCall(row, waits),
+        (row) => [row.id],
+      )
     },
     openOf: (instances, limit) =>
       database
@@ -148,7 +154,26 @@ export function createCallStore(database: Database, instance: string): CallStore
       ),
     markLate: (id) => toStatement(database.updateTable('calls').set({ late: 1 }).where('id', '=', id)),
   }
+
+  async function readWaits(rows: readonly CallsTable[]): Promise<Waits> {
+    const ids = rows.map(({ id }) => id)
+    if (ids.length === 0) return new Map()
+    const entries = await database
+      .selectFrom('audit')
+      .select(['call', 'kind', 'at'])
+      .where('call', 'in', ids)
+      .where('kind', 'in', ['question', 'intent'])
+      .execute()
+    const waits = new Map<string, { question?: number; intent?: number }>()
+    for (const { call, kind, at } of entries) {
+      if (call !== null) waits.set(call, { ...waits.get(call), [kind]: Number(at) })
+    }
+    return waits
+  }
 }
+
+/** By call, when it asked for approval and when it was sent after that. */
+type Waits = ReadonlyMap<string, { readonly question?: number; readonly intent?: number }>
 
 function toRow(call: ResolvedCall, instance: string, end?: CallEnd & { readonly late?: boolean }): CallsTable {
   const shown = call.recorded ?? call
@@ -219,7 +244,13 @@ function toEndColumns(end: RowEnd): EndColumns {
   }
 }
 
-function toCall(row: CallsTable): Call {
+/** Until it was sent, or until it ended without being sent. */
+function toWaited({ ended_at }: CallsTable, wait: { question?: number; intent?: number } | undefined) {
+  const end = wait?.intent ?? ended_at
+  return wait?.question === undefined || end === null ? undefined : Math.max(0, end - wait.question)
+}
+
+function toCall(row: CallsTable, waits: Waits): Call {
   return Call.parse({
     ...row,
     principalId: row.principal_id,
@@ -233,6 +264,7 @@ function toCall(row: CallsTable): Call {
     startedAt: toIso(row.started_at),
     endedAt: row.ended_at === null ? undefined : toIso(row.ended_at),
     durationMs: row.duration_ms ?? undefined,
+    waitedMs: toWaited(row, waits.get(row.id)),
     cut: row.given_bytes === null ? undefined : { bytes: row.result_bytes ?? 0, given: row.given_bytes },
   })
 }

@@ -1,0 +1,48 @@
+import type { Command } from 'commander'
+import { z } from 'zod'
+import { toVisible } from '../../../shared/visible.ts'
+import { toRunnable } from '../../terminal/connect-line.ts'
+import { exit } from '../../terminal/exit.ts'
+import { wholeNumber } from '../../terminal/number.ts'
+import type { Terminal } from '../../terminal/terminal.ts'
+import { addCommand, type Run } from '../command.ts'
+import type { Finding } from './finding.ts'
+
+const Input = z.object({
+  config: z.string().optional(),
+  port: wholeNumber({ min: 0, max: 65_535 }).optional(),
+})
+
+export function addDoctor(program: Command, run: Run): void {
+  addCommand(program, run, {
+    use: 'doctor',
+    summary: 'what is wrong, and the command that mends it; works with and without a running gateway',
+    options: [
+      ['--config <file>', 'the configuration to look at (default: the one that serve would use)'],
+      ['--port <number>', 'the port that serve would be given'],
+    ],
+    examples: ['sallyport doctor', 'sallyport doctor --config sallyport.yaml --json'],
+    input: Input,
+    async run(context, input) {
+      const { examine } = await import('./examine.ts')
+      const findings = await examine(context, input)
+      const healthy = findings.every((finding) => finding.status !== 'problem')
+      context.terminal.answer({ healthy, findings }, () => renderFindings(context.terminal, findings))
+      return healthy ? exit.done : exit.failed
+    },
+  })
+}
+
+function renderFindings(terminal: Terminal, findings: readonly Finding[]): string {
+  const { green, yellow, red, cyan, dim } = terminal.colours
+  const marks = { ok: green('ok     '), note: cyan('note   '), warning: yellow('warning'), problem: red('problem') }
+  const width = Math.max(...findings.map((finding) => finding.check.length))
+  const lines = findings.flatMap(({ check, status, message, fix }) => [
+    `${marks[status]}  ${toVisible(check).padEnd(width)}  ${toVisible(message).replaceAll('\n', `\n${' '.repeat(width + 9)}`)}`,
+    ...(fix === null ? [] : [dim(`${' '.repeat(width + 11)}fix: ${toRunnable(toVisible(fix))}`)]),
+  ])
+  const problems = findings.filter((finding) => finding.status === 'problem').length
+  const summary =
+    problems === 0 ? green('No problems.') : red(`${problems} ${problems === 1 ? 'problem' : 'problems'}.`)
+  return [...lines, '', summary].join('\n')
+}

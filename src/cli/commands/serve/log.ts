@@ -1,0 +1,46 @@
+import { pino } from 'pino'
+import { isObject, parseJson } from '../../../lib/json.ts'
+import type { Log } from '../../../lib/log.ts'
+import type { Masking } from '../../../masking/masking.ts'
+import { toVisible } from '../../../shared/visible.ts'
+import { type LogFormat, toTime } from './serve-log.ts'
+
+const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
+
+/**
+ * Lines on standard error: readable ones with the time, or JSON. As text only warnings and errors are written, because
+ * `serve` reports the rest itself; as JSON everything from `info` on. `SALLYPORT_LOG` sets another level.
+ */
+export function createLog(
+  masking: Pick<Masking, 'json' | 'text'>,
+  format: LogFormat,
+  env: NodeJS.ProcessEnv = process.env,
+): Log {
+  const wanted = env.SALLYPORT_LOG
+  const usual = format === 'json' ? 'info' : 'warn'
+  const level = wanted !== undefined && levels.includes(wanted) ? wanted : usual
+  // Synchronous: the last lines before an exit are the ones that matter.
+  const destination = pino.destination({ dest: 2, sync: true })
+  destination.on('error', () => {}) // nobody reads it any more
+  const write = (line: string) => {
+    const masked = masking.json(Buffer.from(line))
+    const text = masked ? masked.bytes.toString('utf8') : masking.text(line)
+    destination.write(format === 'json' ? text : toReadable(text))
+  }
+  return pino({ level, base: undefined }, { write })
+}
+
+/** `09:05:31 warn list not refreshed (server files, code call-timeout)` */
+function toReadable(line: string): string {
+  const entry = parseJson(line)
+  if (!isObject(entry)) return line
+  const { level, time, msg, ...facts } = entry
+  const name = levels[Math.round(Number(level) / 10) - 1] ?? 'info'
+  const told = Object.entries(facts).map(([key, value]) => `${key} ${toText(value)}`)
+  const more = told.length > 0 ? ` (${told.join(', ')})` : ''
+  return `${toTime(new Date(Number(time)))} ${name} ${toVisible(`${toText(msg)}${more}`)}\n`
+}
+
+function toText(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value ?? '')
+}

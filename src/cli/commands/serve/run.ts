@@ -1,0 +1,217 @@
+import { z } from 'zod'
+import { type ConfigProblem, formatProblem } from '../../../config/config.ts'
+import type { Approval } from '../../../contract/approval.ts'
+import { type GatewayError, toGatewayError } from '../../../contract/errors.ts'
+import type { Gateway } from '../../../gateway/gateway.ts'
+import { type RunningGateway, type ServeOptions, startGateway } from '../../../http/serve.ts'
+import { createMasking } from '../../../masking/masking.ts'
+import { toVisible } from '../../../shared/visible.ts'
+import { prepareFolder } from '../../client/data-folder.ts'
+import { toCommandLine, toConnectLine, toStdioLine } from '../../terminal/connect-line.ts'
+import { exit } from '../../terminal/exit.ts'
+import { printFailure } from '../../terminal/failure.ts'
+import { ignoreReaders } from '../../terminal/pipes.ts'
+import { waitForStop } from '../../terminal/stop.ts'
+import type { Terminal } from '../../terminal/terminal.ts'
+import { cut } from '../../terminal/width.ts'
+import type { Context } from '../command.ts'
+import { announceConfig } from './announce.ts'
+import { createLog } from './log.ts'
+import type { ServeInput } from './serve.ts'
+import { createServeLog, type ServeLog } from './serve-log.ts'
+import { createStateReporter } from './server-states.ts'
+
+/** Longest that closing may take; whoever waits for the process gives it 30 seconds. */
+const closeLimit = 28_000
+/** Whoever started a gateway that lingers gets as long to come, however short that is. */
+const firstUse = 30_000
+
+/** Runs a gateway until somebody ends it. */
+export async function serve({ terminal, settings }: Context, input: ServeInput): Promise<number> {
+  const stop = waitForStop()
+  const masking = createMasking()
+  const log = createLog(masking, input.logFormat)
+  // The gateway keeps running when nobody reads its output any more.
+  ignoreReaders()
+  const told = createServeLog({ terminal, log, format: input.logFormat })
+  const talk = (line: string) => told.notice(line, line)
+  const started = await start({
+    configFile: input.config,
+    dataFolder: settings.folderHere,
+    port: input.port,
+    demo: input.demo,
+    lingers: input.linger !== undefined,
+    log,
+    masking,
+  }).catch((error: unknown) => ({ failed: toGatewayError(error) }))
+  async function start(options: ServeOptions): Promise<RunningGateway> {
+    await prepareFolder(settings, talk)
+    await announceConfig({
+      explicit: input.config,
+      dataFolder: settings.folderHere,
+      environment: process.env,
+      cwd: process.cwd(),
+      talk,
+    })
+    return startGateway(options)
+  }
+  if ('failed' in started) return explainStart(terminal, started.failed)
+
+  const { url, mcpUrl, dashboardUrl, gateway, setupUrl, unused, close } = started
+  terminal.answer({ url, mcpUrl, instance: gateway.instance }, () => `sallyport ready ${url}`)
+  told.notice(`MCP address: ${mcpUrl}\nDashboard: ${dashboardUrl}`, 'ready', { url, mcpUrl, dashboardUrl })
+  const connecting = await toConnecting({ gateway, mcpUrl, dataFolder: settings.folderHere, greet: input.demo })
+  told.notice(connecting, 'how to connect an agent', { connecting })
+  // A gateway that `stdio` started has nobody at its terminal, and its output goes to a file.
+  const link = input.linger === undefined ? setupUrl() : undefined
+  if (link) {
+    const text = `Make the first administrator with this link, within the hour:\n  ${link}`
+    told.notice(text, 'make the first administrator with this link', { setupUrl: link })
+  }
+  if (gateway.listServers().length === 0) {
+    const add = toCommandLine('servers add NAME --url URL', settings.folderHere)
+    told.notice(`There are no servers yet. Add one with\n  ${add}`, 'there are no servers yet')
+  }
+  reportStates(terminal, gateway, told)
+  reportRejections(terminal, gateway, told)
+  // A gateway that `stdio` started has nobody at its terminal.
+  if (input.linger === undefined) reportQuestions(terminal, { gateway, dashboardUrl, log: told })
+
+  await Promise.race([stop, ...toLingering(terminal, unused, input.linger)])
+  told.event('Stopping after running calls have ended. Press Ctrl+C again to stop at once.', 'stopping')
+  // Nothing may keep a process that was told to end: neither a close that hangs nor a handle that somebody forgot.
+  setTimeout(() => process.exit(exit.failed), closeLimit).unref()
+  await close()
+  setTimeout(() => process.exit(exit.done), 500).unref()
+  return exit.done
+}
+
+function toLingering(
+  terminal: Terminal,
+  unused: RunningGateway['unused'],
+  seconds: number | undefined,
+): Promise<void>[] {
+  if (seconds === undefined) return []
+  const ended = unused({ milliseconds: seconds * 1000, first: firstUse })
+  return [ended.then(() => terminal.talk('No program uses this gateway any more.'))]
+}
+
+function explainStart(terminal: Terminal, error: GatewayError): number {
+  const problems = Problems.safeParse(error.details.problems).data ?? []
+  if (terminal.json || problems.length === 0) printFailure(terminal, error)
+  else printProblems(terminal, problems, error.entry.hint)
+  return error.entry.exit
+}
+
+/** Each mistake once; the error itself would repeat the first. */
+function printProblems(terminal: Terminal, problems: readonly ConfigProblem[], hint: string): void {
+  const { red, dim } = terminal.talkColours
+  for (const problem of problems) terminal.talk(`${red('error:')} ${formatProblem(problem)}`)
+  terminal.talk(dim(`       ${hint}`))
+}
+
+const Problems = z.array(
+  z.object({
+    file: z.string(),
+    line: z.number(),
+    key: z.string(),
+    message: z.string(),
+    suggestion: z.string().optional(),
+  }),
+)
+
+type Connecting = { gateway: Gateway; mcpUrl: string; dataFolder: string; greet: boolean }
+
+/** A demo prints a whole line that works until the first agent has connected. */
+async function toConnecting({ gateway, mcpUrl, dataFolder, greet }: Connecting): Promise<string> {
+  const made = greet ? await makeFirstToken(gateway) : undefined
+  const again = made?.replaces ? ' (the line of the start before no longer works)' : ''
+  const http = made
+    ? `Connect an agent, for example Claude Code${again}:\n  ${toConnectLine(mcpUrl, made.token)}`
+    : `Connect an agent: make a token with\n  ${toCommandLine('tokens create --agent my-agent', dataFolder)}`
+  return `${http}\nOr let a program start this command, from any folder; it makes its own token:\n  ${toStdioLine(dataFolder)}`
+}
+
+const firstAgent = 'my-agent'
+
+/** A token is shown once, so one that nobody has used is replaced. */
+async function makeFirstToken({ identity }: Gateway): Promise<{ token: string; replaces: boolean } | undefined> {
+  const tokens = identity.listTokens()
+  if (tokens.some(({ lastUsedAt }) => lastUsedAt !== undefined)) return undefined
+  const known = tokens.filter(({ agent, revokedAt }) => agent === firstAgent && revokedAt === undefined)
+  // Somebody else's token of that name may be in a file already.
+  if (known.length > 1) return undefined
+  for (const { id } of known) await identity.revokeToken(id)
+  const { token } = await identity.createToken({ agent: firstAgent })
+  return { token, replaces: known.length > 0 }
+}
+
+/** Servers that connected before this listens are reported first. */
+function reportStates(terminal: Terminal, gateway: Gateway, log: ServeLog): void {
+  const report = createStateReporter({ colours: terminal.talkColours, log, now: Date.now })
+  for (const server of gateway.listServers()) report(server)
+  gateway.events.on('server-changed', ({ server }) => report(server))
+}
+
+/** Questions with a line of their own in one minute; the rest is counted. */
+const mostQuestionLines = 5
+const questionWindowMs = 60_000
+const longestTitle = 100
+
+type Questioning = { readonly gateway: Gateway; readonly dashboardUrl: string; readonly log: ServeLog }
+
+/** One line with the link for each call that waits for approval, without its arguments. */
+function reportQuestions({ talkColours }: Terminal, { gateway, dashboardUrl, log }: Questioning): void {
+  const pages = `${dashboardUrl.replace(/\/+$/, '')}/approvals`
+  let since = Number.NEGATIVE_INFINITY
+  let told = 0
+  let untold = 0
+  gateway.events.on('question-asked', ({ approval, elsewhere }) => {
+    if (elsewhere) return
+    const now = performance.now()
+    if (now - since >= questionWindowMs) {
+      since = now
+      told = 0
+    }
+    if (told < mostQuestionLines) {
+      told += 1
+      const { id, tool, principal } = approval
+      const line = `${talkColours.yellow('waiting')} for approval: ${toAsked(approval)}: ${pages}/${id}`
+      log.event(line, 'a call waits for approval', { approval: id, tool, principal, url: `${pages}/${id}` })
+      return
+    }
+    if (untold === 0) setTimeout(reportRest, since + questionWindowMs - now).unref()
+    untold += 1
+  })
+
+  function reportRest(): void {
+    const line = `${talkColours.yellow('waiting')} for approval: ${untold} more calls: ${pages}`
+    log.event(line, 'more calls wait for approval', { calls: untold, url: pages })
+    untold = 0
+  }
+}
+
+function toAsked({ tool, principal }: Approval): string {
+  return cut(toVisible(`${tool}, asked by ${principal}`.replace(/\s+/g, ' ')), longestTitle)
+}
+
+function reportRejections(terminal: Terminal, gateway: Gateway, log: ServeLog): void {
+  let broken = false
+  gateway.events.on('config-changed', ({ changed }) => {
+    if (broken && gateway.config.rejected().length === 0) {
+      broken = false
+      log.event('The configuration is valid again and in use.', 'the configuration is valid again and in use')
+    }
+    if (changed.includes('listen') && gateway.status().config.restart.length > 0)
+      log.event('listen has changed: restart the gateway to use it.', 'listen has changed and needs a restart')
+  })
+  gateway.events.on('config-rejected', ({ file, problems }) => {
+    broken = true
+    const { red } = terminal.talkColours
+    const lines = [
+      red('The changed configuration is not used:'),
+      ...problems.map((problem) => `  ${toVisible(problem)}`),
+    ]
+    log.event(lines.join('\n'), 'the changed configuration is not used', { file, problems })
+  })
+}

@@ -1,0 +1,103 @@
+import { z } from 'zod'
+import { GatewayError } from '../../../contract/errors.ts'
+import { Risk } from '../../../contract/risk.ts'
+import { ServerDefinition } from '../../../contract/server.ts'
+import { isObject, parseJson } from '../../../lib/json.ts'
+import { toVisible } from '../../../shared/visible.ts'
+import type { OptionSpec } from '../command.ts'
+
+/** How a server is described on the command line; `add` and `validate` share it. */
+export const definitionOptions: readonly OptionSpec[] = [
+  ['--url <url>', "address of the server (the gateway's address is --gateway)"],
+  ['--header <header>', "header 'Name: value' sent with every request", 'many'],
+  ['--sse', 'the address speaks the old HTTP+SSE transport'],
+  ['--env <variable>', 'variable NAME=VALUE for the command', 'many'],
+  ['--cwd <folder>', 'working folder of the command'],
+  ['--from-json <json>', 'the whole definition as JSON, as configuration files have it'],
+  ['--description <text>', 'what the server is for'],
+  ['--default-risk <risk>', 'risk of tools that say nothing about themselves: read, write or danger'],
+  ['--trust <trust>', "whether the server's own hints may lower risk: annotations or none"],
+  ['--disabled', 'save the entry without connecting'],
+]
+
+export const DefinitionInput = z.object({
+  command: z.array(z.string()).default([]),
+  url: z.string().optional(),
+  header: z.array(z.string()),
+  sse: z.boolean().default(false),
+  env: z.array(z.string()),
+  cwd: z.string().optional(),
+  fromJson: z.string().optional(),
+  description: z.string().optional(),
+  defaultRisk: Risk.optional(),
+  trust: z.enum(['annotations', 'none']).optional(),
+  disabled: z.boolean().default(false),
+})
+export type DefinitionInput = z.infer<typeof DefinitionInput>
+
+export function hasDefinition(input: DefinitionInput): boolean {
+  return input.url !== undefined || input.fromJson !== undefined || input.command.length > 0
+}
+
+export function toDefinition(input: DefinitionInput): ServerDefinition {
+  const ways = [input.url !== undefined, input.fromJson !== undefined, input.command.length > 0]
+  if (ways.filter(Boolean).length !== 1) {
+    throw wrong('Say what the server is in one way: --url URL, --from-json JSON, or -- COMMAND ARGUMENTS')
+  }
+  const parsed = ServerDefinition.safeParse({ ...toTransport(input), ...toCommon(input) })
+  if (parsed.success) return parsed.data
+  throw wrong(
+    parsed.error.issues.map((issue) => `${issue.path.join('.') || 'definition'}: ${issue.message}`).join('; '),
+  )
+}
+
+function toTransport(input: DefinitionInput): object {
+  if (input.fromJson !== undefined) return toOurs(input.fromJson)
+  if (input.url !== undefined) {
+    if (input.env.length > 0 || input.cwd !== undefined) throw wrong('--env and --cwd are for commands, not for --url')
+    const headers = Object.fromEntries(input.header.map((header) => split(header, ':', "--header 'Name: value'")))
+    return { transport: input.sse ? 'sse' : 'http', url: input.url, headers }
+  }
+  if (input.header.length > 0 || input.sse) throw wrong('--header and --sse are for --url, not for commands')
+  const [command, ...args] = input.command
+  const env = Object.fromEntries(input.env.map((variable) => split(variable, '=', '--env NAME=VALUE')))
+  return { transport: 'stdio', command, args, env, ...(input.cwd !== undefined && { cwd: input.cwd }) }
+}
+
+function toCommon({ description, defaultRisk, trust, disabled }: DefinitionInput): object {
+  return {
+    ...(description !== undefined && { description }),
+    ...(defaultRisk && { defaultRisk }),
+    ...(trust && { trust }),
+    ...(disabled && { enabled: false }),
+  }
+}
+
+/** Other programs write `type`, or nothing where `command` or `url` tells it already. */
+function toOurs(text: string): object {
+  const value = toObject(text)
+  const { type, ...rest } = value
+  if (value.transport !== undefined) return value
+  if (value.command !== undefined || type === 'stdio') return { transport: 'stdio', ...rest }
+  return { transport: type === 'sse' ? 'sse' : 'http', ...rest }
+}
+
+function toObject(text: string): Record<string, unknown> {
+  try {
+    const value = parseJson(text)
+    if (isObject(value)) return value
+  } catch (error) {
+    throw wrong(`--from-json is not JSON: ${toVisible(error instanceof Error ? error.message : String(error))}`)
+  }
+  throw wrong('--from-json must be one JSON object')
+}
+
+function split(text: string, separator: string, form: string): [string, string] {
+  const at = text.indexOf(separator)
+  if (at < 1) throw wrong(`${toVisible(text)} is not of the form ${form}`)
+  return [text.slice(0, at).trim(), text.slice(at + 1).trim()]
+}
+
+function wrong(message: string): GatewayError {
+  return new GatewayError('request-invalid', message)
+}

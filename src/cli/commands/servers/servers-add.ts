@@ -1,0 +1,114 @@
+import { existsSync } from 'node:fs'
+import { isAbsolute, resolve } from 'node:path'
+import type { Command } from 'commander'
+import { z } from 'zod'
+import { ScopeText } from '../../../contract/api/base.ts'
+import { GatewayError } from '../../../contract/errors.ts'
+import type { ServerDefinition, ServerDetail } from '../../../contract/server.ts'
+import { hasHints } from '../../../contract/tool.ts'
+import { toVisible } from '../../../shared/visible.ts'
+import { toRunnable } from '../../terminal/connect-line.ts'
+import { exit } from '../../terminal/exit.ts'
+import type { Terminal } from '../../terminal/terminal.ts'
+import { addCommand, type Context, type OptionSpec, patience, type Run } from '../command.ts'
+import { suggesting } from '../suggest.ts'
+import { DefinitionInput, definitionOptions, hasDefinition, toDefinition } from './definition.ts'
+import { renderValidation, showChange } from './server-view.ts'
+import { showingStart, showingTrial } from './start-progress.ts'
+
+const scopeOption: OptionSpec = [
+  '--scope <scope>',
+  'where the entry is written: global (default), user:me, or such as project:shop or agent:reviewer',
+]
+
+export function addServersAdd(servers: Command, run: Run): void {
+  addCommand(servers, run, {
+    use: 'add <name>',
+    takesCommand: true,
+    summary: 'add a server: an address, or a command after --',
+    options: [...definitionOptions, scopeOption],
+    examples: [
+      'sallyport servers add docs --url https://mcp.example.com/mcp',
+      "sallyport servers add github --url https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'",
+      'sallyport servers add files --env LOG_LEVEL=warn -- npx -y @modelcontextprotocol/server-filesystem /srv/docs',
+      'sallyport servers add notes --scope user:me --url https://notes.example.com/mcp',
+      `sallyport servers add memory --from-json '{"command":"npx","args":["-y","@modelcontextprotocol/server-memory"]}'`,
+    ],
+    input: DefinitionInput.extend({ name: z.string(), scope: ScopeText.optional() }),
+    async run(context, { name, scope, ...input }) {
+      const definition = inFolderOf(context, toDefinition(input))
+      const server = await context.request(
+        `Connecting ${toVisible(name)}`,
+        (client, spinner) =>
+          showingStart({ client, spinner }, { name, scope }, () => client.servers.add({ name, definition, scope })),
+        patience.connecting,
+      )
+      if (definition.transport === 'stdio') context.terminal.talk(rightsNote)
+      tellUnannotated(context.terminal, server)
+      return showChange(context, server)
+    },
+  })
+}
+
+export function addServersValidate(servers: Command, run: Run): void {
+  addCommand(servers, run, {
+    use: 'validate [name]',
+    takesCommand: true,
+    summary: 'try a saved server, or a definition without saving it',
+    options: [
+      ...definitionOptions,
+      ['--scope <scope>', 'where the name stands in several scopes; for a definition, the scope it is meant for'],
+    ],
+    examples: [
+      'sallyport servers validate files',
+      'sallyport servers validate --url https://mcp.example.com/mcp',
+      'sallyport servers validate -- npx -y @modelcontextprotocol/server-memory',
+    ],
+    input: DefinitionInput.extend({ name: z.string().optional(), scope: ScopeText.optional() }),
+    async run(context, { name, scope, ...input }) {
+      const { terminal } = context
+      const definition = hasDefinition(input) ? inFolderOf(context, toDefinition(input)) : undefined
+      const validation = await context.request(
+        `Trying ${toVisible(name ?? 'the definition')}`,
+        (client, spinner) => {
+          if (definition) return showingTrial(spinner, definition, () => client.servers.validate({ definition, scope }))
+          if (name === undefined) throw new GatewayError('request-invalid', 'Name a saved server, or describe one')
+          return suggesting(client, name, () => client.servers.validateSaved({ params: { name }, query: { scope } }))
+        },
+        patience.connecting,
+      )
+      terminal.answer(validation, () => renderValidation(terminal, validation))
+      if (validation.ok && hasDefinition(input)) terminal.next(`sallyport servers add ${name ?? 'NAME'} …`)
+      return validation.ok ? exit.done : exit.failed
+    },
+  })
+}
+
+/**
+ * A program runs in a folder of its own, so a relative path in the command would lead nowhere. Where it names something
+ * in the current folder, the program gets the current folder.
+ */
+function inFolderOf({ terminal, settings }: Context, definition: ServerDefinition): ServerDefinition {
+  if (definition.transport !== 'stdio' || settings.url !== undefined) return definition
+  if (definition.cwd !== undefined) return { ...definition, cwd: resolve(definition.cwd) }
+  const paths = [...(/[\\/]/.test(definition.command) ? [definition.command] : []), ...definition.args]
+  const found = paths.find((path) => !path.startsWith('-') && !isAbsolute(path) && existsSync(resolve(path)))
+  if (found === undefined) return definition
+  terminal.talk(`${toVisible(found)} is in this folder, so the command runs here (cwd: ${toVisible(process.cwd())}).`)
+  return { ...definition, cwd: process.cwd() }
+}
+
+/** Without annotations every call of a tool asks: people who are asked for each reading call stop looking. */
+function tellUnannotated(terminal: Terminal, { name, tools }: ServerDetail): void {
+  const silent = tools.filter(({ riskFrom, annotations }) => riskFrom === 'default' && !hasHints(annotations))
+  if (silent.length === 0) return
+  const asking = silent.some(({ risk }) => risk !== 'read') ? ', so every call of them waits for approval' : ''
+  terminal.talk(
+    `${silent.length} of ${tools.length} tools have no annotations${asking}.\n` +
+      toRunnable(
+        `Suggest risks from their names and descriptions: sallyport servers risks ${toVisible(name)} --suggest`,
+      ),
+  )
+}
+
+const rightsNote = 'Note: the command runs with the rights of the gateway, and sees the files that it sees.'

@@ -1,0 +1,27 @@
+import { GatewayError } from '../../contract/errors.ts'
+import { nearest } from '../../lib/text.ts'
+import type { Client } from '../client/client.ts'
+
+/** Runs `work` and, where a name is not known, adds the one that was probably meant. */
+export async function suggesting<Result>(client: Client, name: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    const { toClientError } = await import('../client/client.ts')
+    const failure = toClientError(error, 'The gateway')
+    if (failure.details.suggestion !== undefined) throw failure // the gateway has said it
+    const known = await listNames(client, failure).catch(() => [])
+    const meant = nearest(name, known)
+    if (meant === undefined) throw failure
+    throw new GatewayError(failure.code, `${failure.message}. Did you mean ${meant}?`, {
+      ...failure.details,
+      suggestion: meant,
+    })
+  }
+}
+
+async function listNames(client: Client, failure: GatewayError): Promise<string[]> {
+  if (failure.code === 'server-not-found') return (await client.servers.list()).items.map((server) => server.name)
+  if (failure.code === 'tool-not-found') return (await client.tools.list({})).items.map((tool) => tool.name)
+  return []
+}

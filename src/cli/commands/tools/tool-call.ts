@@ -1,0 +1,145 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { CallAnswer, CallWaiting } from '../../../contract/api/tools.ts'
+import type { Approval } from '../../../contract/approval.ts'
+import { type ErrorCode, GatewayError } from '../../../contract/errors.ts'
+import type { JsonObject } from '../../../contract/json.ts'
+import { toRelative } from '../../../shared/time.ts'
+import { toVisible } from '../../../shared/visible.ts'
+import type { Client } from '../../client/client.ts'
+import { toRunnable } from '../../terminal/connect-line.ts'
+import { exit } from '../../terminal/exit.ts'
+import { leaveOnSignal } from '../../terminal/leave.ts'
+import { type Context, patience } from '../command.ts'
+import { suggesting } from '../suggest.ts'
+import { readWhole, restOf } from './rest.ts'
+import { isFailed, renderResult } from './result.ts'
+
+export type WantedCall = {
+  readonly name: string
+  readonly arguments: JsonObject
+  readonly toolset?: string | undefined
+  readonly key?: string | undefined
+  /** Reads on where the result was cut. */
+  readonly full: boolean
+  /** Waits for a person, where one is asked. */
+  readonly wait: boolean
+}
+
+const pollMs = 1000
+/** A gateway that is started again still has the question. */
+const mostAwayMs = 60_000
+
+/** Runs a tool; where a person is asked first, waits for the answer and then makes the same call again, which runs. */
+export async function callTool(context: Context, wanted: WantedCall): Promise<number> {
+  let answer = await send(context, wanted)
+  while ('approval' in answer) {
+    if (!wanted.wait) return showWaiting(context, answer)
+    const settled = await waitForAnswer(context, answer.approval)
+    if (!settled) return showWaiting(context, answer)
+    answer = await send(context, wanted)
+    // Whoever made the same call at the same time was told first, and this one would only ask once more.
+    const refusal = 'approval' in answer ? toRefusal(settled) : undefined
+    if (refusal) throw refusal
+  }
+  return showResult(context, answer)
+}
+
+function send({ request }: Context, wanted: WantedCall): Promise<CallAnswer | CallWaiting> {
+  const { name, key, toolset, full } = wanted
+  return request(
+    `Calling ${toVisible(name)}`,
+    (client) =>
+      suggesting(client, name, async () => {
+        const called = await client.tools.call({
+          params: { name },
+          headers: { 'idempotency-key': key },
+          body: { arguments: wanted.arguments, toolset },
+        })
+        if (called.status === 202 || !full) return called.body
+        return { ...called.body, result: await readWhole(client, called.body.result) }
+      }),
+    patience.calling,
+  )
+}
+
+function showResult({ terminal }: Context, answer: CallAnswer): number {
+  const failed = isFailed(answer.result)
+  terminal.answer(answer, () => renderResult(answer.result))
+  const rest = restOf(answer.result)
+  if (rest) terminal.next(`${rest} for the rest; with --full a call reads on by itself`)
+  if (failed) terminal.talk(terminal.talkColours.red('The tool failed; what it says stands above.'))
+  return failed ? exit.toolFailed : exit.done
+}
+
+async function announce({ terminal, request, address }: Context, { id, title }: Approval): Promise<void> {
+  const { url } = await address()
+  const page = await request('Asking the gateway', (client) => pageOf(client, id, url))
+  terminal.talk(`Waiting for a person: ${toVisible(title)} (${id})`)
+  terminal.talk(`  ${toVisible(page)}`)
+  terminal.talk(toRunnable(`  sallyport approvals approve ${id} --as NAME`))
+}
+
+/** The gateway knows by which address people reach it; an agent is not told, and has the one that it came by. */
+async function pageOf(client: Client, id: string, url: string): Promise<string> {
+  const status = await client.status()
+  return `${('url' in status ? status.url : url).replace(/\/$/, '')}/approvals/${id}`
+}
+
+/** Says what it waits for, and returns the question once it no longer waits; undefined after an interruption. */
+async function waitForAnswer(context: Context, asked: Approval): Promise<Approval | undefined> {
+  const { id } = asked
+  const leaving = new AbortController()
+  const stayed = leaveOnSignal(leaving)
+  const { signal } = leaving
+  try {
+    await announce(context, asked)
+    return await context.request('Waiting for a person', async (client) => {
+      let lastSeen = performance.now()
+      while (!signal.aborted) {
+        const approval = await look(client, id, performance.now() - lastSeen < mostAwayMs)
+        if (approval) lastSeen = performance.now()
+        if (approval && approval.state !== 'waiting') return approval
+        await pause(pollMs, undefined, { signal }).catch(() => {})
+      }
+      return undefined
+    })
+  } finally {
+    stayed()
+  }
+}
+
+/** Undefined while the gateway is away, as long as that may be. */
+async function look(client: Client, id: string, mayBeAway: boolean): Promise<Approval | undefined> {
+  const { toClientError } = await import('../../client/client.ts')
+  try {
+    return await client.approvals.get({ params: { id } })
+  } catch (error) {
+    const failure = toClientError(error, 'The gateway')
+    if (mayBeAway && (failure.code === 'unreachable' || failure.code === 'shutting-down')) return undefined
+    throw failure
+  }
+}
+
+function showWaiting({ terminal }: Context, answer: CallWaiting): number {
+  const { id, title, expiresAt } = answer.approval
+  terminal.answer(answer, () => `${id}  ${toVisible(title)}`)
+  terminal.talk(`It waits for a person; its time is up ${toRelative(expiresAt, Date.now())}.`)
+  terminal.talk('The same command goes on from there: it runs once the answer is yes.')
+  terminal.next(`sallyport approvals show ${id}`)
+  return exit.waiting
+}
+
+const refusals: Partial<Record<Approval['state'], ErrorCode>> = {
+  denied: 'approval-denied',
+  expired: 'approval-expired',
+  lapsed: 'approval-expired',
+  withdrawn: 'approval-withdrawn',
+}
+
+function toRefusal({ id, state, title, answers }: Approval): GatewayError | undefined {
+  const code = refusals[state]
+  if (!code) return undefined
+  const last = answers.at(-1)
+  const by = last && state === 'denied' ? ` by ${last.by}${last.reason ? `: ${last.reason}` : ''}` : ''
+  return new GatewayError(code, `${title} was ${state}${by}`, { approval: id })
+}

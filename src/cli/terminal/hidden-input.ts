@@ -1,0 +1,45 @@
+import { GatewayError } from '../../contract/errors.ts'
+import { toAnswer } from './cancel.ts'
+import type { Terminal } from './terminal.ts'
+
+const mostBytes = 65_536
+
+/** What was piped into this command and has not been used yet. */
+let piped: string | undefined
+
+/**
+ * A password or a secret: typed without being shown, else from standard input. `line` takes the next line of it, so
+ * that a password may come before another value; `rest` takes everything that is left, because a value may be a key of
+ * several lines.
+ */
+export async function readHidden(terminal: Terminal, question: string, part: 'line' | 'rest'): Promise<string> {
+  const value = terminal.interactive ? await ask(question) : await takePiped(part)
+  if (value !== '') return value
+  const where = terminal.interactive ? 'nothing was typed' : 'standard input has no value for it'
+  throw new GatewayError('request-invalid', `${question}: ${where}`)
+}
+
+async function ask(message: string): Promise<string> {
+  const prompts = await import('@clack/prompts')
+  return toAnswer(await prompts.password({ message, output: process.stderr }))
+}
+
+async function takePiped(part: 'line' | 'rest'): Promise<string> {
+  const text = piped ?? (await readInput())
+  const end = part === 'rest' ? -1 : text.indexOf('\n')
+  piped = end === -1 ? '' : text.slice(end + 1)
+  // A file or an echo ends with a line break that is no part of the value.
+  return (end === -1 ? text : text.slice(0, end + 1)).replace(/\r?\n$/, '')
+}
+
+async function readInput(): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of process.stdin) {
+    const piece = Buffer.from(chunk)
+    bytes += piece.length
+    if (bytes > mostBytes) throw new GatewayError('request-invalid', `The input is longer than ${mostBytes} bytes`)
+    chunks.push(piece)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
