@@ -15,6 +15,8 @@ export type Terminal = {
   readonly width: number | undefined
   /** Somebody sits there who can be asked. */
   readonly interactive: boolean
+  /** The next line of standard input, for a script that answers what a person would be asked. */
+  nextLine(): Promise<string | undefined>
   /** The one answer of a command: a document for programs, text for people. */
   answer(document: unknown, toText: () => string): void
   talk(line: string): void
@@ -33,12 +35,17 @@ export type Spinner = {
 export function createTerminal(json: boolean): Terminal {
   const { stdin, stdout, stderr, env } = process
   const talkColours = createColors(hasColours(stderr, env))
+  let lines: Promise<string[]> | undefined
   return {
     json,
     colours: createColors(!json && hasColours(stdout, env)),
     talkColours,
     width: stdout.isTTY ? stdout.columns : undefined,
     interactive: !json && Boolean(stdin.isTTY && stderr.isTTY) && !env.CI,
+    async nextLine() {
+      lines ??= readLines(stdin)
+      return (await lines).shift()
+    },
     answer(document, toText) {
       stdout.write(`${json ? toVisibleJson(JSON.stringify(document, null, 2)) : toSafe(toText())}\n`)
     },
@@ -46,6 +53,12 @@ export function createTerminal(json: boolean): Terminal {
     next: (step) => void stderr.write(`${talkColours.dim(`Next: ${toRunnable(toVisible(step))}`)}\n`),
     spin: (message) => (stderr.isTTY && !env.CI ? startSpinner(toVisible(message)) : createProgressLines(stderr)),
   }
+}
+
+async function readLines(stdin: NodeJS.ReadStream): Promise<string[]> {
+  const chunks: Buffer[] = []
+  for await (const chunk of stdin) chunks.push(Buffer.from(chunk))
+  return Buffer.concat(chunks).toString('utf8').split(/\r?\n/)
 }
 
 /** The last net, behind whoever made the line: a terminal obeys nothing in it but colours. */

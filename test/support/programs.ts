@@ -9,6 +9,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const programs = [
   'test/audit/crashing-gateway',
   'test/calls/once-process',
+  'test/cli/command-host',
   'test/conformance/client',
   'test/fixtures/asking',
   'test/fixtures/conformance',
