@@ -4,33 +4,48 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { stringify } from 'yaml'
 import { fixturePath } from '../fixtures/fixtures.ts'
-
-const bin = fileURLToPath(new URL('../../bin/sallyport.js', import.meta.url))
+import { bin, runInHost } from './hosts.ts'
 
 export type Ended = { code: number | null; stdout: string; stderr: string; json(): Fields }
 export type Fields = Record<string, unknown>
 
 type RunOptions = { cwd?: string; env?: NodeJS.ProcessEnv; input?: string }
 
-/** Runs the CLI as people do: a process, its two outputs and its exit code. */
+/** Commands that go on until they are stopped end with their process only. */
+const lasting = new Set(['serve', 'stdio'])
+
+/** Runs a command to its end and gives its two outputs and its exit code. */
 export async function runCli(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+  if (args.some((word) => lasting.has(word))) return runProcess(args, options)
+  const { cwd = tmpdir(), env, input = '' } = options
+  return toEnded(await runInHost({ args, cwd, env: toEnvironment(env), input }))
+}
+
+/** Runs a command as people do: a process of its own. */
+export async function runProcess(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
   const child = startCli(args, options)
   child.stdin?.end(options.input ?? '')
   const [stdout, stderr] = [collect(child, 'stdout'), collect(child, 'stderr')]
   const [code]: (number | null)[] = await once(child, 'close')
-  return { code: code ?? null, stdout: stdout(), stderr: stderr(), json: () => JSON.parse(stdout()) }
+  return toEnded({ code: code ?? null, stdout: stdout(), stderr: stderr() })
 }
 
-export function startCli(args: readonly string[], { cwd, env = {} }: RunOptions = {}): ChildProcess {
+function toEnded(outcome: Omit<Ended, 'json'>): Ended {
+  return { ...outcome, json: () => JSON.parse(outcome.stdout) }
+}
+
+export function startCli(args: readonly string[], { cwd = tmpdir(), env }: RunOptions = {}): ChildProcess {
+  return spawn(process.execPath, [bin, ...args], { cwd, env: toEnvironment(env), stdio: 'pipe' })
+}
+
+function toEnvironment(env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(
     ([name]) => !name.startsWith('SALLYPORT_') || name === 'SALLYPORT_TEST_RUN',
   )
   // A home of its own: whoever runs the tests may have a gateway in theirs.
-  const environment = { ...Object.fromEntries(inherited), HOME: tmpdir(), NO_COLOR: '1', ...env }
-  return spawn(process.execPath, [bin, ...args], { cwd: cwd ?? tmpdir(), env: environment, stdio: 'pipe' })
+  return { ...Object.fromEntries(inherited), HOME: tmpdir(), NO_COLOR: '1', ...env }
 }
 
 export function collect(child: ChildProcess, name: 'stdout' | 'stderr'): () => string {

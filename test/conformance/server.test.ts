@@ -18,8 +18,9 @@ const bridged: Cell[] = [
   { era: 'modern', transport: 'http', revision: older },
 ]
 
+// Side by side, because the suite spends most of its time waiting: for streams to reopen, and for tasks to end.
 describe('the official conformance suite', () => {
-  it.each([...own, ...bridged])(
+  it.concurrent.each([...own, ...bridged])(
     'finds no fault in $revision with a $era server over $transport behind the gateway',
     async (cell) => {
       const { code, output } = await runThrough(cell)
@@ -32,7 +33,7 @@ describe('the official conformance suite', () => {
   /** It wants to see the keys of its own fixture, and a server of the older era asks one question at a time, without any. */
   const keyed = ['input-required-result-basic-elicitation', 'input-required-result-multiple-input-requests']
 
-  it.each([
+  it.concurrent.each([
     { era: 'legacy', transport: 'stdio', revision: newer },
     { era: 'legacy', transport: 'http', revision: newer },
   ] as const)(

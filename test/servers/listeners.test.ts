@@ -24,7 +24,7 @@ it('calls the listener once: when the signal aborts, or at once if it has', () =
 const down: Record<string, NonNullable<ConfigInput['servers']>[string]> = {
   'over HTTP': { transport: 'http', url: 'http://127.0.0.1:9/mcp' },
   'over the old stream of events': { transport: 'sse', url: 'http://127.0.0.1:9/sse' },
-  'as a program that ends at once': { transport: 'stdio', command: process.execPath, args: ['-e', 'process.exit(1)'] },
+  'as a program that ends at once': { transport: 'stdio', command: 'false' },
   'as a program that does not exist': { transport: 'stdio', command: '/nowhere/at-all' },
 }
 

@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, statfsSync } from 'node:fs'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { offerPrograms } from './programs.ts'
  * are known, and none may be alive when all tests are done.
  */
 export default async function setup(): Promise<() => Promise<void>> {
-  const folder = mkdtempSync(join(tmpdir(), 'sallyport-run-'))
+  const folder = mkdtempSync(join(findPlace(), 'sallyport-run-'))
   chmodSync(folder, 0o711) // PostgreSQL runs as another user where the tests run as root
   process.env.TMPDIR = folder
   const [endPostgres, endPrograms] = await Promise.all([offerPostgres(), offerPrograms()])
@@ -21,6 +21,22 @@ export default async function setup(): Promise<() => Promise<void>> {
     await rm(folder, { recursive: true, force: true })
     if (left.length > 0) throw new Error(`Processes of this test run are still alive:\n${left.join('\n')}`)
   }
+}
+
+const memoryFolder = '/dev/shm'
+const roomNeeded = 6 * 1024 ** 3
+
+/**
+ * A folder in memory where Linux has one with enough room: every gateway of a test waits several times until its files
+ * are on the disk. TMPDIR chooses another place.
+ */
+function findPlace(): string {
+  if (process.env.TMPDIR || !existsSync(memoryFolder)) return tmpdir()
+  const { bavail, bsize } = statfsSync(memoryFolder)
+  const hasRoom = Math.min(bavail * bsize, process.availableMemory()) > roomNeeded
+  const mount = readFileSync('/proc/mounts', 'utf8').match(/^\S+ \/dev\/shm \S+ (\S+)/m)
+  // Containers often forbid to start programs from there, and tests do.
+  return hasRoom && mount && !mount[1]?.split(',').includes('noexec') ? memoryFolder : tmpdir()
 }
 
 async function waitForNone(folder: string): Promise<string[]> {

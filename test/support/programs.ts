@@ -9,6 +9,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const programs = [
   'test/audit/crashing-gateway',
   'test/calls/once-process',
+  'test/cli/command-host',
   'test/conformance/client',
   'test/fixtures/asking',
   'test/fixtures/conformance',
@@ -33,8 +34,8 @@ export type ProgramName = (typeof programs)[number]
 const variable = 'SALLYPORT_TEST_PROGRAMS'
 
 /**
- * Bundles every program once for a test run, because reading TypeScript takes a process longer than the rest of its
- * start. The storage thread is among them: each gateway of a test starts one.
+ * Bundles every program with its packages once for a test run, because reading TypeScript and many files takes a process
+ * longer than the rest of its start. The storage thread is among them: each gateway of a test starts one.
  */
 export async function offerPrograms(): Promise<() => Promise<void>> {
   const cache = join(root, '.cache')
@@ -47,7 +48,9 @@ export async function offerPrograms(): Promise<() => Promise<void>> {
       ...Object.fromEntries(programs.map((name) => [toFlat(name), `./${name}.ts`])),
     },
     platform: 'node',
-    external: [/^node:/, /^[@\w]/],
+    resolve: { mainFields: ['module', 'main'] },
+    // The same as in the build: packages with native code, or with files of their own.
+    external: [/^node:/, 'better-sqlite3', 'pg', 'pino', 'chokidar'],
     checks: { ineffectiveDynamicImport: false },
   })
   await bundle.write({ dir: folder, format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' })

@@ -4,8 +4,8 @@ import type { Terminal } from './terminal.ts'
 
 const mostBytes = 65_536
 
-/** What was piped into this command and has not been used yet. */
-let piped: string | undefined
+/** What was piped into a command and has not been used yet. */
+const piped = new WeakMap<Terminal, string>()
 
 /**
  * A password or a secret: typed without being shown, else from standard input. `line` takes the next line of it, so
@@ -13,7 +13,7 @@ let piped: string | undefined
  * several lines.
  */
 export async function readHidden(terminal: Terminal, question: string, part: 'line' | 'rest'): Promise<string> {
-  const value = terminal.interactive ? await ask(question) : await takePiped(part)
+  const value = terminal.interactive ? await ask(question) : await takePiped(terminal, part)
   if (value !== '') return value
   const where = terminal.interactive ? 'nothing was typed' : 'standard input has no value for it'
   throw new GatewayError('request-invalid', `${question}: ${where}`)
@@ -24,10 +24,10 @@ async function ask(message: string): Promise<string> {
   return toAnswer(await prompts.password({ message, output: process.stderr }))
 }
 
-async function takePiped(part: 'line' | 'rest'): Promise<string> {
-  const text = piped ?? (await readInput())
+async function takePiped(terminal: Terminal, part: 'line' | 'rest'): Promise<string> {
+  const text = piped.get(terminal) ?? (await readInput())
   const end = part === 'rest' ? -1 : text.indexOf('\n')
-  piped = end === -1 ? '' : text.slice(end + 1)
+  piped.set(terminal, end === -1 ? '' : text.slice(end + 1))
   // A file or an echo ends with a line break that is no part of the value.
   return (end === -1 ? text : text.slice(0, end + 1)).replace(/\r?\n$/, '')
 }
