@@ -1,19 +1,9 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { ConfigStore } from '../config/config.ts'
-import type { Pin } from '../contract/pin.ts'
+import type { DecidedPin, PinReview } from '../pins/pins.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { OpenQuestion } from '../storage/tables/questions.ts'
 import type { Board } from './board.ts'
-
-/** A pin that a person has just decided on. */
-export type DecidedPin = Pick<Pin, 'server' | 'scope' | 'name'> & {
-  readonly decision: 'accepted' | 'blocked'
-  /** The name of the person. */
-  readonly by: string
-}
-
-/** Withdraws the open questions that a decision on pins makes pointless: their callers are told to repeat the call. */
-export type PinReview = (decided: readonly DecidedPin[]) => Promise<void>
 
 type ReviewParts = {
   readonly questions: Pick<Storage['questions'], 'openOf'>

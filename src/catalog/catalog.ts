@@ -8,9 +8,11 @@ import {
 import { GatewayError } from '../contract/errors.ts'
 import type { CallMethod } from '../contract/permit.ts'
 import type { Principal } from '../contract/principal.ts'
+import type { Risk } from '../contract/risk.ts'
 import type { ServerDefinition } from '../contract/server.ts'
 import type { SetAside, Tool } from '../contract/tool.ts'
 import {
+  driftWords,
   findForeignName,
   findSteering,
   type JudgedItems,
@@ -32,19 +34,28 @@ import {
   toLiveItems,
   type Unpinned,
 } from '../pins/pins.ts'
+import type { KnownTool } from '../policy/policy.ts'
 import { noLists, type RawList, type Servers } from '../servers/servers.ts'
 import type { ServerFacts } from '../wire/codec.ts'
 import { toPublicName } from './naming.ts'
+import { ownServer } from './own-tools.ts'
 import { findOwnTarget, findTarget, type Target } from './target.ts'
-import { buildView, findToolset, offeredTools, type ToolRef, toTool, type View, type ViewSelector } from './view.ts'
+import { buildView, findToolset, offeredTools, toTool, type View, type ViewSelector } from './view.ts'
 
 export { inFormOf } from './addresses.ts'
+export { createIntroduction, type Introduction } from './introduction.ts'
 export { toPublicName } from './naming.ts'
 export { approvalStatusName, approvalWait, ownServer, readResultName, waitForApprovalName } from './own-tools.ts'
 export type { Target } from './target.ts'
 export { type Listing, type ToolRef, toTool, type View, type ViewSelector } from './view.ts'
 
 export type Catalog = {
+  /** The tools of servers that a principal sees. */
+  listTools(principal: Principal, selector: ViewSelector): Tool[]
+  /** A tool that a principal sees, with what rules need to know of it. */
+  findTool(principal: Principal, name: string): KnownTool | undefined
+  /** The tools that a principal sees, with what grants need to know of them. */
+  listFacts(principal: Principal): { name: string; risk: Risk; hash: string }[]
   /** Everything that a principal may see at one address. Throws for a toolset or server that is not there. */
   view(principal: Principal, selector: ViewSelector): View
   /** What stands behind a name now; the check at listing is never enough. */
@@ -56,7 +67,7 @@ export type Catalog = {
   /** A connection has listed anew, or has nothing to offer any more. */
   observe(id: string): void
   /** What one configured server offers under its scope's choice. */
-  offered(server: EffectiveServer, connection: string): { tools: ToolRef[]; setAside: SetAside[] }
+  offered(server: EffectiveServer, connection: string): { tools: Tool[]; setAside: SetAside[] }
   /** What a definition on trial would offer. */
   preview(server: string, definition: ServerDefinition, list: RawList): { tools: Tool[]; setAside: SetAside[] }
   /** Something that views depend on has changed. */
@@ -222,12 +233,29 @@ export function createCatalog(parts: CatalogParts): Catalog {
   }
 
   return {
+    listTools: (principal, selector) =>
+      [...view(principal, selector).tools.values()].filter(({ server }) => server !== ownServer).map(toTool),
+    findTool(principal, name) {
+      const tool = view(principal, { kind: 'all' }).tools.get(name)
+      if (!tool) return undefined
+      const { publicName, server, risk, riskFrom, drifted } = tool
+      return { name: publicName, server, risk, riskFrom, drifted: drifted && driftWords[drifted] }
+    },
+    listFacts: (principal) =>
+      [...view(principal, { kind: 'all' }).tools.values()].map(({ publicName, risk, hash }) => ({
+        name: publicName,
+        risk,
+        hash,
+      })),
     view,
     resolve,
     ofConnection,
     isListed: (id) => parts.servers.lists(id) !== undefined,
     observe,
-    offered: (server, connection) => offeredTools(server, ofConnection(connection).tools, parts.config.current()),
+    offered(server, connection) {
+      const { tools, setAside } = offeredTools(server, ofConnection(connection).tools, parts.config.current())
+      return { tools: tools.map(toTool), setAside }
+    },
     preview(server, definition, list) {
       const { naming, describe } = parts.config.current()
       const { tools, setAside } = judgeTools(list.items)

@@ -2,7 +2,7 @@ import { resolve as toAbsolute } from 'node:path'
 import type { Config } from '../contract/config.ts'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { EventTable } from '../contract/events.ts'
-import { type Principal, toPrincipalKey } from '../contract/principal.ts'
+import { Principal, toPrincipalKey } from '../contract/principal.ts'
 import type { Scope, ScopeKey } from '../contract/scope.ts'
 import type { ServerDefinition } from '../contract/server.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -42,9 +42,10 @@ import type { Environment } from './templates.ts'
 import { type Beside, createViews, resolveWith, type Views } from './views.ts'
 import { watchFile } from './watch.ts'
 
+export { createChangeLimit } from './change-limit.ts'
 export { type ConfigEdit, withRisks } from './edit.ts'
 export { type ConfigPlaces, findConfigFile, schemaFile, starterConfig } from './find.ts'
-export type { Seal } from './marks.ts'
+export { createSeal, type Seal } from './marks.ts'
 export {
   type Judgement,
   mayChangeServer,
@@ -62,7 +63,7 @@ export {
   withTrust,
 } from './merge.ts'
 export { type ConfigProblem, formatProblem, toConfigError } from './problems.ts'
-export { parseConfig, type Reading, readConfig, readRuleSet } from './read.ts'
+export { demandValid, parseConfig, type Reading, readConfig, readRuleSet } from './read.ts'
 export { planConfigRemoval } from './removal.ts'
 export { configSchema } from './schema.ts'
 export {
@@ -78,7 +79,7 @@ export {
   scopesOf,
   toSettings,
 } from './scopes.ts'
-export type { SharedConfig } from './shared-source.ts'
+export { type SharedConfig, toSharedConfig } from './shared-source.ts'
 export { createEnvironmentLookup, type Environment, type Lookup, resolveDefinition } from './templates.ts'
 export type { Beside } from './views.ts'
 export { toShownConfig } from './webhooks.ts'
@@ -107,6 +108,8 @@ export type ConfigStore = {
   onlyTightens(scope: ScopeKey): boolean
   /** Whose session or agent a scope is; undefined where nobody owns it. */
   ownerOf(scope: Scope): string | undefined
+  /** A principal by kind and name, such as `agent:reviewer`, with the owner if one is known. */
+  describePrincipal(key: string): Principal
   connections(): readonly ConnectionSpec[]
   /** The definition with its templates filled in, each with what the scope may use that wrote it; throws `variable-missing`. */
   resolve(definition: ServerDefinition, origins: Origins, beside?: Beside): ServerDefinition
@@ -345,6 +348,7 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     trusts: (scope) => isTrusted(inForce.views.settings, scope),
     onlyTightens: (scope) => onlyTightens(inForce.views.settings, scope),
     ownerOf: (scope) => ownerOf(inForce.views.settings, scope),
+    describePrincipal: (key) => describePrincipal(key, (scope) => ownerOf(inForce.views.settings, scope)),
     connections: () => inForce.views.connections(),
     resolve: (definition, origins, beside) =>
       resolveWith(environment, inForce.views.settings, { definition, origins, beside }),
@@ -371,6 +375,15 @@ async function readFirst(source: ConfigSource): Promise<ConfigText & Parsed> {
 
 function toInForce({ file, text, config, value }: ConfigText & Parsed, roster: Roster): InForce {
   return { file, text, config, value, views: createViews(toSettings(config, roster)) }
+}
+
+function describePrincipal(key: string, ownerIn: (scope: Scope) => string | undefined): Principal {
+  const colon = key.indexOf(':')
+  const [kind, name] = [key.slice(0, colon), key.slice(colon + 1)]
+  const parsed = Principal.safeParse({ kind, name })
+  if (!parsed.success || name === '') throw new GatewayError('request-invalid', `${key} is not KIND:NAME`)
+  const owner = kind === 'agent' || kind === 'session' ? ownerIn({ kind, name }) : undefined
+  return { ...parsed.data, ...(owner !== undefined && { owner }) }
 }
 
 function notApplied(error: unknown): ChangeOutcome {

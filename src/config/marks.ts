@@ -1,4 +1,6 @@
+import { createHmac } from 'node:crypto'
 import { toCanonicalText } from '../lib/canonical.ts'
+import type { AuditKeys } from '../storage/audit-key.ts'
 import type { ConfigMarks } from '../storage/tables/config-changes.ts'
 import { listParts } from './changes.ts'
 
@@ -7,6 +9,15 @@ export type Seal = {
   make(text: string): string
   /** Also for a digest that was made with an earlier key. */
   fits(text: string, made: string): boolean
+}
+
+/** Digests with the key of the record, which outlives a rotation of the main key. */
+export function createSeal(keys: AuditKeys): Seal {
+  const digest = (text: string, key: Buffer) => createHmac('sha256', key).update(`configuration ${text}`).digest('hex')
+  return {
+    make: (text) => digest(text, keys[0]),
+    fits: (text, made) => keys.some((key) => digest(text, key) === made),
+  }
 }
 
 /** One digest for each part of a configuration, as the file states it. */

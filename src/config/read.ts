@@ -26,6 +26,12 @@ export async function readConfig(file: string): Promise<Reading> {
   return typeof text === 'string' ? parseConfig(file, text) : { ok: false, problems: [text] }
 }
 
+/** Throws if anything is wrong with a file. */
+export async function demandValid(file: string): Promise<void> {
+  const reading = await readConfig(file)
+  if (!reading.ok) throw toConfigError(reading.problems)
+}
+
 /** The rules of a file, be it a whole configuration or one that holds nothing else. */
 export async function readRuleSet(file: string): Promise<RuleSet> {
   const text = await readText(file)

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { hostname } from 'node:os'
 import { findFormat } from '../documents/parse.ts'
+import type { Storage } from '../storage/storage.ts'
 import type { DocumentStore, StoredDocument, StoredNote } from '../storage/tables/documents.ts'
 import { findCut, isUnfinished } from './changes.ts'
 import type { ConfigProblem } from './problems.ts'
@@ -16,6 +17,19 @@ export type SharedConfig = {
   /** The gateway has just made the file itself: nobody wants it instead of what the others use. */
   readonly fileIsNew: boolean
 }
+
+/** Gateways on one PostgreSQL have one configuration. */
+export function toSharedConfig(storage: SharedParts, fileIsNew: boolean): SharedConfig | undefined {
+  if (storage.kind === 'sqlite') return undefined
+  return {
+    documents: storage.documents,
+    announce: () => storage.changes.announce('config'),
+    onChange: (listener) => storage.changes.on('config', listener),
+    fileIsNew,
+  }
+}
+
+type SharedParts = Pick<Storage, 'kind' | 'documents' | 'changes'>
 
 const name = 'config'
 /** Which text was last taken over from any file, and what each gateway's own file last said. */

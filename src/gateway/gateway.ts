@@ -1,9 +1,15 @@
 import { createHmac } from 'node:crypto'
-import { createApprovalsRemover, createBoard, createGrantBook, createPinReview } from '../approvals/approvals.ts'
+import {
+  createApprovalServices,
+  createApprovalsRemover,
+  createBoard,
+  createGrantBook,
+  createPinReview,
+} from '../approvals/approvals.ts'
 import { createAudit, toAuditSettings } from '../audit/audit.ts'
 import { createCalls, createCallsRemover } from '../calls/calls.ts'
-import { createCatalog, type ViewSelector } from '../catalog/catalog.ts'
-import { createConfig } from '../config/config.ts'
+import { createCatalog, createIntroduction, toPublicName, type ViewSelector } from '../catalog/catalog.ts'
+import { createChangeLimit, createConfig, createSeal, demandValid, toSharedConfig } from '../config/config.ts'
 import { toGatewayError } from '../contract/errors.ts'
 import { type EventTable, eventNames } from '../contract/events.ts'
 import type { Principal } from '../contract/principal.ts'
@@ -13,36 +19,32 @@ import { createEmitter } from '../lib/emitter.ts'
 import { createIds, type Ids } from '../lib/ids.ts'
 import { type Log, silentLog } from '../lib/log.ts'
 import { createMasking, type Masking } from '../masking/masking.ts'
-import { createNotify, type NotifySettings } from '../notify/notify.ts'
-import { createPins, createPinsRemover } from '../pins/pins.ts'
+import { createEventLog, createNotify, type NotifySettings } from '../notify/notify.ts'
+import { createPinService, createPins, createPinsRemover } from '../pins/pins.ts'
+import { createRuleService } from '../policy/policy.ts'
 import { createRemoval } from '../removal/removal.ts'
 import { createSecrets } from '../secrets/secrets.ts'
 import {
+  clearUp,
+  createServerService,
   createServers,
+  keepClearingUp,
   networkCredentials,
   type Posting,
   postJson,
   type SupervisionSettings,
 } from '../servers/servers.ts'
+import { createStatus } from '../status/status.ts'
 import { assertSameAuditKey, loadAuditKeys } from '../storage/audit-key.ts'
+import { createDataService } from '../storage/data.ts'
 import { openStorage } from '../storage/storage.ts'
-import { createApprovalDesk } from './approval-desk.ts'
-import { createChangeLimit } from './change-limit.ts'
-import { clearUp, keepClearingUp } from './clear-up.ts'
-import { checkConfig, createSeal, toSharedConfig } from './configuration.ts'
-import { createDataDesk } from './data-desk.ts'
-import { createEventLog } from './event-log.ts'
-import { createIntroduction } from './introduction.ts'
-import { createPinDesk } from './pin-desk.ts'
-import { createRulesDesk } from './rules-desk.ts'
-import { createServerDesk } from './server-desk.ts'
-import { createStatus } from './status.ts'
 import type { Gateway } from './types.ts'
 import { version } from './version.ts'
 
-export type { EventLog, LoggedEvent } from './event-log.ts'
-export type { Introduction } from './introduction.ts'
-export type { Gateway, ServerChange } from './types.ts'
+export type { Introduction } from '../catalog/catalog.ts'
+export type { EventLog, LoggedEvent } from '../notify/notify.ts'
+export type { ServerChange } from '../servers/servers.ts'
+export type { Gateway } from './types.ts'
 export { version } from './version.ts'
 
 export type GatewayOptions = {
@@ -79,7 +81,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     log.error({ error: toGatewayError(error).message }, 'a listener broke'),
   )
   const { dataFolder: folder, databaseUrl } = options
-  await checkConfig(options.configFile) // a mistake refuses the start before the data are touched
+  await demandValid(options.configFile) // a mistake refuses the start before the data are touched
   const auditKeys = await loadAuditKeys({ folder, environment })
   const storage = await openStorage({ folder, databaseUrl, clock: machineClock, ids, log, auditKey: auditKeys[0] })
   const { clock } = storage
@@ -117,7 +119,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     configured: {
       hasAgent: (name) => Object.hasOwn(config.current().agents, name),
       findProjectOwners: (name) => findOwn(config.current().projects, name)?.owners,
-      judgeServers: (by, session, servers) => desk.judgeSession(by, session, servers),
+      judgeServers: (by, session, servers) => serverService.judgeSession(by, session, servers),
     },
   }).catch(giveUp)
   knownIdentity = identity
@@ -201,11 +203,11 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     emit: events.emit,
     idOf: identity.idOf,
   })
-  const desk = createServerDesk({
+  const serverService = createServerService({
     config,
     servers,
     catalog,
-    pins,
+    forgetPins: pins.forget,
     storage,
     clock,
     demandCurrent: identity.demandCurrent,
@@ -213,8 +215,10 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       await identity.sessions.update(name, { servers: stated }, by)
     },
   })
-  const rules = createRulesDesk({ config, catalog, storage, clock })
-  const people = createApprovalDesk({
+  const { describePrincipal } = config
+  const { findTool, listFacts: toolsOf } = catalog
+  const rules = createRuleService({ config, findTool, storage, clock })
+  const services = createApprovalServices({
     storage,
     board,
     book,
@@ -222,11 +226,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     findUser,
     clock,
     ids,
-    describePrincipal: rules.surface.describePrincipal,
-    toolsOf(viewer) {
-      const { tools } = catalog.view(viewer, { kind: 'all' })
-      return [...tools.values()].map(({ publicName, risk, hash }) => ({ name: publicName, risk, hash }))
-    },
+    describePrincipal,
+    toolsOf,
   })
   const removal = createRemoval({
     storage,
@@ -243,7 +244,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const eventLog = createEventLog(storage.instance, events, eventNames)
   const { notify: settings } = options
   const notify = createNotify({ events, config, secrets, masking, storage, post, settings, clock, ids, log })
-  const status = createStatus({ config, storage, calls, desk, audit, clock })
+  const status = createStatus({ config, storage, calls, servers: serverService, audit, clock, version })
 
   /** What asked for a secret is connected anew when it is another, is there at last, or is gone. */
   function reconnect(connections: readonly string[]): void {
@@ -259,7 +260,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   }
 
   function announceServer(id: string): void {
-    const server = desk.list().find((candidate) => candidate.id === id)
+    const server = serverService.list().find((candidate) => candidate.id === id)
     if (server) events.emit('server-changed', { server })
   }
 
@@ -328,30 +329,26 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     secrets,
     masking,
     events,
-    calls: storage.calls,
+    calls: { run: calls.advance, find: storage.calls.find, list: storage.calls.list, accountOf: calls.accountOf },
     audit: { ...storage.audit, verify: audit.verify, export: audit.export, confirmClock: audit.confirmClock },
     catalog,
     admitChange: createChangeLimit({ config, clock }),
     status,
-    ...desk.surface,
-    ...rules.surface,
-    ...people,
+    servers: serverService,
+    rules,
+    ...services,
     removal,
     eventLog,
     webhooks: notify.webhooks,
-    data: createDataDesk({ storage }),
-    pins: createPinDesk({ pins, config, review }),
+    data: createDataService({ storage }),
+    pins: createPinService({ pins, config, review, toPublicName }),
     introduce: createIntroduction({
       catalog,
       servers,
       hasAdministrator: () => !identity.setup.needed(),
     }),
-    listTools: desk.listTools,
-    call: calls.advance,
-    accountOf: calls.accountOf,
     started: () => started,
     introduced,
-    findCall: (id) => storage.calls.find(id),
     close() {
       closing ??= close()
       return closing

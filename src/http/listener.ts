@@ -133,7 +133,7 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
     const known = principal && { principal: toPrincipalKey(principal) }
     const delivery = createDelivery({
       response,
-      account: principal ? gateway.accountOf(principal) : unboundedAccount,
+      account: principal ? gateway.calls.accountOf(principal) : unboundedAccount,
       clock: parts.clock,
       patience: gateway.config.current().limits.drain,
       onStalled: () => log.warn({ ...known }, 'closed a connection: its client does not read'),

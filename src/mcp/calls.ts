@@ -107,7 +107,7 @@ export type CallHearing = CallOptions & {
 }
 
 export async function runCall(
-  gateway: Pick<Gateway, 'call'>,
+  gateway: Pick<Gateway, 'calls'>,
   who: Pick<CallRequest, 'principal' | 'selector' | 'check'>,
   call: McpCall,
   hearing: CallHearing,
@@ -115,7 +115,7 @@ export async function runCall(
   const { progressToken: _own, ...request } = call
   const { addressOf, ...options } = hearing
   const { caller, meta } = splitCaller(call, hearing)
-  const outcome = await gateway.call({ ...who, ...request, meta, surface: 'mcp' }, { ...options, caller })
+  const outcome = await gateway.calls.run({ ...who, ...request, meta, surface: 'mcp' }, { ...options, caller })
   if (outcome.kind !== 'waiting') return toAnswer(outcome, call.method)
   const url = addressOf?.(outcome.approval.id) ?? ''
   if (call.method === 'tools/call') return toWaitingResult(outcome.approval, url, who.selector)

@@ -10,13 +10,14 @@ import type { Secrets } from '../secrets/secrets.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { DeliveryBounds } from '../storage/tables/deliveries.ts'
 import { type CourierSettings, createCourier } from './courier.ts'
-import { createWebhookDesk, type WebhookDesk } from './desk.ts'
 import { createEndpoints } from './endpoints.ts'
 import { createIntake } from './intake.ts'
 import { type Heard, toBody, toMessageId } from './message.ts'
 import { type Message, type Post, sendSigned } from './sending.ts'
+import { createWebhookService, type WebhookService } from './webhooks.ts'
 
-export type { WebhookDesk } from './desk.ts'
+export { createEventLog, type EventLog, type LoggedEvent } from './event-log.ts'
+export type { WebhookService } from './webhooks.ts'
 
 export type NotifySettings = CourierSettings & {
   /** Events that wait in memory to be written. */
@@ -40,7 +41,7 @@ export type NotifyParts = {
 
 /** Tells other programs of events: each is written down, signed, and sent until it is taken or given up. */
 export type Notify = {
-  readonly webhooks: WebhookDesk & {
+  readonly webhooks: WebhookService & {
     /** Where people reach this gateway if the configuration does not say; pages of questions are below it. */
     servedAt(url: string): void
   }
@@ -98,7 +99,7 @@ export function createNotify(parts: NotifyParts): Notify {
   read()
   sweepRegularly()
 
-  const desk = createWebhookDesk({
+  const desk = createWebhookService({
     storage,
     endpoints,
     courier,

@@ -26,6 +26,7 @@ import {
 export type { PinLink } from './chain.ts'
 export { applyPins, type Instructions, type PinnedOffering, toLiveItems, type Unpinned } from './pinned.ts'
 export { createPinsRemover } from './remover.ts'
+export { createPinService, type DecidedPin, type PinReview, type PinService } from './service.ts'
 
 /** Whose definitions these are: a server keeps its pins by its name, whatever address it has. */
 export type PinnedServer = { readonly connection: string; readonly name: string; readonly scope: string }

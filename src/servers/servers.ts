@@ -25,18 +25,26 @@ import { createWorkingFolders } from './folders.ts'
 import { closedBecause } from './link.ts'
 import { listKinds, type RawLists } from './listing.ts'
 import { toParams } from './params.ts'
-import { endMarked, endOrphan, type Orphan } from './process.ts'
 import type { Subscriber } from './subscriptions.ts'
 import type { ChildRecords } from './transports/stdio.ts'
 import { type Trial, type TrialOutcome, tryDefinition } from './trial.ts'
 
+export { clearUp, keepClearingUp } from './clear-up.ts'
 export type { SupervisionSettings } from './connection.ts'
 export { networkCredentials } from './environment.ts'
 export { toFailure } from './failure.ts'
 export { type Posting, postJson } from './http/post.ts'
 export { type ListKind, listKinds, noLists, type RawList, type RawLists } from './listing.ts'
+export {
+  createServerService,
+  type RisksChange,
+  type ServerChange,
+  type ServerService,
+  type ServerTrial,
+} from './service.ts'
 export type { Subscriber } from './subscriptions.ts'
 export type { Trial } from './trial.ts'
+export type { OfferedTools } from './views.ts'
 
 /** Everything about a server but what the catalog makes of its tools. */
 export type ServerLinkStatus = Omit<Server, 'tools' | 'setAside' | 'scope'> & { readonly scope: ScopeKey }
@@ -299,12 +307,6 @@ export function createServers(parts: ServersParts): Servers {
     if (entry) return entry
     throw new GatewayError('server-not-found', `No server is named ${id}`, { sent: false })
   }
-}
-
-/** Ends what gateways that died left running, recorded or not. Returns how many process groups that were. */
-export async function endOrphans(orphans: readonly Orphan[], dead: readonly string[], clock: Clock): Promise<number> {
-  const ended = await Promise.all(orphans.map((orphan) => endOrphan(orphan, clock)))
-  return ended.filter(Boolean).length + (await endMarked(dead, clock))
 }
 
 /** Nobody answers there, or not to us any more. Any other refusal is one call's failure: the others go on. */

@@ -59,7 +59,7 @@ export async function openStage(agent: AgentProgram): Promise<Stage> {
       gateway = await start(Number(new URL(mcpUrl).port))
     },
     async offers(wanted) {
-      await poll(() => gateway.gateway.getServer('rec').tools.find(({ name }) => name === wanted))
+      await poll(() => gateway.gateway.servers.get(undefined, 'rec').tools.find(({ name }) => name === wanted))
       await acceptTools(gateway, 'rec')
     },
     calls: () =>

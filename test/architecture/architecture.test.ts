@@ -30,6 +30,7 @@ const order = [
   'automations',
   'notify',
   'removal',
+  'status',
   'gateway',
   'mcp',
   'http',
@@ -176,6 +177,17 @@ it('names protocol dates only inside the two codecs', async () => {
 it('makes a permit in one file only', async () => {
   const makers = (await files()).filter((file) => /\bas Permit\b/.test(readFileSync(file, 'utf8')))
   expect(makers.map((file) => relative(source, file))).toEqual(['storage/claim.ts'])
+})
+
+it('builds the parts in `gateway` and decides nothing there', async () => {
+  const found = await files(join(source, 'gateway'))
+  expect(found.map((file) => relative(source, file)).sort()).toEqual([
+    'gateway/gateway.ts',
+    'gateway/types.ts',
+    'gateway/version.ts',
+  ])
+  const decides = /new GatewayError\(|\.role\b|storage\.audit\.append/
+  expect(found.filter((file) => decides.test(readFileSync(file, 'utf8')))).toEqual([])
 })
 
 const forbidden: readonly { readonly what: string; readonly pattern: RegExp; readonly except?: readonly string[] }[] = [

@@ -10,10 +10,10 @@ const now = () => Date.now() + Number(run) * 3 * day
 const clock: Clock = { ...systemClock, now }
 const gateway = await createGateway({ configFile, dataFolder, clock, ids: createIds(now), graceMs: 1000 })
 
-await until(() => gateway.listServers().every(({ state }) => state === 'connected'))
+await until(() => gateway.servers.list().every(({ state }) => state === 'connected'))
 await gateway.audit.confirmClock('user:ada', now())
 for (const [index, tool] of ['write_thing', 'read_thing', 'write_thing'].entries()) {
-  await gateway.call(
+  await gateway.calls.run(
     {
       principal: { kind: 'agent', name: 'tester' },
       surface: 'library',

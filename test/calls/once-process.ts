@@ -4,8 +4,8 @@ import { poll } from '../support/gateway.ts'
 
 const [configFile = '', dataFolder = '', n = '0'] = process.argv.slice(2)
 const gateway = await createGateway({ configFile, dataFolder, graceMs: 1000 })
-await poll(() => gateway.listServers().every(({ state }) => state === 'connected') || undefined)
-const outcome = await gateway.call(
+await poll(() => gateway.servers.list().every(({ state }) => state === 'connected') || undefined)
+const outcome = await gateway.calls.run(
   {
     principal: { kind: 'agent', name: 'tester' },
     surface: 'library',

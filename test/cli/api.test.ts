@@ -208,7 +208,9 @@ describe('agents on REST', () => {
     const others = await ask(administrator, '/tools/rec_echo/call', { body: { arguments: { text: 'x' } } })
     const own = await ask(token, '/tools/rec_echo/call', { body: { arguments: { text: 'x' } } })
     const id = ({ answer }: { answer: unknown }) => Object(Object(answer).call).id
-    await until(async () => (await gateway.gateway.findCall(id(own))) && (await gateway.gateway.findCall(id(others))))
+    await until(
+      async () => (await gateway.gateway.calls.find(id(own))) && (await gateway.gateway.calls.find(id(others))),
+    )
     expect((await ask(token, `/calls/${id(own)}`)).status).toBe(200)
     expect((await ask(token, `/calls/${id(others)}`)).status).toBe(404)
     expect((await ask(token, '/calls')).answer).toMatchObject({ items: [{ principal: 'agent:bot' }], next: null })
@@ -238,7 +240,7 @@ describe('limits and times', () => {
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(body),
       })
-    const [tool] = limited.gateway.listTools({ kind: 'agent', name: 'bot' }, { kind: 'all' })
+    const [tool] = limited.gateway.catalog.listTools({ kind: 'agent', name: 'bot' }, { kind: 'all' })
     const refused = await call(tool?.name ?? '', {})
     expect(tool?.server).toBe('busy')
     expect(refused.status).toBe(429)

@@ -34,12 +34,16 @@ it('answers each caller what is theirs to ask and to set', async () => {
   await using test = await startTestGateway({ projects: { shop: { owners: ['kim'] } } })
   const { gateway } = test
   // The agent is Kim's; who owns whom comes from the identities, which this test does without.
-  const describePrincipal: typeof gateway.describePrincipal = (key) => ({
-    ...gateway.describePrincipal(key),
+  const describePrincipal: typeof gateway.config.describePrincipal = (key) => ({
+    ...gateway.config.describePrincipal(key),
     ...(key === 'agent:shopper' && { owner: 'kim' }),
   })
   const cookie = createSignInCookie(Listen.parse({}), 'test')
-  const api = createApi({ gateway: { ...gateway, describePrincipal }, url: () => test.url, cookie })
+  const api = createApi({
+    gateway: { ...gateway, config: { ...gateway.config, describePrincipal } },
+    url: () => test.url,
+    cookie,
+  })
   const server = createServer((request, response) => {
     const caller = callers[String(request.headers['x-caller'])] ?? { kind: 'agent', name: 'nobody' }
     void api.handle(request, response, { principal: caller, delivery: unboundedDelivery(response) })

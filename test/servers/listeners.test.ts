@@ -38,7 +38,7 @@ it.each(Object.entries(down))('are not left behind by the attempts to reach a se
   try {
     const supervision = { ...quickSupervision, backoff: { first: 1, most: 2, factor: 1 } }
     await using gateway = await startTestGateway({ servers: { away } }, { supervision })
-    await poll(() => (gateway.gateway.getServer('away').attempt ?? 0) > 30 || undefined, 40_000)
+    await poll(() => (gateway.gateway.servers.get(undefined, 'away').attempt ?? 0) > 30 || undefined, 40_000)
     const left = [...signals].map((signal) => getEventListeners(signal, 'abort').length)
     expect(Math.max(...left)).toBeLessThan(10)
   } finally {
@@ -61,7 +61,7 @@ it('are not left behind by calls that share a signal, however they end', async (
   const ends = new Set<string>()
   for (let round = 0; round < 30; round++) {
     for (const name of ['rec_read_thing', 'rec_write_thing', 'rec_nothing']) {
-      const outcome = await gateway.gateway.call(
+      const outcome = await gateway.gateway.calls.run(
         { principal: agent('tester'), surface: 'library', selector: everything, name, arguments: {} },
         { signal, present: async () => undefined },
       )

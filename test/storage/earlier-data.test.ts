@@ -143,7 +143,7 @@ describe.each(databases)('data of an earlier version on %s', (kind) => {
     expect(gateway.pins.list(ada, { state: ['changed'] }).map(({ name }) => name)).toEqual(['plain_thing'])
     expect(gateway.pins.list(ada, { state: ['blocked'] }).map(({ name }) => name)).toEqual(['both_thing'])
     expect((await gateway.webhooks.list())[0]).toMatchObject({ name: 'chat', state: 'ready' })
-    const read = await gateway.call(
+    const read = await gateway.calls.run(
       {
         principal: helper,
         surface: 'library',
@@ -158,7 +158,7 @@ describe.each(databases)('data of an earlier version on %s', (kind) => {
 
   it('open with every call and a record that verifies', async () => {
     const gateway = await openEarlier(kind)
-    expect(await gateway.findCall(facts.ok)).toMatchObject({ id: facts.ok, state: 'ok', tool: 'files_echo' })
+    expect(await gateway.calls.find(facts.ok)).toMatchObject({ id: facts.ok, state: 'ok', tool: 'files_echo' })
     const { items } = await gateway.calls.list({ limit: 50 })
     expect(items).toHaveLength(15)
     expect(await gateway.audit.verify(AbortSignal.timeout(30_000))).toMatchObject({ clean: true })

@@ -138,13 +138,13 @@ function toPlain(headers: RequestInit['headers']): Record<string, string> {
 
 /** Every enabled server has had its first attempt. */
 async function settle(gateway: Gateway): Promise<void> {
-  await poll(() => gateway.listServers().every(({ state }) => state !== 'connecting') || undefined)
+  await poll(() => gateway.servers.list().every(({ state }) => state !== 'connecting') || undefined)
 }
 
 async function reach(gateway: Gateway, name: string, state: ConnectionState): Promise<Server> {
   let last = 'absent'
   const found = await poll(() => {
-    const server = gateway.listServers().find((candidate) => candidate.name === name)
+    const server = gateway.servers.list().find((candidate) => candidate.name === name)
     last = server ? `${server.state} (${server.error?.message ?? 'no error'})` : 'absent'
     return server?.state === state ? server : undefined
   }).catch(() => undefined)

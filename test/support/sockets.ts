@@ -33,7 +33,7 @@ export function toText(
 /** The bytes that are counted for an agent. */
 export function bufferedFor({ gateway }: TestGateway, name = 'agent'): number {
   const principal: Principal = { kind: 'agent', name }
-  return gateway.accountOf(principal).buffered()
+  return gateway.calls.accountOf(principal).buffered()
 }
 
 /** The status of the next answer on a socket, which is read from now on. */

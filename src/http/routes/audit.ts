@@ -84,7 +84,7 @@ async function getEntries(gateway: Gateway, id: string): Promise<{ entries: Audi
     if (entry) return { entries: [entry] }
     throw new GatewayError('not-found', `The record has no entry ${id}`)
   }
-  const call = await gateway.findCall(id)
+  const call = await gateway.calls.find(id)
   const { items } = await gateway.audit.list({ call: id, limit: 1000 })
   if (call || items.length > 0) return { entries: items.reverse(), ...(call && { call }) }
   throw new GatewayError('call-not-found', `No call has the id ${id}`)

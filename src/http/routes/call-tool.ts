@@ -10,7 +10,7 @@ type Called = { status: 200; body: CallAnswer } | { status: 202; body: CallWaiti
 
 /** A result is an answer, a tool's own failure included; what is neither that nor waits is an error that names the call. */
 export async function callTool(gateway: Gateway, request: CallRequest, options: Options): Promise<Called> {
-  const outcome = await gateway.call(request, { signal: options.signal, delivery: options.delivery })
+  const outcome = await gateway.calls.run(request, { signal: options.signal, delivery: options.delivery })
   if (outcome.kind === 'refused') throw withCall(outcome.error, outcome.call)
   if (outcome.kind === 'waiting') return { status: 202, body: { call: outcome.call, approval: outcome.approval } }
   if (outcome.replayed) options.onReplayed()

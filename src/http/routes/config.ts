@@ -14,7 +14,7 @@ export function createConfigRoutes(gateway: Gateway) {
       problems: gateway.config.rejected().map(formatProblem),
     })),
     effective: on.effective.handler(({ input, context }) => ({
-      servers: gateway.effectiveServers(context.principal, toScopeKey(input)),
+      servers: gateway.servers.effective(context.principal, toScopeKey(input)),
     })),
   })
 }

@@ -17,7 +17,7 @@ export function createResultsRoutes(gateway: Gateway) {
         name: readResultName,
         arguments: given,
       }
-      const outcome = await gateway.call(request, { signal, delivery })
+      const outcome = await gateway.calls.run(request, { signal, delivery })
       if (outcome.kind === 'refused') throw outcome.error
       if (outcome.kind === 'waiting') throw waiting(outcome.approval)
       return toResultPage(outcome.answer)

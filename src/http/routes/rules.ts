@@ -12,18 +12,18 @@ export function createRulesRoutes(gateway: Gateway) {
   return on.router({
     list: on.list.handler(({ input, context }) => {
       const everything = toKey(input) === undefined && seesAll(context.principal)
-      const all = everything ? gateway.listAllRules() : gateway.listRules(toMeant(gateway, context.principal, input))
+      const all = everything ? gateway.rules.listAll() : gateway.rules.list(toMeant(gateway, context.principal, input))
       return whole(all.filter(({ scope }) => input.scope === undefined || input.scope === scope))
     }),
     set: on.set.handler(({ input: { query, body }, context }) =>
-      gateway.setRules(context.principal, query.scope, body.rules),
+      gateway.rules.set(context.principal, query.scope, body.rules),
     ),
     test: on.test.handler(({ input, context }) => {
       const meant = toMeant(gateway, context.principal, input)
-      const tested = gateway.testRules(meant, input)
+      const tested = gateway.rules.test(meant, input)
       if (seesAll(context.principal)) return tested
       // Rules about others are nobody's business but theirs.
-      const own = new Map(gateway.listRules(meant).map(({ scope, rules }) => [scope, rules.map(({ index }) => index)]))
+      const own = new Map(gateway.rules.list(meant).map(({ scope, rules }) => [scope, rules.map(({ index }) => index)]))
       const scopes = tested.scopes.map(({ rules, ...scope }) => ({
         ...scope,
         rules: rules.filter(({ index }) => own.get(scope.scope)?.includes(index)),
@@ -34,7 +34,7 @@ export function createRulesRoutes(gateway: Gateway) {
       const everyone = toKey(input) === undefined && seesAll(context.principal)
       const principal = everyone ? undefined : toPrincipalKey(toMeant(gateway, context.principal, input))
       const principalId = seesAll(context.principal) ? undefined : idOf(gateway, context.principal, principal)
-      return gateway.replayRules({ ...input, principal, principalId })
+      return gateway.rules.replay({ ...input, principal, principalId })
     }),
   })
 }
@@ -52,7 +52,7 @@ function toKey({ agent, principal }: Whose): string | undefined {
 function toMeant(gateway: Gateway, caller: Principal, whose: Whose): Principal {
   const key = toKey(whose)
   if (key === undefined || key === toPrincipalKey(caller)) return caller
-  const meant = gateway.describePrincipal(key)
+  const meant = gateway.config.describePrincipal(key)
   if (seesAll(caller)) return meant
   if (caller.kind === 'user' && meant.owner !== undefined && meant.owner === caller.name) return meant
   throw new GatewayError('forbidden', 'Only administrators and auditors ask about the rules of others')

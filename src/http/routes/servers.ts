@@ -8,46 +8,46 @@ import { type ApiContext, never, whole } from './context.ts'
 export function createServersRoutes(gateway: Gateway) {
   const on = implement(api.servers).$context<ApiContext>()
   return on.router({
-    list: on.list.handler(({ input, context }) => whole(gateway.listServers(context.principal, input?.scope))),
+    list: on.list.handler(({ input, context }) => whole(gateway.servers.list(context.principal, input?.scope))),
     get: on.get.handler(({ input, context }) =>
-      gateway.getServer(input.params.name, input.query?.scope, context.principal),
+      gateway.servers.get(context.principal, input.params.name, input.query?.scope),
     ),
-    add: on.add.handler(({ input, context }) => gateway.addServer(context.principal, input)),
+    add: on.add.handler(({ input, context }) => gateway.servers.add(context.principal, input)),
     change: on.change.handler(({ input: { params, query, body }, context }) =>
-      gateway.changeServer(context.principal, {
+      gateway.servers.change(context.principal, {
         name: params.name,
         scope: query?.scope,
         definition: body.definition,
       }),
     ),
     remove: on.remove.handler(async ({ input: { params, query }, context }) => {
-      await gateway.removeServer(context.principal, params.name, query?.scope)
+      await gateway.servers.remove(context.principal, params.name, query?.scope)
       return { removed: params.name }
     }),
     enable: on.enable.handler(({ input: { params, query }, context }) =>
-      gateway.enableServer(context.principal, params.name, true, query?.scope),
+      gateway.servers.enable(context.principal, params.name, true, query?.scope),
     ),
     disable: on.disable.handler(({ input: { params, query }, context }) =>
-      gateway.enableServer(context.principal, params.name, false, query?.scope),
+      gateway.servers.enable(context.principal, params.name, false, query?.scope),
     ),
     reconnect: on.reconnect.handler(({ input: { params, query }, context }) =>
-      gateway.reconnectServer(context.principal, params.name, query?.scope),
+      gateway.servers.reconnect(context.principal, params.name, query?.scope),
     ),
     validate: on.validate.handler(({ input, context, signal }) =>
-      gateway.validateServer(context.principal, input, signal ?? never),
+      gateway.servers.validate(context.principal, input, signal ?? never),
     ),
     validateSaved: on.validateSaved.handler(({ input: { params, query, body }, context, signal }) => {
       const wanted = { name: params.name, scope: query?.scope, definition: body?.definition }
-      return gateway.validateServer(context.principal, wanted, signal ?? never)
+      return gateway.servers.validate(context.principal, wanted, signal ?? never)
     }),
     risks: on.risks.handler(({ input: { params, query }, context }) =>
-      whole(gateway.listRisks(context.principal, params.name, query?.scope)),
+      whole(gateway.servers.risks(context.principal, params.name, query?.scope)),
     ),
     setRisks: on.setRisks.handler(({ input: { params, query, body }, context }) =>
-      gateway.setRisks(context.principal, { name: params.name, scope: query?.scope, risks: body.risks }),
+      gateway.servers.setRisks(context.principal, { name: params.name, scope: query?.scope, risks: body.risks }),
     ),
     logs: on.logs.handler(({ input, context }) =>
-      toServerLogs(gateway.serverLogs(input.params.name, input.query?.scope, context.principal), input.query?.after),
+      toServerLogs(gateway.servers.logs(context.principal, input.params.name, input.query?.scope), input.query?.after),
     ),
   })
 }

@@ -14,7 +14,7 @@ export function createToolsRoutes(gateway: Gateway) {
   const on = implement(api.tools).$context<ApiContext>()
   return on.router({
     list: on.list.handler(({ input: { toolset, server, query }, context }) => {
-      const view = gateway.listTools(context.principal, toSelector(toolset))
+      const view = gateway.catalog.listTools(context.principal, toSelector(toolset))
       const tools = server === undefined ? view : view.filter((tool) => tool.server === server)
       return whole(query === undefined ? tools : searchTools(tools, query))
     }),
@@ -48,7 +48,7 @@ function toSelector(toolset: string | undefined): ViewSelector {
 }
 
 function getTool(gateway: Gateway, principal: Principal, name: string): Tool {
-  const tools = gateway.listTools(principal, { kind: 'all' })
+  const tools = gateway.catalog.listTools(principal, { kind: 'all' })
   const found = tools.find((tool) => tool.name === name)
   if (found) return found
   const names = tools.map((tool) => tool.name)

@@ -32,7 +32,7 @@ describe.each(Object.entries(kinds))('%s', (_name, kind) => {
     expect(textOf(result)).toContain('/approved')
     expect(await scene.received()).toEqual([given])
     expect(await scene.stateOf(question.id)).toBe('used')
-    expect(await scene.gateway.gateway.findCall(question.call)).toMatchObject({ state: 'ok' })
+    expect(await scene.gateway.gateway.calls.find(question.call)).toMatchObject({ state: 'ok' })
   })
 
   it('hears that a person denied it, with the reason, and nothing is sent', async () => {

@@ -1,9 +1,10 @@
 /** A gateway in which a person approves, denies and gives grants, unless it is killed on the way; the next one goes on. */
+
+import type { WantedAnswer } from '../../../src/approvals/approvals.ts'
 import type { CallOutcome } from '../../../src/calls/calls.ts'
 import type { Approval } from '../../../src/contract/approval.ts'
 import { GatewayError } from '../../../src/contract/errors.ts'
 import type { Principal } from '../../../src/contract/principal.ts'
-import type { WantedAnswer } from '../../../src/gateway/approval-desk.ts'
 import { createGateway } from '../../../src/gateway/gateway.ts'
 import { poll } from '../../support/gateway.ts'
 
@@ -12,7 +13,7 @@ const admin: Principal = { kind: 'user', name: 'admin', role: 'administrator', p
 const environment = { ...process.env, SALLYPORT_ADMIN_PASSWORD: 'correct horse battery' }
 const passwordCost = { logN: 4, r: 1, p: 1 }
 const gateway = await createGateway({ configFile, dataFolder, environment, passwordCost, graceMs: 1000 })
-await poll(() => gateway.listServers().every(({ state }) => state === 'connected') || undefined)
+await poll(() => gateway.servers.list().every(({ state }) => state === 'connected') || undefined)
 
 await standingGrant()
 const grant = { covers: 'tool', budget: 1, minutes: 600 } as const
@@ -41,7 +42,7 @@ async function ask(part: string, wanted: WantedAnswer, tool = 'write_thing'): Pr
 }
 
 function call(part: string, tool: string, onShown?: (question: Approval) => void): Promise<CallOutcome> {
-  return gateway.call(
+  return gateway.calls.run(
     {
       principal: { kind: 'agent', name: 'tester' },
       surface: 'library',

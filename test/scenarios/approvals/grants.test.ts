@@ -133,12 +133,12 @@ describe.each(databases)('on %s', (kind) => {
     expect(sent).toMatchObject({ kind: 'refused', call: { state: 'unknown' } })
     expect(await findGrant(gate, grant)).toMatchObject({ used: 1 })
 
-    await poll(() => gate.gateway.listServers().some(({ state }) => state !== 'connected') || undefined)
+    await poll(() => gate.gateway.servers.list().some(({ state }) => state !== 'connected') || undefined)
     for (let round = 0; round < 3; round++) {
       expect(await ask(gate)).toMatchObject({ kind: 'refused', call: { state: 'failed' } })
       expect(await findGrant(gate, spared)).toMatchObject({ used: 0 })
     }
-    await gate.gateway.reconnectServer(ada, 'files')
+    await gate.gateway.servers.reconnect(ada, 'files')
     expect(await inOrder(gate, [{ n: 1 }, { n: 2 }])).toEqual(['answered', 'waiting'])
     expect(await findGrant(gate, spared)).toMatchObject({ used: 1 })
   })

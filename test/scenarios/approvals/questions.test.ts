@@ -51,7 +51,7 @@ describe.each(databases)('on %s', (kind) => {
     expect(await gate.received()).toEqual(['write_thing'])
 
     expect(await stateOf(gate, approval)).toBe('used')
-    expect(await gate.gateway.findCall(approval.call)).toMatchObject({ state: 'ok', decision: 'approved by ada' })
+    expect(await gate.gateway.calls.find(approval.call)).toMatchObject({ state: 'ok', decision: 'approved by ada' })
     expect(await entriesOf(gate, approval.call)).toEqual(['question', 'answer', 'intent', 'outcome'])
     expect(await gate.gateway.audit.verify(AbortSignal.timeout(20_000))).toMatchObject({ clean: true })
   })
@@ -90,12 +90,12 @@ describe.each(databases)('on %s', (kind) => {
       details: { state: 'expired' },
     })
     expect(await stateOf(gate, late)).toBe('expired')
-    expect(await gate.gateway.findCall(late.call)).toMatchObject({ state: 'expired' })
+    expect(await gate.gateway.calls.find(late.call)).toMatchObject({ state: 'expired' })
     expect(await entriesOf(gate, late.call)).toEqual(['question', 'outcome'])
 
     expect((await question(gate, { given: { n: 1 } })).id).not.toBe(inTime.id)
     expect(await stateOf(gate, inTime)).toBe('lapsed')
-    const ended = await gate.gateway.findCall(inTime.call)
+    const ended = await gate.gateway.calls.find(inTime.call)
     expect(ended).toMatchObject({
       state: 'expired',
       error: { message: expect.stringContaining('not made again in time') },
@@ -107,7 +107,7 @@ describe.each(databases)('on %s', (kind) => {
   it('runs nothing when its time is up between the answer and the call', async () => {
     const gate = await openOn(kind)
     const shown = Promise.withResolvers<Approval>()
-    const outcome = gate.gateway.call(
+    const outcome = gate.gateway.calls.run(
       { principal: helper, surface: 'library', selector: { kind: 'all' }, name: 'files_write_thing', arguments: {} },
       {
         signal: new AbortController().signal,
@@ -165,7 +165,7 @@ describe.each(databases)('on %s', (kind) => {
     const { files } = gate.gateway.config.current().servers
     if (files?.transport !== 'http') throw new Error('It is not configured')
     const definition = { ...files, headers: { 'x-tenant': 'another' } }
-    await gate.gateway.changeServer(ada, { name: 'files', definition })
+    await gate.gateway.servers.change(ada, { name: 'files', definition })
     await connected(gate.gateway)
     expect((await question(gate)).id).not.toBe(first.id)
     expect(await gate.received()).toEqual([])
@@ -179,7 +179,7 @@ describe.each(databases)('on %s', (kind) => {
     await answer(gate, ada, approval)
     expect(await outcome).toMatchObject({ kind: 'refused', error: { code: 'approval-withdrawn' } })
     expect(await stateOf(gate, approval)).toBe('withdrawn')
-    expect(await gate.gateway.findCall(approval.call)).toMatchObject({ state: 'denied' })
+    expect(await gate.gateway.calls.find(approval.call)).toMatchObject({ state: 'denied' })
 
     const next = await held(gate)
     expect(next.approval.hash).not.toBe(approval.hash)
@@ -253,7 +253,7 @@ describe.each(databases)('on %s', (kind) => {
 
   it('withdraws what is open for a tool when its change is accepted or it is blocked, and leaves the rest open', async () => {
     const gate = await openOn(kind, { rules: [{ tools: 'files_*_thing', action: 'allow' }] })
-    const { pins, findCall } = gate.gateway
+    const { pins, calls } = gate.gateway
     const other = { description: 'Does something else' }
     await gate.restate(gate, { write_thing: other, plain_thing: other, read_thing: other })
     for (const name of ['write_thing', 'plain_thing', 'read_thing']) await until(gate, name, 'changed')
@@ -284,7 +284,7 @@ describe.each(databases)('on %s', (kind) => {
     for (const { id, call } of withdrawn) {
       const { state, withdrawnBecause } = await gate.gateway.approvals.get(ada, id)
       expect([state, withdrawnBecause]).toEqual(['withdrawn', expect.stringMatching(/accepted|blocked/)])
-      expect(await findCall(call)).toMatchObject({ state: 'denied', error: { code: 'approval-withdrawn' } })
+      expect(await calls.find(call)).toMatchObject({ state: 'denied', error: { code: 'approval-withdrawn' } })
       expect((await entriesOf(gate, call)).at(-1)).toBe('outcome')
     }
     expect(await stateOf(gate, untouched)).toBe('waiting')
@@ -296,7 +296,7 @@ describe.each(databases)('on %s', (kind) => {
   it('withdraws an approval when a rule denies the call by now, or wants other people to agree', async () => {
     const gate = await openOn(kind, asking('any'))
     const change = (action: 'ask' | 'deny', approvers: string) =>
-      gate.gateway.setRules(ada, 'global', [{ tools: 'files_write_thing', action, approvers }])
+      gate.gateway.rules.set(ada, 'global', [{ tools: 'files_write_thing', action, approvers }])
     const denied = await held(gate)
     await change('deny', 'any')
     await answer(gate, ada, denied.approval)
@@ -438,7 +438,7 @@ describe.each(databases)('on %s', (kind) => {
     expect(await gate.received()).toEqual([])
     await answer(gate, ada, approval)
     expect(textOf(await outcome)).toBe('{"n":1}')
-    expect(await gate.gateway.findCall(approval.call)).toMatchObject({ decision: 'approved by mia and ada' })
+    expect(await gate.gateway.calls.find(approval.call)).toMatchObject({ decision: 'approved by mia and ada' })
 
     const refused = await held(gate, { given: { n: 2 } })
     await answer(gate, mia, refused.approval)
@@ -503,7 +503,7 @@ describe.each(databases)('on %s', (kind) => {
     const more = { given: { n: 10 } }
     const refused = await ask(gate, more)
     expect(refused).toMatchObject({ error: { code: 'limit-exceeded', details: { limit: 'pending' } } })
-    expect(await gate.gateway.findCall(refused.call.id)).toMatchObject({ state: 'denied', arguments: { n: 10 } })
+    expect(await gate.gateway.calls.find(refused.call.id)).toMatchObject({ state: 'denied', arguments: { n: 10 } })
     expect((await question(gate, { given: { n: 3 } })).id).toBe(all[3]?.id)
 
     const [first] = all

@@ -3,7 +3,13 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import Sqlite from 'better-sqlite3'
 import { expect, onTestFinished } from 'vitest'
-import { createBoard, createGrantBook } from '../../../src/approvals/approvals.ts'
+import {
+  type ApprovalService,
+  createApprovalServices,
+  createBoard,
+  createGrantBook,
+  type GrantService,
+} from '../../../src/approvals/approvals.ts'
 import { type CallOutcome, createCalls, type Present } from '../../../src/calls/calls.ts'
 import { createCatalog } from '../../../src/catalog/catalog.ts'
 import { createConfig } from '../../../src/config/config.ts'
@@ -12,7 +18,6 @@ import { GatewayError } from '../../../src/contract/errors.ts'
 import type { EventTable } from '../../../src/contract/events.ts'
 import type { Grant } from '../../../src/contract/grant.ts'
 import { toPrincipalId } from '../../../src/contract/principal.ts'
-import { type ApprovalDesk, createApprovalDesk, type GrantDesk } from '../../../src/gateway/approval-desk.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createEmitter, type Emitter } from '../../../src/lib/emitter.ts'
 import { silentLog } from '../../../src/lib/log.ts'
@@ -30,8 +35,8 @@ import { codeOf, person, recordFromNowOn, toServer } from './stage.ts'
 
 /** A gateway from its real parts, so that something can be put between them and the store. */
 export type Road = {
-  readonly approvals: ApprovalDesk
-  readonly grants: GrantDesk
+  readonly approvals: ApprovalService
+  readonly grants: GrantService
   /** One call that stays until it is answered, with what it waits for. */
   hold(n: number): { outcome: Promise<CallOutcome>; shown: Promise<Approval> }
   call(n: number): Promise<CallOutcome>
@@ -81,7 +86,7 @@ export async function buildRoad(place: Place, wrong: Wrong = right, url?: string
   const board = createBoard({ storage, expiry: () => 600_000, clock, ids, log, emit })
   const needs = { storage, catalog, config, board, grants: book, servers, masking, clock, ids, emit }
   const calls = createCalls({ ...needs, idOf: toPrincipalId })
-  const desk = createApprovalDesk({
+  const desk = createApprovalServices({
     storage,
     board,
     book,

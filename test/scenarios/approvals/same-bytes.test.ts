@@ -77,7 +77,7 @@ it('what a rule judges, a person sees, the record keeps and the server gets is t
       const along = `{"example.com/probe":${probe},"meta":${meta}}`
       const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"rec_write_thing","arguments":${args},"_meta":${along}}}`
       const received = async () => (await readRecord(file)).filter((line) => line.arguments?.run === run)
-      const before = await gateway.gateway.setRules(administrator, 'global', toRules(run, probe))
+      const before = await gateway.gateway.rules.set(administrator, 'global', toRules(run, probe))
       expect(before.rules).toHaveLength(2)
 
       const first = await send(gateway.mcpUrl, { headers, body })

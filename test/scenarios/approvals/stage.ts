@@ -3,12 +3,12 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import type { WantedAnswer } from '../../../src/approvals/approvals.ts'
 import type { CallOutcome, Present } from '../../../src/calls/calls.ts'
 import type { Approval, Verdict } from '../../../src/contract/approval.ts'
 import { GatewayError } from '../../../src/contract/errors.ts'
 import type { JsonObject } from '../../../src/contract/json.ts'
 import type { Principal, Role } from '../../../src/contract/principal.ts'
-import type { WantedAnswer } from '../../../src/gateway/approval-desk.ts'
 import { createGateway, type Gateway, type GatewayOptions } from '../../../src/gateway/gateway.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createIds } from '../../../src/lib/ids.ts'
@@ -129,7 +129,7 @@ export async function createStage(kind: DatabaseKind, options: StageOptions = {}
 }
 
 export async function connected(gateway: Gateway): Promise<void> {
-  await poll(() => gateway.listServers().every(({ state }) => state === 'connected') || undefined)
+  await poll(() => gateway.servers.list().every(({ state }) => state === 'connected') || undefined)
 }
 
 async function introduce({ identity }: Gateway): Promise<void> {
@@ -170,7 +170,7 @@ export function ask({ gateway }: Pick<Gate, 'gateway'>, asked: Asked = {}): Prom
     await settled
     return undefined
   }
-  return gateway.call(
+  return gateway.calls.run(
     {
       principal: as,
       surface: 'library',

@@ -28,12 +28,12 @@ if (first.kind !== 'answered') {
 await gateway.close()
 
 async function connected(): Promise<void> {
-  await poll(() => gateway.listServers().every(({ state }) => state === 'connected') || undefined)
+  await poll(() => gateway.servers.list().every(({ state }) => state === 'connected') || undefined)
 }
 
 /** Stays until somebody has answered. */
 function call(onShown: (question: Approval) => Promise<unknown>): Promise<CallOutcome> {
-  return gateway.call(
+  return gateway.calls.run(
     {
       principal: { kind: 'agent', name: 'tester' },
       surface: 'library',

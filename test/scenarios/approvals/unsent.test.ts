@@ -45,7 +45,7 @@ describe.each(databases)('on %s', (kind) => {
     })
     expect(told).toEqual([`call-waiting ${approval.call}`])
     expect(await stateOf(gate, approval)).toBe('approved')
-    expect(await gate.gateway.findCall(approval.call)).toMatchObject({ state: 'waiting' })
+    expect(await gate.gateway.calls.find(approval.call)).toMatchObject({ state: 'waiting' })
 
     await listener.resume()
     await connected(gate.gateway)
@@ -74,7 +74,7 @@ describe.each(databases)('on %s', (kind) => {
     gate.time.now = Date.parse(approval.expiresAt)
     expect((await question(next)).id).not.toBe(approval.id)
     expect(await stateOf(next, approval)).toBe('lapsed')
-    expect(await next.gateway.findCall(approval.call)).toMatchObject({ state: 'expired' })
+    expect(await next.gateway.calls.find(approval.call)).toMatchObject({ state: 'expired' })
     expect(listener.calls()).toBe(0)
   })
 
@@ -82,14 +82,14 @@ describe.each(databases)('on %s', (kind) => {
     await using listener = await startListener(() => tools)
     const gate = await openWith(kind, listener.url)
     const { outcome, approval } = await held(gate)
-    await gate.gateway.enableServer(ada, 'files', false)
+    await gate.gateway.servers.enable(ada, 'files', false)
     await answer(gate, ada, approval)
     expect(await outcome).toMatchObject({
       kind: 'refused',
       error: { code: 'server-unavailable', message: expect.stringContaining('the approval is still valid') },
     })
     expect(await stateOf(gate, approval)).toBe('approved')
-    await gate.gateway.enableServer(ada, 'files', true)
+    await gate.gateway.servers.enable(ada, 'files', true)
     await connected(gate.gateway)
     expect(textOf(await ask(gate))).toBe('peeked')
     expect(listener.calls()).toBe(1)

@@ -19,7 +19,7 @@ describe.each(databases)('a change of the configuration on %s', (kind) => {
     gateway.events.on('config-changed', ({ changed, by }) => seen.push({ changed, by }))
     const before = Promise.withResolvers<string[]>()
     gateway.events.on('config-changed', () => listAuthors(gateway).then(before.resolve, before.reject))
-    await gateway.addServer(ada, { name: 'spare', definition: spare })
+    await gateway.servers.add(ada, { name: 'spare', definition: spare })
     expect(seen).toEqual([{ changed: ['servers.spare'], by: 'user:ada' }])
     expect((await before.promise)[0]).toContain('user:ada server:spare')
     const [intent, outcome, ...more] = await listChanges(gateway)
@@ -42,7 +42,7 @@ describe.each(databases)('a change of the configuration on %s', (kind) => {
     const stage = await createChangeStage(kind)
     const gateway = await stage.start()
     await stage.write({ naming: 'mcp_{server}_{tool}' })
-    await gateway.setRules(ada, 'global', deny)
+    await gateway.rules.set(ada, 'global', deny)
     expect(await listAuthors(gateway)).toEqual(['file config applied', 'user:ada rules:global applied'])
     expect(gateway.config.current()).toMatchObject({ naming: 'mcp_{server}_{tool}', rules: [{ action: 'deny' }] })
     await pause(300) // the watcher has looked as well
@@ -74,7 +74,7 @@ describe.each(databases)('a change of the configuration on %s', (kind) => {
   it('that the gateway made itself is not taken for an edit of the file at the next start', async () => {
     const stage = await createChangeStage(kind)
     const gateway = await stage.start()
-    await gateway.addServer(ada, { name: 'spare', definition: spare })
+    await gateway.servers.add(ada, { name: 'spare', definition: spare })
     await gateway.close()
     expect(await listAuthors(await stage.start())).toEqual(['user:ada server:spare applied'])
   })
@@ -83,8 +83,8 @@ describe.each(databases)('a change of the configuration on %s', (kind) => {
     const stage = await createChangeStage(kind)
     const gateway = await stage.start()
     const auditor = { ...ada, role: 'auditor' as const }
-    await expect(gateway.setRules(auditor, 'global', deny)).rejects.toMatchObject({ code: 'forbidden' })
-    await expect(gateway.setRules(ada, 'project:nowhere', deny)).rejects.toMatchObject({ code: 'request-invalid' })
+    await expect(gateway.rules.set(auditor, 'global', deny)).rejects.toMatchObject({ code: 'forbidden' })
+    await expect(gateway.rules.set(ada, 'project:nowhere', deny)).rejects.toMatchObject({ code: 'request-invalid' })
     expect(await listChanges(gateway)).toEqual([])
   })
 
@@ -93,7 +93,7 @@ describe.each(databases)('a change of the configuration on %s', (kind) => {
     const gateway = await stage.start()
     const text = await stage.read()
     const unlock = await lockRecord(stage.place)
-    await expect(gateway.setRules(ada, 'global', deny)).rejects.toMatchObject({ code: 'storage-unavailable' })
+    await expect(gateway.rules.set(ada, 'global', deny)).rejects.toMatchObject({ code: 'storage-unavailable' })
     expect(gateway.config.current().rules).toEqual([])
     expect(await stage.read()).toBe(text)
     await stage.write({ naming: 'mcp_{server}_{tool}' })
@@ -110,7 +110,7 @@ it('records that a change could not be saved', async () => {
   // The file that is written beside it would have a name that is too long.
   const stage = await createChangeStage('SQLite', `${'x'.repeat(245)}.yaml`)
   const gateway = await stage.start()
-  await expect(gateway.setRules(ada, 'global', deny)).rejects.toMatchObject({ code: 'config-unreadable' })
+  await expect(gateway.rules.set(ada, 'global', deny)).rejects.toMatchObject({ code: 'config-unreadable' })
   expect(gateway.config.current().rules).toEqual([])
   const [, outcome] = await listChanges(gateway)
   expect(outcome?.body).toMatchObject({ state: 'not-applied', error: { code: 'config-unreadable' } })
@@ -122,7 +122,7 @@ it('is made by one of several gateways, and the others name the same author', as
   const second = await stage.start({ dataFolder: temporaryFolder() })
   const heard: unknown[] = []
   second.events.on('config-changed', (event) => heard.push(event))
-  await first.setRules(ada, 'global', deny)
+  await first.rules.set(ada, 'global', deny)
   expect(heard).toEqual([{ changed: ['rules'], by: 'user:ada', elsewhere: true }])
   expect(await listAuthors(second)).toEqual(['user:ada rules:global applied'])
 })

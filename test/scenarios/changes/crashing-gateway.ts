@@ -12,10 +12,10 @@ const gateway = await createGateway({
   environment: { ...process.env, SALLYPORT_KEY: key },
   graceMs: 100,
 })
-await gateway.addServer(ada, { name: `spare-${run}`, definition: spare })
+await gateway.servers.add(ada, { name: `spare-${run}`, definition: spare })
 // The whole of it: with PostgreSQL the file does not have what a person changed.
 const { limits, servers, rules, toolsets } = gateway.config.current()
 await writeFile(configFile, JSON.stringify({ limits, servers, rules, toolsets: { ...toolsets, [`edit-${run}`]: {} } }))
 await gateway.config.reload()
-await gateway.setRules(ada, 'global', [Rule.parse({ tools: '*', action: 'deny', reason: `run ${run}` })])
+await gateway.rules.set(ada, 'global', [Rule.parse({ tools: '*', action: 'deny', reason: `run ${run}` })])
 await gateway.close()

@@ -42,7 +42,7 @@ it('lets a call that must ask wait, records the question, and runs the call once
     arguments: { n: 1 },
   })
   expect(await received()).toEqual([])
-  expect(await gateway.gateway.findCall(waiting.call.id)).toMatchObject({
+  expect(await gateway.gateway.calls.find(waiting.call.id)).toMatchObject({
     state: 'waiting',
     decision: 'rule 1 of global "Look first" asks',
     arguments: { n: 1 },

@@ -124,14 +124,14 @@ it('lists what bad servers offer so that clients of both generations take it', a
     const client = await gateway.connectV2('tester', { mode })
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(expected)
   }
-  expect(gateway.gateway.getServer('schemas').setAside.map(({ name }) => name)).toEqual([
+  expect(gateway.gateway.servers.get(undefined, 'schemas').setAside.map(({ name }) => name)).toEqual([
     'deep_schema',
     'huge_schema',
     'remote_ref',
     'cyclic_ref',
     '(none)',
   ])
-  expect(gateway.gateway.getServer('names').setAside).toContainEqual({
+  expect(gateway.gateway.servers.get(undefined, 'names').setAside).toContainEqual({
     name: 'ok',
     reason: 'the server lists this name twice',
   })

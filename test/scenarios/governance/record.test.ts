@@ -95,7 +95,7 @@ it('tells who called what, with which arguments, by which decision, and how it e
     rules: [{ tools: 'files_write_*', action: 'allow', name: 'Writing' }],
   })
   const { call: ended } = await call(gateway, 'files_write_thing', { as: 'kim', given: { path: '/a' } })
-  expect(await gateway.gateway.findCall(ended.id)).toEqual({ ...ended, arguments: { path: '/a' } })
+  expect(await gateway.gateway.calls.find(ended.id)).toEqual({ ...ended, arguments: { path: '/a' } })
   expect(ended).toMatchObject({
     method: 'tools/call',
     tool: 'files_write_thing',
@@ -148,7 +148,7 @@ it('notes that a server answered a call which had been taken back', async () => 
   controller.abort()
   const { call: ended } = await asked
   expect(ended).toMatchObject({ state: 'cancelled' })
-  expect(await poll(async () => (await gateway.gateway.findCall(ended.id))?.late)).toBe(true)
+  expect(await poll(async () => (await gateway.gateway.calls.find(ended.id))?.late)).toBe(true)
   const { items } = await gateway.gateway.audit.list({ limit: 10, call: ended.id })
   expect(items.map(({ kind }) => kind)).toEqual(['outcome', 'intent'])
 })
@@ -159,7 +159,7 @@ it('hands on and records arguments as they are, also those called like parts of 
   const text = '{"__proto__":{"polluted":true},"constructor":{"prototype":1},"a":"\\u0000\\n漢字"}'
   const outcome = await call(gateway, 'files_write_thing', { given: JSON.parse(text) })
   expect(JSON.stringify(JSON.parse(textOf(outcome)))).toBe(JSON.stringify(JSON.parse(text)))
-  const found = await gateway.gateway.findCall(outcome.call.id)
+  const found = await gateway.gateway.calls.find(outcome.call.id)
   expect(JSON.stringify(found?.arguments)).toBe(JSON.stringify(JSON.parse(text)))
   expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false)
 })

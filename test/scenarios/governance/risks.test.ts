@@ -22,7 +22,7 @@ const silent = inlineServer(`
 
 it('suggests risks for tools without annotations, and changes none of them by itself', async () => {
   await using gateway = await startTestGateway({ servers: { silent } })
-  const risks = gateway.gateway.listRisks(operator, 'silent')
+  const risks = gateway.gateway.servers.risks(operator, 'silent')
   expect(risks.map(({ tool, risk, suggested }) => [tool, risk, suggested?.risk])).toEqual([
     ['list_things', 'write', 'read'],
     ['create_thing', 'write', undefined],
@@ -30,16 +30,21 @@ it('suggests risks for tools without annotations, and changes none of them by it
     ['think', 'write', undefined],
     ['peek', 'read', undefined],
   ])
-  expect(gateway.gateway.getServer('silent').tools.map(({ risk }) => risk)).toEqual(risks.map(({ risk }) => risk))
+  expect(gateway.gateway.servers.get(undefined, 'silent').tools.map(({ risk }) => risk)).toEqual(
+    risks.map(({ risk }) => risk),
+  )
 })
 
 it('runs a reading call without approval once somebody has accepted its suggested risk, and records who did', async () => {
   await using gateway = await startTestGateway({ servers: { silent }, limits: { hold: 0 } })
   const client = await gateway.connectV1('tester')
   expect(await call(client, 'silent_list_things')).toMatchObject({ isError: true, code: 'approval-waiting' })
-  await gateway.gateway.setRisks(operator, { name: 'silent', risks: { list_things: 'read', delete_thing: 'danger' } })
+  await gateway.gateway.servers.setRisks(operator, {
+    name: 'silent',
+    risks: { list_things: 'read', delete_thing: 'danger' },
+  })
   expect(await call(client, 'silent_list_things')).toMatchObject({ isError: false, text: 'list_things' })
-  const tools = gateway.gateway.getServer('silent').tools
+  const tools = gateway.gateway.servers.get(undefined, 'silent').tools
   expect(tools.find(({ original }) => original === 'delete_thing')).toMatchObject({
     risk: 'danger',
     riskFrom: 'override',
@@ -55,7 +60,7 @@ it('writes only the risks into the file, beside what the entry says already', as
   const entry = { ...silent, tools: { exclude: ['think'], override: { list_things: { name: 'things' } } } }
   await using gateway = await startTestGateway({ servers: { silent: entry } })
   const before = JSON.parse(await readFile(gateway.configFile, 'utf8'))
-  await gateway.gateway.setRisks(operator, { name: 'silent', risks: { list_things: 'read' } })
+  await gateway.gateway.servers.setRisks(operator, { name: 'silent', risks: { list_things: 'read' } })
   before.servers.silent.tools.override.list_things.risk = 'read'
   expect(JSON.parse(await readFile(gateway.configFile, 'utf8'))).toEqual(before)
   await writeFile(gateway.configFile, JSON.stringify(before))
@@ -64,11 +69,14 @@ it('writes only the risks into the file, beside what the entry says already', as
 it('lets nobody but administrators lower a risk, and names tools that are not there', async () => {
   await using gateway = await startTestGateway({ servers: { silent } })
   const lower = (by: Principal, scope: 'global' | `user:${string}`) =>
-    gateway.gateway.setRisks(by, { name: 'silent', risks: { list_things: 'read' }, scope })
+    gateway.gateway.servers.setRisks(by, { name: 'silent', risks: { list_things: 'read' }, scope })
   await expect(lower(member, 'global')).rejects.toMatchObject({ code: 'forbidden' })
   await expect(lower(member, 'user:kim')).rejects.toMatchObject({ code: 'forbidden' })
   await expect(
-    gateway.gateway.setRisks(operator, { name: 'silent', risks: { no_such: 'read' } }),
+    gateway.gateway.servers.setRisks(operator, { name: 'silent', risks: { no_such: 'read' } }),
   ).rejects.toMatchObject({ code: 'request-invalid', message: 'silent has no tool named no_such' })
-  expect(gateway.gateway.getServer('silent').tools[0]).toMatchObject({ original: 'list_things', risk: 'write' })
+  expect(gateway.gateway.servers.get(undefined, 'silent').tools[0]).toMatchObject({
+    original: 'list_things',
+    risk: 'write',
+  })
 })

@@ -212,7 +212,9 @@ it('sets the rules of a scope, which then decide, are in the file, and are recor
   ])
   expect(items.filter(({ principal }) => principal === 'file')).toEqual([])
   await ask(gateway, '/rules', put)
-  expect((await gateway.gateway.audit.list({ limit: 10, kind: 'change', subject: 'rules:global' })).items).toHaveLength(1)
+  expect((await gateway.gateway.audit.list({ limit: 10, kind: 'change', subject: 'rules:global' })).items).toHaveLength(
+    1,
+  )
 
   const wrong = await ask(gateway, '/rules?scope=project:nowhere', { method: 'PUT', body: { rules: [] } })
   expect(wrong.status).toBe(400)
@@ -230,7 +232,7 @@ it('lets the owners of a project set its rules, and no member any other', async 
   const kim: Principal = { kind: 'user', name: 'kim', role: 'member', person: true }
   const deny = [Rule.parse({ tools: 'files_read_thing', action: 'deny' })]
   const set = (by: Principal, scope: 'global' | `project:${string}` | `agent:${string}`) =>
-    gateway.gateway.setRules(by, scope, deny).then(
+    gateway.gateway.rules.set(by, scope, deny).then(
       () => 'set',
       (error) => error.code,
     )
@@ -243,8 +245,8 @@ it('lets the owners of a project set its rules, and no member any other', async 
   expect(await call(gateway, 'files_read_thing')).toMatchObject({ error: { code: 'call-denied' } })
   expect(await call(gateway, 'files_read_thing', { as: 'outsider' })).toMatchObject({ kind: 'answered' })
 
-  await gateway.gateway.setRules({ ...kim, role: 'administrator' }, 'global', [])
-  await gateway.gateway.setRules(kim, 'project:shop', [Rule.parse({ action: 'allow' })])
+  await gateway.gateway.rules.set({ ...kim, role: 'administrator' }, 'global', [])
+  await gateway.gateway.rules.set(kim, 'project:shop', [Rule.parse({ action: 'allow' })])
   expect(await call(gateway, 'files_idempotent_thing')).toMatchObject({ kind: 'waiting' })
 })
 
@@ -256,7 +258,7 @@ it("refuses an owner's rule that would let an agent approve its own calls, and a
   const kim: Principal = { kind: 'user', name: 'kim', role: 'member', person: true }
   const atClient = [Rule.parse({ action: 'ask', approvers: 'client' })]
   for (const by of [kim, { ...kim, role: 'administrator' as const }]) {
-    await expect(gateway.gateway.setRules(by, 'project:shop', atClient)).rejects.toMatchObject({
+    await expect(gateway.gateway.rules.set(by, 'project:shop', atClient)).rejects.toMatchObject({
       code: 'config-invalid',
       message: expect.stringContaining('client is allowed only in scopes that administrators write'),
     })

@@ -34,7 +34,7 @@ export type Asked = {
 
 export function call({ gateway }: Pick<TestGateway, 'gateway'>, name: string, asked: Asked = {}): Promise<CallOutcome> {
   const { as = 'tester', given = {}, selector = everything, signal = new AbortController().signal } = asked
-  return gateway.call({ principal: agent(as), surface: 'library', selector, name, arguments: given }, { signal })
+  return gateway.calls.run({ principal: agent(as), surface: 'library', selector, name, arguments: given }, { signal })
 }
 
 export function textOf(outcome: CallOutcome): string {
@@ -46,7 +46,7 @@ export function textOf(outcome: CallOutcome): string {
 }
 
 export function toolsOf({ gateway }: Pick<TestGateway, 'gateway'>, as = 'tester', selector = everything): Tool[] {
-  return gateway.listTools(agent(as), selector)
+  return gateway.catalog.listTools(agent(as), selector)
 }
 
 export function namesOf(gateway: Pick<TestGateway, 'gateway'>, as = 'tester', selector = everything): string[] {

@@ -30,7 +30,7 @@ it('connects what was added, ends what was removed, and leaves the rest alone wi
   await ended(going)
   expect(await inFlight).toBe('still here')
   expect(await pidOf(gateway, 'stays', stays)).toBe(staying)
-  expect(gateway.gateway.listServers().map(({ name }) => name)).toEqual(['stays', 'comes'])
+  expect(gateway.gateway.servers.list().map(({ name }) => name)).toEqual(['stays', 'comes'])
   expect(namesOf(gateway)).toContain('comes_echo')
   expect(namesOf(gateway)).not.toContain('goes_echo')
   expect(await call(gateway, 'goes_echo')).toMatchObject({ error: { code: 'tool-not-found' } })
@@ -103,7 +103,7 @@ it.each([
   })
   expect(problems[0]).toMatch(/sallyport\.json:\d+/)
   expect(rejected).toEqual(problems)
-  expect(gateway.gateway.listServers().map(({ name, state }) => `${name} ${state}`)).toEqual(['files connected'])
+  expect(gateway.gateway.servers.list().map(({ name, state }) => `${name} ${state}`)).toEqual(['files connected'])
   expect(await pidOf(gateway, 'files', files)).toBe(before)
 
   await gateway.writeConfig(wanted)
@@ -155,5 +155,5 @@ it('tells of calls in flight on a removed server how they ended: a read failed, 
     { kind: 'refused', error: { code: 'server-unavailable' }, call: { state: 'failed' } },
     { kind: 'refused', error: { code: 'call-unknown' }, call: { state: 'unknown' } },
   ])
-  expect(gateway.gateway.listServers()).toEqual([])
+  expect(gateway.gateway.servers.list()).toEqual([])
 })

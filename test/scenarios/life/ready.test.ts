@@ -30,8 +30,8 @@ describe('/readyz', () => {
     expect(await statusOf(gateway, '/livez')).toBe(200)
     expect(await statusOf(gateway, '/readyz')).toBe(503)
     await poll(async () => (await statusOf(gateway, '/readyz')) === 200 || undefined)
-    expect(gateway.gateway.getServer('late').state).toBe('connected')
-    expect(gateway.gateway.getServer('closed').state).not.toBe('connected')
+    expect(gateway.gateway.servers.get(undefined, 'late').state).toBe('connected')
+    expect(gateway.gateway.servers.get(undefined, 'closed').state).not.toBe('connected')
   })
 
   it('does not wait longer than `listen.ready` for a server that hangs, and stays 200 when one fails later', async () => {
@@ -42,7 +42,7 @@ describe('/readyz', () => {
     expect(await statusOf(gateway, '/readyz')).toBe(503)
     clock.advance(1001)
     await poll(async () => (await statusOf(gateway, '/readyz')) === 200 || undefined)
-    expect(gateway.gateway.getServer('silent').state).toBe('connecting')
+    expect(gateway.gateway.servers.get(undefined, 'silent').state).toBe('connecting')
     clock.advance(600_000)
     await gateway.reach('silent', 'failed')
     expect(await statusOf(gateway, '/readyz')).toBe(200)

@@ -20,7 +20,7 @@ it('hides a server that an agent has switched off from that agent alone', async 
   const client = await gateway.connectV1('blind')
   expect((await client.listTools()).tools).toEqual([])
   expect(await files.received()).toEqual([])
-  expect(gateway.gateway.listServers()).toHaveLength(1)
+  expect(gateway.gateway.servers.list()).toHaveLength(1)
 })
 
 it('gives an override with other variables a connection of its own, and shares one where the link is the same', async () => {
@@ -32,7 +32,7 @@ it('gives an override with other variables a connection of its own, and shares o
       narrow: { servers: { files: { tools: { include: ['environment'] } } } },
     },
   })
-  expect(gateway.gateway.listServers().map(({ id, scope }) => `${id} ${scope}`)).toEqual([
+  expect(gateway.gateway.servers.list().map(({ id, scope }) => `${id} ${scope}`)).toEqual([
     'files global',
     'files@agent:special agent:special',
   ])

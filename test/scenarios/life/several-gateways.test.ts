@@ -19,7 +19,7 @@ async function startOn(databaseUrl: string, config: ConfigInput, folder?: string
 it('takes over the file at the first start, and gives the same configuration to whoever comes later', async () => {
   const url = await freshDatabase()
   await using first = await startOn(url, withServers('files'))
-  await first.gateway.addServer(principal, { name: 'mail', definition: server('mail') })
+  await first.gateway.servers.add(principal, { name: 'mail', definition: server('mail') })
   await using second = await startOn(url, withServers('files'))
   expect(serversOf(second)).toEqual(['files', 'mail'])
   expect(await readFile(first.configFile, 'utf8')).not.toContain('mail')
@@ -30,9 +30,9 @@ it('has a change in force on every gateway when it is answered, and in the recor
   const url = await freshDatabase()
   await using first = await startOn(url, withServers('files'))
   await using second = await startOn(url, withServers('files'))
-  await first.gateway.addServer(principal, { name: 'mail', definition: server('mail') })
+  await first.gateway.servers.add(principal, { name: 'mail', definition: server('mail') })
   expect(serversOf(second)).toEqual(['files', 'mail'])
-  await second.gateway.removeServer(principal, 'files')
+  await second.gateway.servers.remove(principal, 'files')
   expect(serversOf(first)).toEqual(['mail'])
   const { items } = await first.gateway.audit.list({ limit: 20, kind: 'change' })
   expect(items.map(({ subject, body }) => `${subject} ${body.change ?? body.changed}`)).toEqual([
@@ -48,7 +48,7 @@ it('loses no change when several gateways change something at the same moment', 
   const names = Array.from({ length: 6 }, (_, index) => `server-${index}`)
   await Promise.all(
     names.map((name, index) =>
-      (index % 2 === 0 ? first : second).gateway.addServer(principal, { name, definition: server(name) }),
+      (index % 2 === 0 ? first : second).gateway.servers.add(principal, { name, definition: server(name) }),
     ),
   )
   expect([serversOf(first), serversOf(second)]).toEqual([names, names])
@@ -69,7 +69,7 @@ it('takes over a file that somebody edits while a gateway is running, for all of
 it('takes over a file at a later start only if somebody edited it meanwhile', async () => {
   const url = await freshDatabase()
   await using first = await startOn(url, withServers('files'))
-  await first.gateway.addServer(principal, { name: 'mail', definition: server('mail') })
+  await first.gateway.servers.add(principal, { name: 'mail', definition: server('mail') })
   await first.stop()
   await using again = await startOn(url, withServers('files'), first.folder)
   expect(serversOf(again)).toEqual(['files', 'mail'])
@@ -91,8 +91,8 @@ it('has one record, which every gateway can prove', async () => {
   const url = await freshDatabase()
   await using first = await startOn(url, withServers())
   await using second = await startOn(url, withServers())
-  await first.gateway.addServer(principal, { name: 'mail', definition: server('mail') })
-  await second.gateway.addServer(principal, { name: 'wiki', definition: server('wiki') })
+  await first.gateway.servers.add(principal, { name: 'mail', definition: server('mail') })
+  await second.gateway.servers.add(principal, { name: 'wiki', definition: server('wiki') })
   for (const { gateway } of [first, second]) {
     expect(await gateway.audit.verify(AbortSignal.timeout(20_000))).toMatchObject({ clean: true, chains: 2 })
   }

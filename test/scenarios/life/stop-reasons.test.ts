@@ -93,13 +93,13 @@ it('a caller who cancels is named also while the gateway stops', async () => {
 it.each<[what: string, end: (gateway: TestGateway) => Promise<void>, reason: string]>([
   [
     'reconnected',
-    ({ gateway }) => gateway.reconnectServer(operator, 'bad').then(() => {}),
+    ({ gateway }) => gateway.servers.reconnect(operator, 'bad').then(() => {}),
     'a new connection was asked for',
   ],
-  ['removed', ({ gateway }) => gateway.removeServer(operator, 'bad'), 'its entry was changed or removed'],
+  ['removed', ({ gateway }) => gateway.servers.remove(operator, 'bad'), 'its entry was changed or removed'],
   [
     'switched off',
-    ({ gateway }) => gateway.enableServer(operator, 'bad', false).then(() => {}),
+    ({ gateway }) => gateway.servers.enable(operator, 'bad', false).then(() => {}),
     'its entry was changed or removed',
   ],
 ])('a call on a server that is %s says that the gateway ended it, and why', async (_, end, reason) => {
@@ -123,7 +123,7 @@ it('a program that does not answer a ping is ended with that reason', async () =
     { servers: { bad: stdioFixture('hostile', ['stop-reading']) }, rules },
     { supervision },
   )
-  const error = await poll(() => gateway.gateway.getServer('bad').error)
+  const error = await poll(() => gateway.gateway.servers.get(undefined, 'bad').error)
   expect(error.message).toBe(
     'The gateway closed the connection: the server was silent and did not answer a check within 300 ms',
   )
@@ -139,7 +139,7 @@ it('a program that something else has killed is told apart from one that ended',
   const [line] = await poll(async () => ((await files.lines()).length > 0 ? files.lines() : undefined))
   process.kill(Number(line?.pid), 'SIGKILL')
   expect((await waiting).text).toContain('The program was ended by SIGKILL, and not by the gateway')
-  const error = await poll(() => gateway.gateway.getServer('files').error)
+  const error = await poll(() => gateway.gateway.servers.get(undefined, 'files').error)
   expect(error.hint).toContain('out of memory')
 })
 

@@ -151,7 +151,7 @@ describe('a whole run of an agent of the OpenAI Agents SDK', () => {
 
   it('sees a tool that a server adds in the middle of it', async () => {
     const isOffered = async () => {
-      await poll(() => gateway.gateway.getServer('rec').tools.find(({ name }) => name === 'rec_midway'))
+      await poll(() => gateway.gateway.servers.get(undefined, 'rec').tools.find(({ name }) => name === 'rec_midway'))
       await acceptTools(gateway, 'rec')
     }
     const { requests } = await runAgent([

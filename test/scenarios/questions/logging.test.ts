@@ -46,7 +46,7 @@ describe('what a server logs during a call', () => {
     await using scene = await startAsking()
     await request(scene.gateway, { steps: [{ log: `long ${'x'.repeat(100_000)}`, level: 'error' }] })
     await endedCalls(scene.gateway, 1)
-    const line = scene.gateway.gateway.serverLogs('asking').lines.find((each) => each.includes('long'))
+    const line = scene.gateway.gateway.servers.logs(undefined, 'asking').lines.find((each) => each.includes('long'))
     expect(line?.startsWith('[error] long')).toBe(true)
     expect(line?.length).toBeLessThan(5000)
   })

@@ -60,7 +60,7 @@ describe('a server over stdio that asks while several calls share it', () => {
       const refused = await bob.script([{ ask: { message: 'For bob?' } }])
       expect(heardBy(await refused.result())).toMatchObject([{ error: { code: -32603 } }])
       expect(held.messages()).toEqual([])
-      expect(gateway.gateway.listServers()[0]?.conversational).toBe(true)
+      expect(gateway.gateway.servers.list()[0]?.conversational).toBe(true)
 
       const [forAnn, forBob] = await Promise.all([
         ann.script([{ ask: { message: 'For ann?' } }], { id: 8 }),
@@ -106,10 +106,10 @@ describe('a server over stdio that asks while several calls share it', () => {
     const ready = await broken.asked('Ready?')
     const talk = await ann.script([{ ask: { message: 'Who?' } }])
     const asked = await talk.asked('Who?')
-    const before = gateway.gateway.listServers()[0]?.since
+    const before = gateway.gateway.servers.list()[0]?.since
     await bob.answer(ready, accept({}))
     expect(textOf(await broken.result())).toContain('call-unknown')
-    await poll(() => gateway.gateway.listServers()[0]?.since !== before || undefined)
+    await poll(() => gateway.gateway.servers.list()[0]?.since !== before || undefined)
     await gateway.reach('asking', 'connected')
     await ann.answer(asked, accept({ name: 'Ann' }))
     expect(heardBy(await talk.result())).toEqual([accept({ name: 'Ann' })])

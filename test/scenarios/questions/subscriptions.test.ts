@@ -55,7 +55,10 @@ describe('sessions that follow a resource', () => {
       return ann.updated().length > 0 || undefined
     })
     const before = (await scene.record()).filter(follows).length
-    await scene.gateway.gateway.reconnectServer({ kind: 'user', name: 'admin-token', role: 'administrator' }, 'asking')
+    await scene.gateway.gateway.servers.reconnect(
+      { kind: 'user', name: 'admin-token', role: 'administrator' },
+      'asking',
+    )
     await scene.gateway.reach('asking', 'connected')
     await scene.reached(follows, before + 1)
   })

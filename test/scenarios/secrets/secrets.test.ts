@@ -97,7 +97,7 @@ describe('a secret', () => {
     expect(JSON.parse(result.content[0].text).env.API_TOKEN).toBe('[secret]')
     expect(call.masked).toBe(1)
     expect(found).toEqual([{ server: 'tool', found: 1, call: call.id }])
-    const recorded = await poll(async () => (await gateway.gateway.findCall(call.id)) ?? undefined)
+    const recorded = await poll(async () => (await gateway.gateway.calls.find(call.id)) ?? undefined)
     expect(recorded).toMatchObject({ masked: 1, state: 'ok' })
   })
 
@@ -138,14 +138,14 @@ describe('a member', () => {
     }
     await using gateway = await startTestGateway(config)
     await set(gateway, 'DOCS', { value })
-    const servers = () => gateway.gateway.listServers().filter(({ scope }) => scope === 'user:alice')
+    const servers = () => gateway.gateway.servers.list().filter(({ scope }) => scope === 'user:alice')
     await poll(() => (servers().length === 2 && servers().every(({ state }) => state !== 'connecting')) || undefined)
     const found = new Map(servers().map((server) => [server.name, server]))
     expect(found.get('mine')?.error).toMatchObject({ code: 'variable-missing' })
     expect(found.get('docs')?.state).toBe('connected')
     await addPerson(gateway, await firstAdministrator(gateway), 'alice', 'member')
     const alice = { kind: 'user', name: 'alice', role: 'member' } as const
-    const detail = gateway.gateway.getServer('docs', 'user:alice', alice)
+    const detail = gateway.gateway.servers.get(alice, 'docs', 'user:alice')
     expect(JSON.stringify(detail.definition)).not.toContain('DOCS')
     // Her own secret of that name is hers to use.
     await gateway.gateway.secrets.set(alice, { scope: 'user:alice', name: 'DOCS', value: other })

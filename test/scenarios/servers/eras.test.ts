@@ -163,7 +163,7 @@ function firstRequest({ era, over }: Way): string {
 
 async function expectListChange(gateway: TestGateway): Promise<void> {
   const client = await gateway.connectV1('tester')
-  const names = () => gateway.gateway.getServer('era').tools.map(({ original }) => original)
+  const names = () => gateway.gateway.servers.get(undefined, 'era').tools.map(({ original }) => original)
   // Listening begins beside the first list: a change is told only to who listens already.
   await poll(async () => {
     await call(client, 'era_change_list', { name: 'added_later' })

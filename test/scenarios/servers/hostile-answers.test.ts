@@ -203,8 +203,8 @@ describe('a server that greets badly', () => {
   it('by taking its time delays neither the start nor the others', async () => {
     await using scene = await startScene('slow-start', { wait: false })
     await scene.expectOthersWell()
-    expect(scene.gateway.getServer('bad').state).toBe('connecting')
-    await poll(() => (scene.gateway.getServer('bad').progress?.includes('starting') ? true : undefined))
+    expect(scene.gateway.servers.get(undefined, 'bad').state).toBe('connecting')
+    await poll(() => (scene.gateway.servers.get(undefined, 'bad').progress?.includes('starting') ? true : undefined))
     await scene.test.reach('bad', 'connected')
     expect(await call(scene.client, 'bad_ok', { text: 'at last' })).toMatchObject({ text: 'at last' })
   })
@@ -215,9 +215,9 @@ describe('a server that greets badly', () => {
     await writeFile(npx, `#!/bin/sh\nsleep 2\nexec ${process.execPath} ${fixturePath('recording')}\n`, { mode: 0o755 })
     const timeout = { connect: 1000, start: 30_000 }
     await using scene = await startSceneWith({ transport: 'stdio', command: npx, timeout }, { wait: false })
-    await poll(() => (scene.gateway.getServer('bad').progress?.includes('downloading') ? true : undefined))
+    await poll(() => (scene.gateway.servers.get(undefined, 'bad').progress?.includes('downloading') ? true : undefined))
     await scene.test.reach('bad', 'connected')
-    expect(scene.gateway.getServer('bad')).not.toHaveProperty('progress')
+    expect(scene.gateway.servers.get(undefined, 'bad')).not.toHaveProperty('progress')
   })
 
   it.each(['bad-initialize', 'unsupported-version'] as const)('with %s is shown as failed', async (mode) => {

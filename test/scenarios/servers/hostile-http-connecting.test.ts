@@ -24,7 +24,7 @@ describe('a server that answers nothing properly', () => {
     const { error } = await scene.test.reach('bad', 'failed')
     expect(error).toMatchObject({ code: 'server-failed', class: 'server' })
     expect(error?.message).toContain('HTTP status 500')
-    await poll(() => ((scene.gateway.getServer('bad').attempt ?? 0) > 1 ? true : undefined))
+    await poll(() => ((scene.gateway.servers.get(undefined, 'bad').attempt ?? 0) > 1 ? true : undefined))
   })
 
   it.each(['hang', 'reset', 'server-error', 'too-many', 'gzip-bomb', 'huge-chunked', 'endless-event'] as const)(
@@ -36,7 +36,7 @@ describe('a server that answers nothing properly', () => {
       })
       const server = await scene.test.reach('bad', 'failed')
       expect(server.error?.class).not.toBe('unknown')
-      await poll(() => ((scene.gateway.getServer('bad').attempt ?? 0) > 1 ? true : undefined))
+      await poll(() => ((scene.gateway.servers.get(undefined, 'bad').attempt ?? 0) > 1 ? true : undefined))
       await scene.expectOthersWell()
     },
   )
@@ -58,7 +58,7 @@ describe('a server that answers nothing properly', () => {
       await using scene = await startHttpScene('redirect', ['--to', `http://127.0.0.1:${port}/mcp?secret=1`])
       const { error } = await scene.test.reach('bad', 'failed')
       expect(error?.message).toContain('redirects are not followed')
-      await poll(() => ((scene.gateway.getServer('bad').attempt ?? 0) > 1 ? true : undefined))
+      await poll(() => ((scene.gateway.servers.get(undefined, 'bad').attempt ?? 0) > 1 ? true : undefined))
       expect(reached).toBe(0)
     } finally {
       target.close()

@@ -75,11 +75,11 @@ describe('a call that a server answers over HTTP', () => {
 
   it('with status 500 again and again fails each time, and the server stays connected', async () => {
     await using scene = await startHttpScene('server-error')
-    const { since } = scene.gateway.getServer('bad')
+    const { since } = scene.gateway.servers.get(undefined, 'bad')
     for (let round = 0; round < 8; round += 1) {
       expect(await call(scene.client, 'bad_trigger')).toMatchObject({ code: 'server-failed' })
     }
-    expect(scene.gateway.getServer('bad')).toMatchObject({ state: 'connected', since })
+    expect(scene.gateway.servers.get(undefined, 'bad')).toMatchObject({ state: 'connected', since })
   })
 
   it('with status 429 tells the caller how long to wait', async () => {
@@ -98,7 +98,7 @@ describe('a call that a server answers over HTTP', () => {
     const { tools } = await scene.client.listTools()
     expect(tools.filter(({ name }) => name.startsWith('bad_'))).toEqual([])
     await scene.expectOthersWell()
-    await scene.gateway.reconnectServer(operator, 'bad')
+    await scene.gateway.servers.reconnect(operator, 'bad')
     await scene.test.reach('bad', 'connected')
     expect(await call(scene.client, 'bad_trigger')).toMatchObject({ text: 'behaved' })
   })
@@ -140,7 +140,7 @@ describe('a refusal of one call over HTTP', () => {
     expect(code).toBe('limit-exceeded')
     expect(toFields(toFields(result._meta)['sallyport/error']).retryAfter).toBe(3600)
     expect(await call(client, 'bad_fine')).toMatchObject({ text: 'fine' })
-    expect(gateway.gateway.getServer('bad')).toMatchObject({ state: 'connected', since })
+    expect(gateway.gateway.servers.get(undefined, 'bad')).toMatchObject({ state: 'connected', since })
     for (const tool of Object.keys(refusals)) {
       expect(await statesOf(gateway.gateway, `bad_${tool}`)).toEqual([tool === 'moved' ? 'unknown' : 'failed'])
     }

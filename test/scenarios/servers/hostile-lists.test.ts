@@ -13,7 +13,7 @@ describe('a list of tools', () => {
   ] as const)('with %s ends, and is called complete: %s', async (mode, complete, count) => {
     await using scene = await startScene(mode)
     await scene.test.reach('bad', 'connected')
-    const server = scene.gateway.getServer('bad')
+    const server = scene.gateway.servers.get(undefined, 'bad')
     expect(server.complete).toBe(complete)
     expect(server.tools).toHaveLength(count)
     expect(await call(scene.client, 'bad_ok', { text: 'works' })).toMatchObject({ text: 'works' })
@@ -22,7 +22,7 @@ describe('a list of tools', () => {
 
   it('of one page that holds more than the limit is cut and called incomplete', async () => {
     await using scene = await startSceneWith(stdioFixture('recording', ['--tools', '50']), { limits: { tools: 20 } })
-    const server = scene.gateway.getServer('bad')
+    const server = scene.gateway.servers.get(undefined, 'bad')
     expect(server.tools).toHaveLength(20)
     expect(server.complete).toBe(false)
   })
@@ -30,8 +30,8 @@ describe('a list of tools', () => {
   it('of exactly as many tools as the limit is complete', async () => {
     const { length } = await ownTools()
     await using scene = await startSceneWith(stdioFixture('recording', ['--page', '4']), { limits: { tools: length } })
-    expect(scene.gateway.getServer('bad')).toMatchObject({ complete: true })
-    expect(scene.gateway.getServer('bad').tools).toHaveLength(length)
+    expect(scene.gateway.servers.get(undefined, 'bad')).toMatchObject({ complete: true })
+    expect(scene.gateway.servers.get(undefined, 'bad').tools).toHaveLength(length)
   })
 
   it('of ten thousand tools on many pages is complete, and delays nobody', async () => {
@@ -39,7 +39,7 @@ describe('a list of tools', () => {
     await using scene = await startSceneWith(many, { wait: false })
     await scene.expectOthersWell()
     await scene.test.reach('bad', 'connected')
-    expect(scene.gateway.getServer('bad')).toMatchObject({ complete: true })
+    expect(scene.gateway.servers.get(undefined, 'bad')).toMatchObject({ complete: true })
     expect(await call(scene.client, 'bad_tool_9999', { a: 1 })).toMatchObject({ text: '{"a":1}' })
     await scene.expectOthersWell()
   })
@@ -55,7 +55,7 @@ describe('a list of tools', () => {
       `),
     )
     await scene.test.reach('bad', 'connected')
-    expect(scene.gateway.getServer('bad').complete).toBe(false)
+    expect(scene.gateway.servers.get(undefined, 'bad').complete).toBe(false)
   })
 
   it('whose pages come ever more slowly is cut at the time for connecting', async () => {
@@ -72,7 +72,7 @@ describe('a list of tools', () => {
       timeout: { connect: 1500 },
     })
     await scene.test.reach('bad', 'connected')
-    const server = scene.gateway.getServer('bad')
+    const server = scene.gateway.servers.get(undefined, 'bad')
     expect(server.complete).toBe(false)
     expect(server.tools.length).toBeGreaterThan(0)
     expect(await call(scene.client, 'bad_page_1')).toMatchObject({ text: 'fine' })
@@ -95,7 +95,7 @@ describe('a list of tools', () => {
 describe('the names of tools', () => {
   it('that can be used are offered, the others are set aside with a reason and shown escaped', async () => {
     await using scene = await startScene('ugly-names')
-    const server = scene.gateway.getServer('bad')
+    const server = scene.gateway.servers.get(undefined, 'bad')
     expect(server.tools.map(({ original }) => original).sort()).toEqual([
       'dotted.name.',
       'ok',
@@ -115,7 +115,7 @@ describe('the names of tools', () => {
 
   it('reach the server as it wrote them', async () => {
     await using scene = await startScene('ugly-names')
-    const { tools } = scene.gateway.getServer('bad')
+    const { tools } = scene.gateway.servers.get(undefined, 'bad')
     for (const { name, original } of tools.filter(({ original }) => original !== 'ok')) {
       const { error } = await call(scene.client, name)
       expect(error?.message).toContain(`Unknown tool: ${original}`)
@@ -126,7 +126,7 @@ describe('the names of tools', () => {
 describe('the schemas of tools', () => {
   it('that merely lack something are mended and marked', async () => {
     await using scene = await startScene('bad-schemas')
-    const server = scene.gateway.getServer('bad')
+    const server = scene.gateway.servers.get(undefined, 'bad')
     expect(mendedOf(server, 'no_type')).toContain('type: object was added')
     for (const name of ['missing_schema', 'array_schema', 'boolean_schema', 'redos']) {
       expect(mendedOf(server, name), name).not.toBe('')
@@ -138,7 +138,7 @@ describe('the schemas of tools', () => {
 
   it('that are dangerous or too large take their tool out, and only that', async () => {
     await using scene = await startScene('bad-schemas')
-    const server = scene.gateway.getServer('bad')
+    const server = scene.gateway.servers.get(undefined, 'bad')
     const aside = server.setAside.map(({ name }) => name)
     expect(aside).toEqual(expect.arrayContaining(['deep_schema', 'huge_schema', 'remote_ref', 'cyclic_ref', '(none)']))
     const offered = server.tools.map(({ original }) => original)
@@ -178,5 +178,5 @@ function mendedOf(server: ServerDetail, original: string): string {
 
 async function ownTools(): Promise<unknown[]> {
   await using scene = await startSceneWith(stdioFixture('recording'))
-  return scene.gateway.getServer('bad').tools
+  return scene.gateway.servers.get(undefined, 'bad').tools
 }

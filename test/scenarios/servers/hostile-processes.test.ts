@@ -55,7 +55,7 @@ describe('a program that crashes in the middle of a call', () => {
     let lastLink: string | undefined
     for (let round = 0; round < 5; round += 1) {
       lastLink = await poll(() => {
-        const { state, lastSuccessAt } = scene.gateway.getServer('bad')
+        const { state, lastSuccessAt } = scene.gateway.servers.get(undefined, 'bad')
         return state === 'connected' && lastSuccessAt !== lastLink ? lastSuccessAt : undefined
       })
       const told = await call(scene.client, 'bad_last_words')
@@ -71,8 +71,8 @@ describe('a program that does not start', () => {
     const server = await scene.test.reach('bad', 'failed')
     expect(server.error).toMatchObject({ class: 'spawn', message: expect.stringContaining('code 3') })
     expect(server.nextAttemptAt).toBeDefined()
-    expect(scene.gateway.serverLogs('bad').lines).toContain('fixture: cannot start, on purpose')
-    await poll(() => ((scene.gateway.getServer('bad').attempt ?? 0) >= 3 ? true : undefined))
+    expect(scene.gateway.servers.logs(undefined, 'bad').lines).toContain('fixture: cannot start, on purpose')
+    await poll(() => ((scene.gateway.servers.get(undefined, 'bad').attempt ?? 0) >= 3 ? true : undefined))
     await scene.expectOthersWell()
     expect(await call(scene.client, 'bad_ok')).toMatchObject({ code: 'tool-not-found' })
   })
@@ -97,7 +97,7 @@ describe('a program that connects and drops again and again', () => {
   it('is left alone after a few times, and takes its tools along', async () => {
     await using scene = await startScene('connect-and-drop')
     await untilParked(scene)
-    const { error, nextAttemptAt } = scene.gateway.getServer('bad')
+    const { error, nextAttemptAt } = scene.gateway.servers.get(undefined, 'bad')
     expect(nextAttemptAt).toBeUndefined()
     expect(error?.message).toContain('automatic reconnects stopped')
     expect(error?.hint).toContain('reconnect')
@@ -114,7 +114,7 @@ describe('a program that connects and drops again and again', () => {
     scene.gateway.events.on('server-changed', ({ server }) => {
       if (server.name === 'bad') states.push(server.state)
     })
-    expect(await scene.gateway.reconnectServer(operator, 'bad')).toMatchObject({ name: 'bad' })
+    expect(await scene.gateway.servers.reconnect(operator, 'bad')).toMatchObject({ name: 'bad' })
     await poll(() => (states.includes('connected') ? true : undefined))
   })
 
@@ -133,7 +133,7 @@ describe('what a program prints on stderr', () => {
     await using scene = await startScene('stderr-flood')
     const before = process.memoryUsage().rss
     expect(await call(scene.client, 'bad_trigger')).toMatchObject({ text: 'flooded' })
-    const { lines, dropped } = scene.gateway.serverLogs('bad')
+    const { lines, dropped } = scene.gateway.servers.logs(undefined, 'bad')
     expect(Buffer.byteLength(lines.join('\n'))).toBeLessThanOrEqual(256 * 1024)
     expect(lines.at(-1)).toContain('stderr flood')
     expect(dropped).toBeGreaterThan(0)
@@ -153,8 +153,8 @@ describe('what a program prints on stderr', () => {
       { wait: false },
     )
     await scene.expectOthersWell()
-    await poll(() => (scene.gateway.serverLogs('bad').dropped > 1_000_000 ? true : undefined), 30_000)
-    const { lines } = scene.gateway.serverLogs('bad')
+    await poll(() => (scene.gateway.servers.logs(undefined, 'bad').dropped > 1_000_000 ? true : undefined), 30_000)
+    const { lines } = scene.gateway.servers.logs(undefined, 'bad')
     expect(lines.length).toBeLessThanOrEqual(256 * 1024)
     await scene.expectOthersWell()
   })
@@ -163,7 +163,7 @@ describe('what a program prints on stderr', () => {
     await using scene = await startScene('stderr-secrets')
     expect(await call(scene.client, 'bad_trigger')).toMatchObject({ text: 'leaked' })
     const { lines } = await poll(() => {
-      const logs = scene.gateway.serverLogs('bad')
+      const logs = scene.gateway.servers.logs(undefined, 'bad')
       return logs.lines.length > 1 ? logs : undefined
     })
     expect(lines[0]).toBe('Authorization: Bearer canary-secret-of-the-fixture')
@@ -177,7 +177,7 @@ describe('what a program prints on stderr', () => {
       { wait: false },
     )
     const [line] = await poll(() => {
-      const { lines } = scene.gateway.serverLogs('bad')
+      const { lines } = scene.gateway.servers.logs(undefined, 'bad')
       return lines.length > 0 ? lines : undefined
     })
     expect(line).toMatch(/^[\x20-\x7e]+$/)
@@ -217,7 +217,7 @@ describe('a program that does not want to end', () => {
   it('is gone with its grandchildren when its server is removed', async () => {
     await using scene = await startScene('grandchildren')
     const pids = await pidsOf(scene)
-    await scene.gateway.removeServer(operator, 'bad')
+    await scene.gateway.servers.remove(operator, 'bad')
     await expectGone(...pids)
     await scene.expectOthersWell()
   })
@@ -225,9 +225,9 @@ describe('a program that does not want to end', () => {
   it('is gone with its grandchildren when its server is switched off or replaced', async () => {
     await using scene = await startScene('grandchildren')
     const first = await pidsOf(scene)
-    await scene.gateway.enableServer(operator, 'bad', false)
+    await scene.gateway.servers.enable(operator, 'bad', false)
     await expectGone(...first)
-    await scene.gateway.enableServer(operator, 'bad', true)
+    await scene.gateway.servers.enable(operator, 'bad', true)
     await scene.test.reach('bad', 'connected')
     const second = await pidsOf(scene)
     await scene.test.writeConfig({ servers: { bad: stdioFixture('recording'), good: stdioFixture('recording') } })
@@ -254,7 +254,7 @@ describe('a program that does not want to end', () => {
 
 async function untilParked(scene: Scene): Promise<void> {
   await poll(() => {
-    const { state, nextAttemptAt } = scene.gateway.getServer('bad')
+    const { state, nextAttemptAt } = scene.gateway.servers.get(undefined, 'bad')
     return state === 'failed' && nextAttemptAt === undefined ? true : undefined
   }, 30_000)
 }

@@ -29,7 +29,7 @@ describe('a link on which nothing happens', () => {
         ? true
         : undefined,
     )
-    expect(gateway.gateway.getServer('quiet')).toMatchObject({ state: 'connected', since })
+    expect(gateway.gateway.servers.get(undefined, 'quiet')).toMatchObject({ state: 'connected', since })
   })
 
   it('is given up when the server has gone silent, and made anew when it speaks again', async () => {
@@ -41,8 +41,8 @@ describe('a link on which nothing happens', () => {
     )
     await gateway.reach('quiet', 'connected')
     relay.silence(true)
-    await poll(() => (gateway.gateway.getServer('quiet').state === 'connected' ? undefined : true))
-    expect(gateway.gateway.getServer('quiet').error).toMatchObject({ class: 'timeout' })
+    await poll(() => (gateway.gateway.servers.get(undefined, 'quiet').state === 'connected' ? undefined : true))
+    expect(gateway.gateway.servers.get(undefined, 'quiet').error).toMatchObject({ class: 'timeout' })
     const client = await gateway.connectV1('tester')
     expect(await call(client, 'quiet_echo', { text: 'x' })).toMatchObject({ code: 'server-unavailable' })
     relay.silence(false)
@@ -54,7 +54,7 @@ describe('a link on which nothing happens', () => {
   it('is given up when a program no longer reads, and the program is replaced', async () => {
     await using scene = await startScene('stop-reading', { supervision })
     await scene.test.reach('bad', 'connected')
-    await poll(() => (scene.gateway.getServer('bad').error?.class === 'timeout' ? true : undefined))
+    await poll(() => (scene.gateway.servers.get(undefined, 'bad').error?.class === 'timeout' ? true : undefined))
     await scene.expectOthersWell()
   })
 
@@ -79,6 +79,6 @@ describe('a link on which nothing happens', () => {
         ? true
         : undefined,
     )
-    expect(gateway.gateway.getServer('quiet')).toMatchObject({ state: 'connected', since })
+    expect(gateway.gateway.servers.get(undefined, 'quiet')).toMatchObject({ state: 'connected', since })
   })
 })

@@ -32,7 +32,7 @@ describe('one bad server', () => {
       const client = await gateway.connectV1('tester')
       expect(await call(client, 'good_echo', { text: 'well' })).toMatchObject({ text: 'well' })
       for (const name of ['silent', 'hole', 'hole_sse']) {
-        expect(gateway.gateway.getServer(name).state).toBe('connecting')
+        expect(gateway.gateway.servers.get(undefined, name).state).toBe('connecting')
       }
       expect(gateway.gateway.status().healthy).toBe(false)
     } finally {

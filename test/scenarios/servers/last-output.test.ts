@@ -22,7 +22,7 @@ describe('a program that ends before it answers', () => {
       message: 'The program ended with code 3',
       output: ['API_KEY is missing', 'Usage: server KEY'],
     })
-    expect(gateway.gateway.getServer('broken').error?.output).toEqual(error?.output)
+    expect(gateway.gateway.servers.get(undefined, 'broken').error?.output).toEqual(error?.output)
   })
 
   it('is shown with the message of its exception, without the frames of the stack', async () => {
@@ -36,7 +36,7 @@ describe('a program that ends before it answers', () => {
   it('is shown in the same way when it is only tried', async () => {
     await using gateway = await startTestGateway({ servers: {} })
     const definition = ServerDefinition.parse(failing(`console.error('no licence'); process.exit(1)`))
-    const { failure } = await gateway.gateway.validateServer(operator, { definition }, new AbortController().signal)
+    const { failure } = await gateway.gateway.servers.validate(operator, { definition }, new AbortController().signal)
     expect(failure?.output).toEqual(['no licence'])
   })
 
@@ -44,10 +44,10 @@ describe('a program that ends before it answers', () => {
     const broken = failing(`console.error('inner details'); process.exit(1)`)
     await using gateway = await startTestGateway({ servers: { broken } }, { wait: false })
     await gateway.reach('broken', 'failed')
-    const seen = [gateway.gateway.getServer('broken', undefined, member), ...gateway.gateway.listServers(member)]
+    const seen = [gateway.gateway.servers.get(member, 'broken'), ...gateway.gateway.servers.list(member)]
     expect(seen.map(({ error }) => error?.message)).toEqual(Array(2).fill('The program ended with code 1'))
     expect(JSON.stringify(seen)).not.toContain('inner details')
-    expect(JSON.stringify(gateway.gateway.listServers(operator))).toContain('inner details')
+    expect(JSON.stringify(gateway.gateway.servers.list(operator))).toContain('inner details')
   })
 })
 

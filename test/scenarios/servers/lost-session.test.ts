@@ -31,7 +31,7 @@ describe('a server that forgets the session', () => {
     expect(records.map(({ resent = false }) => resent)).toEqual([false, false, true, false, true, false])
     expect((await readRecord(record)).map((done) => toFields(done.arguments).nonce)).toEqual([1, 2, 3, 4, 5, 6])
     expect(relay.requests().filter((method) => method === 'initialize')).toHaveLength(3)
-    expect(gateway.gateway.getServer('server').state).toBe('connected')
+    expect(gateway.gateway.servers.get(undefined, 'server').state).toBe('connected')
   })
 
   it('is asked for one new session however many calls find out, and does each of them once', async () => {
@@ -64,11 +64,11 @@ describe('a server that forgets the session', () => {
     await using relay = await startRelay(first.url)
     await using gateway = await startTestGateway({ servers: { server: { transport: 'http', url: relay.url } } })
     const client = await gateway.connectV1('tester')
-    const { since } = gateway.gateway.getServer('server')
+    const { since } = gateway.gateway.servers.get(undefined, 'server')
     relay.leadTo(second.url)
     relay.cut()
     await poll(async () => ((await call(client, 'server_echo', { text: 'again' })).text === 'again' ? true : undefined))
-    expect(gateway.gateway.getServer('server')).toMatchObject({ state: 'connected', since })
+    expect(gateway.gateway.servers.get(undefined, 'server')).toMatchObject({ state: 'connected', since })
     await poll(async () => {
       await call(client, 'server_change_list', { name: 'later' })
       await acceptTools(gateway, 'server')
@@ -99,7 +99,7 @@ describe('a server that forgets the session', () => {
     expect(told).toMatchObject({ isError: true })
     expect(told.code).not.toBe('call-unknown')
     expect(await statesOf(gateway.gateway, 'server_write_thing')).toEqual(['failed'])
-    await poll(() => (gateway.gateway.getServer('server').state === 'connected' ? undefined : true))
+    await poll(() => (gateway.gateway.servers.get(undefined, 'server').state === 'connected' ? undefined : true))
     expect(await call(client, 'server_write_thing')).toMatchObject({ code: 'server-unavailable' })
     server.remember()
     await gateway.reach('server', 'connected')

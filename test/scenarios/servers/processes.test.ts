@@ -126,8 +126,8 @@ describe('a program started for a server', () => {
     await using gateway = await startTestGateway({ servers: { own } })
     const folder = join(gateway.folder, 'data', 'servers', 'own')
     await writeFile(join(folder, 'left.txt'), 'from before')
-    await gateway.gateway.removeServer(operator, 'own')
-    await gateway.gateway.addServer(operator, { name: 'own', definition: ServerDefinition.parse(own) })
+    await gateway.gateway.servers.remove(operator, 'own')
+    await gateway.gateway.servers.add(operator, { name: 'own', definition: ServerDefinition.parse(own) })
     expect(await readdir(folder)).toEqual([])
     const [kept = ''] = await readdir(join(gateway.folder, 'data', 'servers', '.removed'))
     expect(await readFile(join(gateway.folder, 'data', 'servers', '.removed', kept, 'left.txt'), 'utf8')).toBe(
@@ -144,8 +144,8 @@ describe('a program started for a server', () => {
     const timeout = { connect: 500, start: 30_000 }
     const definition = ServerDefinition.parse({ transport: 'stdio', command, timeout })
     await using gateway = await startTestGateway({ servers: {} })
-    const tried = await gateway.gateway.validateServer(operator, { definition }, new AbortController().signal)
-    const added = await gateway.gateway.addServer(operator, { name: 'own', definition })
+    const tried = await gateway.gateway.servers.validate(operator, { definition }, new AbortController().signal)
+    const added = await gateway.gateway.servers.add(operator, { name: 'own', definition })
     expect([tried.ok, added.state === 'connected']).toEqual(name === 'npx' ? [true, true] : [false, false])
     expect(tried.failure?.class).toBe(added.error?.class)
   })
@@ -153,7 +153,7 @@ describe('a program started for a server', () => {
   it('that is only tried leaves no folder behind', async () => {
     await using gateway = await startTestGateway({ servers: {} })
     const definition = ServerDefinition.parse(stdioFixture('recording'))
-    const { ok } = await gateway.gateway.validateServer(operator, { definition }, new AbortController().signal)
+    const { ok } = await gateway.gateway.servers.validate(operator, { definition }, new AbortController().signal)
     expect(ok).toBe(true)
     expect(await readdir(join(gateway.folder, 'data', 'servers'))).toEqual([])
   })
@@ -191,7 +191,7 @@ describe('a program started for a server', () => {
       servers: { first: stdioFixture('recording'), second: stdioFixture('recording') },
     })
     const before = await markedWith(gateway.gateway.instance)
-    await gateway.gateway.removeServer(operator, 'first')
+    await gateway.gateway.servers.remove(operator, 'first')
     const [kept = 0, ...others] = await poll(async () => {
       const left = await markedWith(gateway.gateway.instance)
       return left.length === 1 ? left : undefined

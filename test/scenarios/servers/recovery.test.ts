@@ -28,8 +28,8 @@ describe.each(ways)('a server over HTTP with $name', ({ args, transport }) => {
     const { tools } = await client.listTools()
     expect(tools.some(({ name }) => name === 'away_echo')).toBe(true)
     expect(await call(client, 'good_echo', { text: 'well' })).toMatchObject({ text: 'well' })
-    await poll(() => ((gateway.gateway.getServer('away').attempt ?? 0) >= 2 ? true : undefined))
-    const { error, lastSuccessAt, protocol } = gateway.gateway.getServer('away')
+    await poll(() => ((gateway.gateway.servers.get(undefined, 'away').attempt ?? 0) >= 2 ? true : undefined))
+    const { error, lastSuccessAt, protocol } = gateway.gateway.servers.get(undefined, 'away')
     expect(error).toMatchObject({ code: 'connect-failed', class: 'unreachable' })
     expect(lastSuccessAt).toBeDefined()
     expect(protocol).toBeUndefined()
@@ -90,11 +90,11 @@ describe('attempts', () => {
       { servers: { late: { transport: 'http', url: relay.url } } },
       { supervision: { ...quickSupervision, flaps: 2, backoff: { first: 10, most: 50, factor: 2 } } },
     )
-    await poll(() => ((gateway.gateway.getServer('late').attempt ?? 0) > 8 ? true : undefined))
-    expect(gateway.gateway.getServer('late').tools).toEqual([])
+    await poll(() => ((gateway.gateway.servers.get(undefined, 'late').attempt ?? 0) > 8 ? true : undefined))
+    expect(gateway.gateway.servers.get(undefined, 'late').tools).toEqual([])
     await relay.start()
     await gateway.reach('late', 'connected')
-    expect(gateway.gateway.getServer('late').attempt).toBeUndefined()
+    expect(gateway.gateway.servers.get(undefined, 'late').attempt).toBeUndefined()
   })
 
   it('are not made for a server that lacks a variable; it is named, the others start, and a change mends it', async () => {
@@ -132,5 +132,5 @@ describe('attempts', () => {
 })
 
 function offers({ gateway }: TestGateway, original: string): boolean {
-  return gateway.getServer('away').tools.some((tool) => tool.original === original)
+  return gateway.servers.get(undefined, 'away').tools.some((tool) => tool.original === original)
 }

@@ -81,6 +81,6 @@ it('lets no member loosen what the operator wants of all', async () => {
     users: { anna: { servers: { mine: { transport: 'http', url: fixture.url, pinning: 'baseline' } } } },
   })
   await poll(() => (strict.gateway.pins.list(administrator, { server: 'mine' }).length > 0 ? true : undefined))
-  expect(strict.gateway.listTools(people.anna, { kind: 'all' })).toEqual([])
+  expect(strict.gateway.catalog.listTools(people.anna, { kind: 'all' })).toEqual([])
   expect(strict.gateway.pins.list(people.anna, { state: ['new'] }).length).toBeGreaterThan(5)
 })

@@ -154,8 +154,8 @@ describe('the gateway’s variables', () => {
     const ids = ['shared', 'shared@user:anna', 'shared@user:ben', 'shared@user:olga', 'shared@agent:mover']
     await expect
       .poll(() =>
-        gateway.gateway
-          .listServers()
+        gateway.gateway.servers
+          .list()
           .filter(({ state }) => state === 'connected')
           .map(({ id }) => id)
           .sort(),

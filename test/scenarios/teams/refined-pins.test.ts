@@ -32,8 +32,8 @@ function toTool(name: string, description = `The tool ${name}`): Fields {
 }
 
 async function relist({ gateway }: TestGateway): Promise<void> {
-  for (const { name, scope, enabled } of gateway.listServers()) {
-    if (enabled) await gateway.reconnectServer(administrator, name, ScopeText.parse(scope))
+  for (const { name, scope, enabled } of gateway.servers.list()) {
+    if (enabled) await gateway.servers.reconnect(administrator, name, ScopeText.parse(scope))
   }
 }
 
@@ -50,7 +50,7 @@ async function start(url: string, refined: Pick<ConfigInput, 'users' | 'projects
     ...refined,
     servers: { shared },
   })
-  const scopes = test.gateway.listServers().map(({ scope }) => scope)
+  const scopes = test.gateway.servers.list().map(({ scope }) => scope)
   await poll(() => (scopes.every((scope) => pinsIn(test, scope).length > 0) ? true : undefined))
   return test
 }
@@ -74,17 +74,17 @@ async function callAs(
   selector: ViewSelector = { kind: 'all' },
 ): Promise<string> {
   const call = { principal, surface: 'library', selector, name, arguments: {} } as const
-  const outcome = await gateway.call(call, { signal: AbortSignal.timeout(30_000) })
+  const outcome = await gateway.calls.run(call, { signal: AbortSignal.timeout(30_000) })
   return outcome.kind === 'refused' ? outcome.error.code : outcome.kind
 }
 
 function namesOf({ gateway }: TestGateway, principal: Principal): string[] {
-  const tools = gateway.listTools(principal, { kind: 'all' })
+  const tools = gateway.catalog.listTools(principal, { kind: 'all' })
   return tools.map(({ original }) => original).sort()
 }
 
 function describeAs({ gateway }: TestGateway, principal: Principal, name: string) {
-  const found = gateway.listTools(principal, { kind: 'all' }).find(({ original }) => original === name)
+  const found = gateway.catalog.listTools(principal, { kind: 'all' }).find(({ original }) => original === name)
   return found && { description: found.description, drifted: found.drifted }
 }
 
@@ -113,7 +113,7 @@ it('asks before a changed tool in every refinement until it is accepted in the i
   await using fickle = await startFickle()
   await using test = await start(fickle.url, {})
   await fickle.restate(test, [toTool('peek', 'Other words'), toTool('erase')])
-  await test.gateway.addServer(anna, { name: 'shared', scope: 'user:anna', definition: header })
+  await test.gateway.servers.add(anna, { name: 'shared', scope: 'user:anna', definition: header })
   expect(describeAs(test, anna, 'peek')).toEqual({ description: 'The tool peek', drifted: 'changed' })
   expect(await callAs(test, anna, 'shared_peek')).toBe('waiting')
 
@@ -193,9 +193,9 @@ it('applies the pins of an inherited entry that is switched off or away', async 
   const helper: Principal = { kind: 'agent', name: 'helper' }
   await using test = await start(fickle.url, { agents: { helper: { servers: { shared: header } } } })
   await test.gateway.pins.block(people.root, decisionOf(pinOf(test, 'global', 'erase')))
-  await test.gateway.enableServer(people.root, 'shared', false, 'global')
+  await test.gateway.servers.enable(people.root, 'shared', false, 'global')
   const definition = { ...header, enabled: true }
-  await test.gateway.changeServer(people.root, { name: 'shared', scope: 'agent:helper', definition })
+  await test.gateway.servers.change(people.root, { name: 'shared', scope: 'agent:helper', definition })
   await fickle.restate(test, [toTool('peek', 'Other words'), toTool('erase')])
   expect(namesOf(test, helper)).toEqual(['peek'])
   expect(await callAs(test, helper, 'shared_peek')).toBe('waiting')
@@ -289,28 +289,28 @@ it('applies what an administrator decides later to an entry that a member wrote 
   const denied = { tools: 'shared_erase', action: 'deny' as const }
   await using test = await start(fickle.url, {}, { rules: [{ action: 'allow' }, denied] })
   const everybody = { transport: 'http' as const, url: fickle.url }
-  await test.gateway.removeServer(people.root, 'shared', 'global')
+  await test.gateway.servers.remove(people.root, 'shared', 'global')
 
   // A server of her own may have other names for its tools. Then everybody gets that server.
   const renamed = { tools: { override: { erase: { name: 'harmless' } } }, limits: { callsPerMinute: 1000 } }
   const own = { ...everybody, ...header, ...renamed, enabled: true }
-  await test.gateway.addServer(anna, { name: 'shared', scope: 'user:anna', definition: own })
+  await test.gateway.servers.add(anna, { name: 'shared', scope: 'user:anna', definition: own })
   expect(await callAs(test, anna, 'shared_harmless')).toBe('answered')
   const limited = { ...everybody, limits: { callsPerMinute: 1 } }
-  await test.gateway.addServer(people.root, { name: 'shared', scope: 'global', definition: limited })
+  await test.gateway.servers.add(people.root, { name: 'shared', scope: 'global', definition: limited })
   expect(await callAs(test, anna, 'shared_harmless')).toBe('tool-not-found')
   expect(await callAs(test, anna, 'shared_erase')).toBe('call-denied')
   expect([await callAs(test, anna, 'shared_peek'), await callAs(test, anna, 'shared_peek')]).toContain('limit-exceeded')
 
   const stated = { ...header, enabled: true, tools: { include: ['peek', 'erase'], exclude: ['other'] } }
   const change = (scope: 'global' | 'user:anna', definition: object) =>
-    test.gateway.changeServer(scope === 'global' ? people.root : anna, { name: 'shared', scope, definition } as never)
+    test.gateway.servers.change(scope === 'global' ? people.root : anna, { name: 'shared', scope, definition } as never)
   await change('user:anna', stated)
   await change('global', { ...everybody, tools: { exclude: ['erase'] } })
   expect(namesOf(test, anna)).toEqual(['peek'])
   await change('global', { ...everybody, tools: { include: ['er*'] } })
   expect(namesOf(test, anna)).toEqual(['erase'])
-  await test.gateway.enableServer(people.root, 'shared', false, 'global')
+  await test.gateway.servers.enable(people.root, 'shared', false, 'global')
   expect(namesOf(test, anna)).toEqual([])
 })
 
@@ -330,7 +330,7 @@ it('lends the headers of everybody to no entry that replaces the server of a pro
   await gateway.identity.users.add({ name: 'anna', role: 'member', password: 'a long enough password' }, people.root)
   await gateway.identity.agents.add({ name: 'helper', owner: 'anna' }, people.root)
   // The address of everybody's server: a refinement for Anna, and a replacement for her agent in the project.
-  await gateway.addServer(anna, { name: 'shared', scope: 'user:anna', definition: place(fickle.url) })
+  await gateway.servers.add(anna, { name: 'shared', scope: 'user:anna', definition: place(fickle.url) })
   const helper: Principal = { kind: 'agent', name: 'helper', owner: 'anna' }
   await poll(() => (namesOf(test, helper).length > 0 ? true : undefined))
   expect(namesOf(test, anna)).toEqual(['peek'])
@@ -347,7 +347,7 @@ it('reads no resource that is hidden or blocked by the template that describes i
   await using test = await start(server.url, ownHeader)
   const read = async (principal: Principal, name: string) => {
     const call = { principal, surface: 'library', selector: { kind: 'all' }, method: 'resources/read', name } as const
-    const outcome = await test.gateway.call({ ...call, arguments: {} }, { signal: AbortSignal.timeout(30_000) })
+    const outcome = await test.gateway.calls.run({ ...call, arguments: {} }, { signal: AbortSignal.timeout(30_000) })
     return outcome.kind === 'refused' ? outcome.error.code : outcome.kind
   }
   const ends = async () => {

@@ -73,7 +73,7 @@ describe('a member', () => {
   it('has it for themselves and their agents, and nobody else has it', async () => {
     await rest.ask('anna', 'POST', '/servers', { name: 'private', scope: 'user:anna', definition: http() })
     const toolsOf = (who: Name) =>
-      gateway.gateway.listTools(people[who], { kind: 'all' }).filter(({ server }) => server === 'private')
+      gateway.gateway.catalog.listTools(people[who], { kind: 'all' }).filter(({ server }) => server === 'private')
     expect(toolsOf('anna')).toMatchObject([{ name: 'private_peek', risk: 'write' }])
     expect(toolsOf('agent')).toHaveLength(1)
     expect(toolsOf('ben')).toEqual([])
@@ -144,7 +144,8 @@ describe('a member', () => {
   it('switches off for themselves what everybody has, and on again', async () => {
     const off = await rest.ask('anna', 'POST', '/servers/files/disable?scope=user:me')
     expect(off).toMatchObject({ status: 200, body: { enabled: false } })
-    const serversOf = (who: Name) => gateway.gateway.listTools(people[who], { kind: 'all' }).map(({ server }) => server)
+    const serversOf = (who: Name) =>
+      gateway.gateway.catalog.listTools(people[who], { kind: 'all' }).map(({ server }) => server)
     expect(serversOf('anna')).not.toContain('files')
     expect(serversOf('ben')).toContain('files')
     expect(await rest.ask('anna', 'POST', '/servers/files/enable?scope=user:me')).toMatchObject({ status: 200 })
@@ -182,7 +183,7 @@ describe('a member', () => {
     const own = { definition: { headers: { 'x-account': 'anna' } } }
     expect(await rest.ask('anna', 'PUT', '/servers/brief?scope=user:me', own)).toMatchObject({ status: 200 })
     expect(await rest.ask('root', 'DELETE', '/servers/brief')).toMatchObject({ status: 200 })
-    expect(gateway.gateway.listServers().map(({ name }) => name)).not.toContain('brief')
+    expect(gateway.gateway.servers.list().map(({ name }) => name)).not.toContain('brief')
     expect(await rest.ask('anna', 'DELETE', '/servers/brief?scope=user:me')).toMatchObject({ status: 200 })
   })
 })
@@ -254,7 +255,7 @@ describe('commands', () => {
       expect([who, scope, status]).toEqual([who, scope, 403])
     }
     expect(await saved()).toBe(before)
-    expect(gateway.gateway.listServers().map(({ name }) => name)).not.toContain('shell')
+    expect(gateway.gateway.servers.list().map(({ name }) => name)).not.toContain('shell')
   })
 
   it('are the administrators’, a person’s and the token file’s, in every scope', async () => {
@@ -269,7 +270,9 @@ describe('commands', () => {
 
   it('that an administrator gave a member are used by them, and not changed', async () => {
     await rest.ask('root', 'POST', '/servers', { name: 'tool', scope: 'user:anna', definition: recording })
-    await poll(() => gateway.gateway.listTools(people.anna, { kind: 'all' }).find(({ server }) => server === 'tool'))
+    await poll(() =>
+      gateway.gateway.catalog.listTools(people.anna, { kind: 'all' }).find(({ server }) => server === 'tool'),
+    )
     expect(await rest.ask('anna', 'DELETE', '/servers/tool')).toMatchObject({ status: 403 })
     expect(await rest.ask('anna', 'PUT', '/servers/tool', { definition: http() })).toMatchObject({ status: 403 })
     expect(await rest.ask('anna', 'POST', '/servers/tool/reconnect')).toMatchObject({ status: 200 })
@@ -301,8 +304,8 @@ it('tells what holds for whom to those who work under it', async () => {
 
 it('judges what is asked through the library as well', async () => {
   const wanted = { name: 'shell', scope: 'user:anna' as const, definition: { ...recording, args: [] } }
-  await expect(gateway.gateway.addServer(people.anna, wanted)).rejects.toMatchObject({ code: 'forbidden' })
-  await expect(gateway.gateway.enableServer(people.anna, 'files', false)).rejects.toMatchObject({ code: 'forbidden' })
-  await expect(gateway.gateway.removeServer(people.agent, 'files')).rejects.toMatchObject({ code: 'forbidden' })
-  await expect(gateway.gateway.reconnectServer(people.ben, 'files')).rejects.toMatchObject({ code: 'forbidden' })
+  await expect(gateway.gateway.servers.add(people.anna, wanted)).rejects.toMatchObject({ code: 'forbidden' })
+  await expect(gateway.gateway.servers.enable(people.anna, 'files', false)).rejects.toMatchObject({ code: 'forbidden' })
+  await expect(gateway.gateway.servers.remove(people.agent, 'files')).rejects.toMatchObject({ code: 'forbidden' })
+  await expect(gateway.gateway.servers.reconnect(people.ben, 'files')).rejects.toMatchObject({ code: 'forbidden' })
 })

@@ -21,11 +21,11 @@ it('lets a member’s session have what members may have, gone when it ends; an 
   for (const servers of attempts) {
     expect([servers, (await anna.request('POST', '/api/sessions', { servers })).status]).toEqual([servers, 403])
   }
-  const idsOf = () => gateway.gateway.listServers().map(({ id }) => id)
+  const idsOf = () => gateway.gateway.servers.list().map(({ id }) => id)
 
   expect((await anna.request('POST', '/api/sessions', { name: 'hers', servers: { own } })).status).toBe(201)
   await expect.poll(idsOf).toContain('own@session:hers')
-  const guarded = () => gateway.gateway.listServers().find(({ id }) => id === 'own@session:hers')?.error?.code
+  const guarded = () => gateway.gateway.servers.list().find(({ id }) => id === 'own@session:hers')?.error?.code
   await expect.poll(guarded).toBe('egress-denied')
   const added = await anna.request('POST', '/api/servers', { name: 'more', scope: 'session:hers', definition: own })
   expect(added.status).toBe(201)
@@ -35,6 +35,6 @@ it('lets a member’s session have what members may have, gone when it ends; an 
   expect(listener.requests()).toBe(0)
 
   expect((await ada.request('POST', '/api/sessions', { name: 'his', servers: { own } })).status).toBe(201)
-  const state = () => gateway.gateway.listServers().find(({ id }) => id === 'own@session:his')?.state
+  const state = () => gateway.gateway.servers.list().find(({ id }) => id === 'own@session:his')?.state
   await expect.poll(state, { timeout: 10_000 }).toBe('connected')
 })

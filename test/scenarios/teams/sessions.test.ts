@@ -52,6 +52,6 @@ describe('a session', () => {
     const stated = { servers: { mine: { transport: 'stdio', command: 'sh', args: ['-c', 'true'] } } }
     const refused = await kim.request('POST', '/api/sessions', stated)
     expect([refused.status, refused.error.code]).toEqual([403, 'forbidden'])
-    expect(gateway.gateway.listServers().map(({ name }) => name)).toEqual(['rec'])
+    expect(gateway.gateway.servers.list().map(({ name }) => name)).toEqual(['rec'])
   })
 })

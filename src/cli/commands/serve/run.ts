@@ -68,7 +68,7 @@ export async function serve({ terminal, settings }: Context, input: ServeInput):
     const text = `Make the first administrator with this link, within the hour:\n  ${link}`
     told.notice(text, 'make the first administrator with this link', { setupUrl: link })
   }
-  if (gateway.listServers().length === 0) {
+  if (gateway.servers.list().length === 0) {
     const add = toCommandLine('servers add NAME --url URL', settings.folderHere)
     told.notice(`There are no servers yet. Add one with\n  ${add}`, 'there are no servers yet')
   }
@@ -149,7 +149,7 @@ async function makeFirstToken({ identity }: Gateway): Promise<{ token: string; r
 /** Servers that connected before this listens are reported first. */
 function reportStates(terminal: Terminal, gateway: Gateway, log: ServeLog): void {
   const report = createStateReporter({ colours: terminal.talkColours, log, now: Date.now })
-  for (const server of gateway.listServers()) report(server)
+  for (const server of gateway.servers.list()) report(server)
   gateway.events.on('server-changed', ({ server }) => report(server))
 }
 

@@ -1,32 +1,41 @@
-import type { DecidedPin, PinReview } from '../approvals/approvals.ts'
-import { toPublicName } from '../catalog/catalog.ts'
 import { type ConfigStore, mayChangeServer, type Place, seesDefinition } from '../config/config.ts'
 import { ScopeText } from '../contract/api/base.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { Pin, PinDecision, PinDetail, PinState } from '../contract/pin.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import { toScope } from '../contract/scope.ts'
-import type { PinAuthor, Pins } from '../pins/pins.ts'
 import { toVisible } from '../shared/visible.ts'
+import type { PinAuthor, Pins } from './pins.ts'
 
 export type PinQuery = { readonly server?: string; readonly scope?: string; readonly state?: readonly PinState[] }
 
 /** What people do with pins. Everybody sees and decides those of the servers that are theirs to change. */
-export type PinDesk = {
+export type PinService = {
   list(principal: Principal, query: PinQuery): Pin[]
   get(principal: Principal, id: string): PinDetail
   accept(principal: Principal, decisions: readonly PinDecision[]): Promise<PinDetail[]>
   block(principal: Principal, decision: PinDecision): Promise<PinDetail>
 }
 
-type PinDeskParts = {
+/** A pin that a person has just decided on. */
+export type DecidedPin = Pick<Pin, 'server' | 'scope' | 'name'> & {
+  readonly decision: 'accepted' | 'blocked'
+  /** The name of the person. */
+  readonly by: string
+}
+
+/** Withdraws the open approvals that a decision on pins makes pointless: their callers are told to repeat the call. */
+export type PinReview = (decided: readonly DecidedPin[]) => Promise<void>
+
+type PinServiceParts = {
+  toPublicName(naming: string, server: string, tool: string): string
   readonly pins: Pins
   readonly config: ConfigStore
   /** Questions that a decision makes pointless are withdrawn. */
   readonly review: PinReview
 }
 
-export function createPinDesk({ pins, config, review }: PinDeskParts): PinDesk {
+export function createPinService({ pins, config, review, toPublicName }: PinServiceParts): PinService {
   return {
     list(principal, query) {
       const toPublic = publicNames()

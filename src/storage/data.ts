@@ -1,14 +1,14 @@
 import type { Compaction } from '../contract/compaction.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
-import type { Storage } from '../storage/storage.ts'
+import type { Storage } from './storage.ts'
 
 /** The database as those see it who operate the gateway. */
-export type DataDesk = {
+export type DataService = {
   /** Gives unused room back to the disk; `by` is for the record. */
   compact(by: Principal): Promise<Compaction>
 }
 
-export function createDataDesk({ storage }: { storage: Pick<Storage, 'compact' | 'audit'> }): DataDesk {
+export function createDataService({ storage }: { storage: Pick<Storage, 'compact' | 'audit'> }): DataService {
   return {
     async compact(by) {
       const done = await storage.compact()

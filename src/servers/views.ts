@@ -1,16 +1,24 @@
-import { type Catalog, toTool } from '../catalog/catalog.ts'
 import { type ConfigStore, type EffectiveServer, originOf, type Place, seesDefinition } from '../config/config.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { Principal } from '../contract/principal.ts'
 import { globalScope, type Scope, type ScopeKey, toScope, toScopeKey } from '../contract/scope.ts'
 import type { Server, ServerDetail } from '../contract/server.ts'
+import type { SetAside, Tool } from '../contract/tool.ts'
 import { nearest } from '../lib/text.ts'
-import type { ServerLinkStatus, Servers } from '../servers/servers.ts'
+import type { ServerLinkStatus, Servers } from './servers.ts'
 
 type ServerViewsParts = {
   readonly config: ConfigStore
   readonly servers: Pick<Servers, 'list' | 'find'>
-  readonly catalog: Pick<Catalog, 'ofConnection' | 'offered'>
+  readonly catalog: OfferedTools
+}
+
+/** What the tools of servers look like to people, from the catalog. */
+export type OfferedTools = {
+  /** What a connection has listed: how many tools are usable, and which are not. */
+  ofConnection(id: string): { readonly tools: readonly unknown[]; readonly setAside: readonly SetAside[] }
+  /** What one configured server offers under the choice of its scope. */
+  offered(server: EffectiveServer, connection: string): { tools: Tool[]; setAside: SetAside[] }
 }
 
 /** A server as it holds in a scope, and the connection that carries it. */
@@ -105,7 +113,7 @@ export function createServerViews({ config, servers, catalog }: ServerViewsParts
       enabled,
       ...(description !== undefined && { description }),
       ...show(definition, origins, (origin) => sees(by, origin)),
-      tools: offered.tools.map(toTool),
+      tools: offered.tools,
       setAside: [...judged.setAside, ...offered.setAside],
     }
   }

@@ -3,27 +3,30 @@ import type { Calls } from '../calls/calls.ts'
 import { type ConfigStore, formatProblem } from '../config/config.ts'
 import type { Status } from '../contract/status.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
+import type { ServerService } from '../servers/servers.ts'
 import type { Storage } from '../storage/storage.ts'
-import type { ServerDesk } from './server-desk.ts'
-import type { Gateway } from './types.ts'
-import { version } from './version.ts'
 
 type StatusParts = {
   readonly config: ConfigStore
   readonly storage: Pick<Storage, 'findProblem' | 'instance' | 'kind'>
   readonly calls: Calls
-  readonly desk: ServerDesk
+  readonly servers: Pick<ServerService, 'list'>
+  readonly version: string
   readonly audit: Pick<Audit, 'anchors' | 'retention'>
   readonly clock: Clock
 }
 
-/** Health in one look: red when any enabled server is not connected, or when nothing could be recorded. */
-export function createStatus({ config, storage, calls, desk, audit, clock }: StatusParts): Gateway['status'] {
+/** `url` is where the gateway is reached, as the surface that serves it knows. */
+export type ReadStatus = (url?: string) => Status
+
+/** Health in one look: not healthy when any enabled server is not connected, or when nothing can be recorded. */
+export function createStatus(parts: StatusParts): ReadStatus {
+  const { config, storage, calls, audit, clock, version } = parts
   const startedAt = clock.now()
   const began = clock.monotonic()
   const startedWith = JSON.stringify(config.current().listen)
   return (url = ''): Status => {
-    const servers = desk.list()
+    const servers = parts.servers.list()
     const retention = audit.retention()
     const problem = storage.findProblem()
     const serversHealthy = servers.every(({ enabled, state }) => !enabled || state === 'connected')

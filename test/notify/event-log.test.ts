@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import type { Approval } from '../../src/contract/approval.ts'
 import { type EventTable, eventNames } from '../../src/contract/events.ts'
-import { createEventLog } from '../../src/gateway/event-log.ts'
 import { createEmitter } from '../../src/lib/emitter.ts'
+import { createEventLog } from '../../src/notify/event-log.ts'
 
 function open() {
   const events = createEmitter<EventTable>(() => {})

@@ -4,8 +4,9 @@ import type { JsonObject } from '../contract/json.ts'
 import type { Principal } from '../contract/principal.ts'
 import type { RuleAction } from '../contract/rule.ts'
 import { isObject } from '../lib/json.ts'
-import { decide, findHidden, type ScopedRules, type Subject } from '../policy/policy.ts'
 import type { Storage } from '../storage/storage.ts'
+import { decide, type ScopedRules, type Subject } from './decide.ts'
+import { findHidden } from './uncertain.ts'
 
 export type WantedReplay = {
   readonly rules?: RuleSet | undefined

@@ -1,5 +1,3 @@
-import type { Catalog, ViewSelector } from '../catalog/catalog.ts'
-import { ownServer, toTool } from '../catalog/catalog.ts'
 import {
   type ConfigEdit,
   type ConfigStore,
@@ -13,26 +11,33 @@ import {
   withRisks,
   withTrust,
 } from '../config/config.ts'
+import type { EffectiveServer as ShownServer } from '../contract/api/config.ts'
 import type { ToolRisk } from '../contract/api/servers.ts'
 import type { ScopedServer } from '../contract/config.ts'
 import { GatewayError } from '../contract/errors.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
+import type { Risk } from '../contract/risk.ts'
 import { type Scope, type ScopeKey, toScope, toScopeKey } from '../contract/scope.ts'
-import type { Server, ServerDetail, Validation } from '../contract/server.ts'
-import { hasHints, type Tool } from '../contract/tool.ts'
+import type { Server, ServerDefinition, ServerDetail, Validation } from '../contract/server.ts'
+import { hasHints } from '../contract/tool.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { Pins } from '../pins/pins.ts'
 import { suggestRisk } from '../policy/policy.ts'
-import { type KeptLogs, type Servers, type Trial, toFailure } from '../servers/servers.ts'
 import type { Storage } from '../storage/storage.ts'
-import { createServerViews, show } from './server-views.ts'
-import type { Gateway, RisksChange, ServerChange, ServerTrial } from './types.ts'
+import { toFailure } from './failure.ts'
+import type { RawList } from './listing.ts'
+import type { KeptLogs, Servers } from './servers.ts'
+import type { Trial } from './trial.ts'
+import { createServerViews, type OfferedTools, show } from './views.ts'
 
-export type ServerDeskParts = {
+export type ServerServiceParts = {
   readonly config: ConfigStore
   readonly servers: Servers
-  readonly catalog: Catalog
-  readonly pins: Pick<Pins, 'forget'>
+  readonly catalog: OfferedTools & {
+    /** What a definition on trial would offer. */
+    preview(server: string, definition: ServerDefinition, list: RawList): Pick<Validation, 'tools' | 'setAside'>
+  }
+  /** The pins of a removed server go with it. */
+  forgetPins(server: { readonly name: string; readonly scope: string }, by: string): Promise<void>
   readonly storage: Pick<Storage, 'audit'>
   readonly clock: Clock
   /** Throws if the principal was removed or signed out since the request came. */
@@ -43,59 +48,71 @@ export type ServerDeskParts = {
 
 type SessionServers = Readonly<Record<string, ScopedServer>>
 
-export type ServerDesk = {
-  list(): Server[]
-  listTools(principal: Principal, selector: ViewSelector): Tool[]
-  /** Throws unless somebody may have a session state these servers. */
+/** In a later scope single fields may be stated: the rest is inherited. */
+export type ServerChange = { name: string; definition: ServerDefinition | ScopedServer; scope?: ScopeKey | undefined }
+export type RisksChange = {
+  name: string
+  /** By the server's own names of its tools. */
+  risks: Readonly<Record<string, Risk>>
+  scope?: ScopeKey | undefined
+}
+/** A definition, with the name that it is for if there is one; or a saved server by its name. */
+export type ServerTrial = {
+  definition?: ServerDefinition | undefined
+  name?: string | undefined
+  scope?: ScopeKey | undefined
+}
+
+/** What people do with servers: look, add, change, remove, try. */
+export type ServerService = {
+  /** Without `by`, all of them, as the program sees them that the gateway is part of. */
+  list(by?: Principal, scope?: ScopeKey): Server[]
+  get(by: Principal | undefined, name: string, scope?: ScopeKey): ServerDetail
+  /** Answers after the first attempt to connect, with its state and tools. */
+  add(by: Principal, change: ServerChange): Promise<ServerDetail>
+  change(by: Principal, change: ServerChange): Promise<ServerDetail>
+  remove(by: Principal, name: string, scope?: ScopeKey): Promise<void>
+  enable(by: Principal, name: string, enabled: boolean, scope?: ScopeKey): Promise<ServerDetail>
+  reconnect(by: Principal, name: string, scope?: ScopeKey): Promise<ServerDetail>
+  /** The risks of a server's tools, and what the words of those without annotations suggest. */
+  risks(by: Principal, name: string, scope?: ScopeKey): ToolRisk[]
+  /** Sets the risks of some tools in an entry; the rest of the entry stays. */
+  setRisks(by: Principal, wanted: RisksChange): Promise<ServerDetail>
+  logs(by: Principal | undefined, name: string, scope?: ScopeKey): KeptLogs
+  /** Tries a definition, or a saved server, on a connection of its own; with the rights of the scope it is for. */
+  validate(by: Principal, wanted: ServerTrial, signal: AbortSignal): Promise<Validation>
+  /** The servers that a scope has, or the principal, and where each value came from. */
+  effective(by: Principal, scope?: ScopeKey): ShownServer[]
+  /** Throws unless a principal may have a session state these servers. */
   judgeSession(by: Principal, session: SessionOrigin & { name: string }, servers: SessionServers): void
-  readonly surface: Pick<
-    Gateway,
-    | 'listServers'
-    | 'getServer'
-    | 'addServer'
-    | 'changeServer'
-    | 'removeServer'
-    | 'enableServer'
-    | 'reconnectServer'
-    | 'serverLogs'
-    | 'listRisks'
-    | 'setRisks'
-    | 'validateServer'
-    | 'effectiveServers'
-  >
 }
 
 const settleMs = 150_000
 
-/** What people do with servers: look, add, change, remove, try. Changes go the one road, through the configuration. */
-export function createServerDesk(parts: ServerDeskParts): ServerDesk {
-  const { config, servers, catalog, pins, storage, clock } = parts
+/** Changes go through the configuration. */
+export function createServerService(parts: ServerServiceParts): ServerService {
+  const { config, servers, catalog, storage, clock } = parts
   const views = createServerViews({ config, servers, catalog })
 
   return {
-    list: () => views.list(),
-    listTools: (principal, selector) =>
-      [...catalog.view(principal, selector).tools.values()].filter(({ server }) => server !== ownServer).map(toTool),
+    list: views.list,
+    get: (by, name, scope) => views.toDetail(by, views.get(by, name, views.scopeOf(by, name, scope))),
+    add: (by, change) => save(by, change, 'add'),
+    change: (by, change) => save(by, change, 'change'),
+    remove,
+    enable,
+    reconnect,
+    logs,
+    risks,
+    setRisks,
+    validate,
+    effective: (by, scope) =>
+      [...toEffective(by, scope).servers.values()].map((server) => ({
+        name: server.name,
+        scope: server.scope,
+        ...show(server.definition, server.origins, (origin) => views.sees(by, origin)),
+      })),
     judgeSession,
-    surface: {
-      listServers: views.list,
-      getServer: (name, scope, by) => views.toDetail(by, views.get(by, name, views.scopeOf(by, name, scope))),
-      addServer: (principal, change) => save(principal, change, 'add'),
-      changeServer: (principal, change) => save(principal, change, 'change'),
-      removeServer,
-      enableServer,
-      reconnectServer,
-      serverLogs,
-      listRisks,
-      setRisks,
-      validateServer,
-      effectiveServers: (by, scope) =>
-        [...toEffective(by, scope).servers.values()].map((server) => ({
-          name: server.name,
-          scope: server.scope,
-          ...show(server.definition, server.origins, (origin) => views.sees(by, origin)),
-        })),
-    },
   }
 
   /** The one question about rights, for every path on which a server is touched. */
@@ -150,7 +167,7 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
     return settledDetail(principal, name, scope)
   }
 
-  async function removeServer(principal: Principal, name: string, wanted?: ScopeKey): Promise<void> {
+  async function remove(principal: Principal, name: string, wanted?: ScopeKey): Promise<void> {
     const scope = views.scopeOf(principal, name, wanted)
     const connection = config.effectiveIn(scope).servers.get(name)?.connection
     await change({ kind: 'remove-server', name, scope }, principal, () => {
@@ -158,11 +175,11 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
       demand(principal, { action: 'remove', scope, ...found })
       if (found.current === undefined) views.get(principal, name, scope)
     })
-    await pins.forget({ name, scope: toScopeKey(scope) }, toPrincipalKey(principal))
+    await parts.forgetPins({ name, scope: toScopeKey(scope) }, toPrincipalKey(principal))
     if (connection !== undefined) await servers.forget(connection)
   }
 
-  async function enableServer(
+  async function enable(
     principal: Principal,
     name: string,
     enabled: boolean,
@@ -178,7 +195,7 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
     return settledDetail(principal, name, scope)
   }
 
-  async function reconnectServer(principal: Principal, name: string, wanted?: ScopeKey): Promise<ServerDetail> {
+  async function reconnect(principal: Principal, name: string, wanted?: ScopeKey): Promise<ServerDetail> {
     const scope = views.scopeOf(principal, name, wanted)
     demand(principal, { action: 'reconnect', scope })
     const { status } = views.get(principal, name, scope)
@@ -190,7 +207,7 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
     return settledDetail(principal, name, scope)
   }
 
-  function listRisks(by: Principal, name: string, wanted?: ScopeKey): ToolRisk[] {
+  function risks(by: Principal, name: string, wanted?: ScopeKey): ToolRisk[] {
     const { tools } = views.toDetail(by, views.get(by, name, views.scopeOf(by, name, wanted)))
     return tools.map(({ original, name: publicName, description, risk, riskFrom, annotations }) => {
       const isSilent = riskFrom === 'default' && !hasHints(annotations)
@@ -200,22 +217,25 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
     })
   }
 
-  async function setRisks(principal: Principal, { name, risks, scope: wanted }: RisksChange): Promise<ServerDetail> {
+  async function setRisks(
+    principal: Principal,
+    { name, risks: set, scope: wanted }: RisksChange,
+  ): Promise<ServerDetail> {
     const scope = views.scopeOf(principal, name, wanted)
-    const known = new Set(listRisks(principal, name, wanted).map(({ tool }) => tool))
-    const unknown = Object.keys(risks).filter((tool) => !known.has(tool))
+    const known = new Set(risks(principal, name, wanted).map(({ tool }) => tool))
+    const unknown = Object.keys(set).filter((tool) => !known.has(tool))
     if (unknown.length > 0) {
       throw new GatewayError('request-invalid', `${name} has no tool named ${unknown.join(', ')}`, { unknown })
     }
-    await change({ kind: 'set-risks', name, risks, scope }, principal, () => {
+    await change({ kind: 'set-risks', name, risks: set, scope }, principal, () => {
       const found = lookUp(scope, name)
-      demand(principal, { action: 'change', scope, ...found, wanted: withRisks(found.current ?? {}, risks) })
+      demand(principal, { action: 'change', scope, ...found, wanted: withRisks(found.current ?? {}, set) })
       views.get(principal, name, scope)
     })
     return settledDetail(principal, name, scope)
   }
 
-  function serverLogs(name: string, wanted?: ScopeKey, by?: Principal): KeptLogs {
+  function logs(by: Principal | undefined, name: string, wanted?: ScopeKey): KeptLogs {
     const { status } = views.get(by, name, views.scopeOf(by, name, wanted))
     if (views.sees(by, status.scope)) return servers.logs(status.id)
     throw new GatewayError('forbidden', `What ${name} writes is shown to those who may change it`)
@@ -237,7 +257,7 @@ export function createServerDesk(parts: ServerDeskParts): ServerDesk {
     return views.toDetail(by, views.get(by, name, scope))
   }
 
-  async function validateServer(principal: Principal, wanted: ServerTrial, signal: AbortSignal): Promise<Validation> {
+  async function validate(principal: Principal, wanted: ServerTrial, signal: AbortSignal): Promise<Validation> {
     const trial = toTrial(principal, wanted)
     const started = clock.monotonic()
     const took = () => Math.round(clock.monotonic() - started)

@@ -1,8 +1,9 @@
-import type { Catalog, ViewSelector } from '../catalog/catalog.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Principal } from '../contract/principal.ts'
 import { isObject } from '../lib/json.ts'
 import type { Servers } from '../servers/servers.ts'
+import type { Catalog } from './catalog.ts'
+import type { ViewSelector } from './view.ts'
 
 /** What the servers behind one address say of themselves, for whoever comes to it. */
 export type Introduction = {

@@ -1,9 +1,9 @@
-import type { ConfigStore } from '../config/config.ts'
 import { GatewayError } from '../contract/errors.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import type { Clock } from '../lib/clock.ts'
 import { countRate, createMeter, isIdle, type Meter, waitForRate } from '../lib/meter.ts'
 import { createQuietMap } from '../lib/quiet-map.ts'
+import type { ConfigStore } from './config.ts'
 
 type Parts = { readonly config: Pick<ConfigStore, 'current'>; readonly clock: Pick<Clock, 'monotonic'> }
 

@@ -1,8 +1,8 @@
 import { toGatewayError } from '../contract/errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import { endOrphans } from '../servers/servers.ts'
 import type { Storage } from '../storage/storage.ts'
+import { endMarked, endOrphan, type Orphan } from './process.ts'
 
 const every = 5000
 
@@ -34,4 +34,10 @@ export function keepClearingUp(storage: Storage, clock: Clock, log: Log): () => 
     cancel()
     await sweeping
   }
+}
+
+/** Ends what gateways that died left running, recorded or not. Returns how many process groups that were. */
+async function endOrphans(orphans: readonly Orphan[], dead: readonly string[], clock: Clock): Promise<number> {
+  const ended = await Promise.all(orphans.map((orphan) => endOrphan(orphan, clock)))
+  return ended.filter(Boolean).length + (await endMarked(dead, clock))
 }

@@ -13,7 +13,7 @@ import { toText } from './message.ts'
 import type { Message } from './sending.ts'
 
 /** What people do with webhooks: look, send again, try. */
-export type WebhookDesk = {
+export type WebhookService = {
   list(): Promise<WebhookEndpoint[]>
   deliveries(query: DeliveryQuery): Promise<Page<Delivery>>
   /** Throws `delivery-not-found`, or `request-invalid` for what was delivered or cannot be sent now. */
@@ -34,7 +34,7 @@ type DeskParts = {
   readonly ids: Ids
 }
 
-export function createWebhookDesk(parts: DeskParts): WebhookDesk {
+export function createWebhookService(parts: DeskParts): WebhookService {
   const { storage, endpoints, courier, send, mask, dropped, attemptMs, clock, ids } = parts
   const { deliveries } = storage
 

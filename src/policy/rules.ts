@@ -1,24 +1,33 @@
-import type { Catalog } from '../catalog/catalog.ts'
 import { type ConfigStore, projectOf, scopesOf } from '../config/config.ts'
-import type { RuleScope, RuleSet, RuleTest } from '../contract/api/rules.ts'
+import type { Replay, RuleScope, RuleSet, RuleTest } from '../contract/api/rules.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
-import { Principal, toPrincipalKey } from '../contract/principal.ts'
+import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import type { Risk } from '../contract/risk.ts'
 import type { Rule } from '../contract/rule.ts'
 import { type Scope, type ScopeKey, toScope, toScopeKey } from '../contract/scope.ts'
-import { driftWords } from '../definitions/definitions.ts'
 import type { Clock } from '../lib/clock.ts'
-import { concerns, explain, riskOf, type ScopedRules, type Subject } from '../policy/policy.ts'
 import type { Storage } from '../storage/storage.ts'
+import type { ScopedRules, Subject } from './decide.ts'
+import { concerns, explain } from './explain.ts'
 import { replayCalls, type WantedReplay } from './replay.ts'
-import type { Gateway } from './types.ts'
+import { riskOf } from './risk.ts'
 
-export type RulesDeskParts = {
+export type RuleServiceParts = {
   readonly config: ConfigStore
-  readonly catalog: Pick<Catalog, 'view'>
-  readonly storage: Pick<Storage, 'audit' | 'calls'>
+  /** A tool that a principal sees, by its public name. */
+  findTool(of: Principal, name: string): KnownTool | undefined
+  readonly storage: Pick<Storage, 'calls'>
   readonly clock: Clock
+}
+
+export type KnownTool = {
+  readonly name: string
+  readonly server: string
+  readonly risk: Risk
+  readonly riskFrom: string
+  /** How its definition differs from the accepted one, in words. */
+  readonly drifted?: string | undefined
 }
 
 /** A call that nobody makes. */
@@ -31,32 +40,24 @@ export type WantedTest = {
   readonly rules?: RuleSet | undefined
 }
 
-export type RulesDesk = {
-  readonly surface: Pick<
-    Gateway,
-    'describePrincipal' | 'listRules' | 'listAllRules' | 'setRules' | 'testRules' | 'replayRules'
-  >
+/** What people do with rules: look, test them on calls that were made or could be made, set them. */
+export type RuleService = {
+  /** The rules that can match calls of a principal, by scope. */
+  list(of: Principal): RuleScope[]
+  listAll(): RuleScope[]
+  /** Replaces the rules of one scope. */
+  set(by: Principal, scope: ScopeKey, rules: readonly Rule[]): Promise<RuleScope>
+  /** What would be decided about a call, and why. */
+  test(of: Principal, wanted: WantedTest): RuleTest
+  /** What changed rules would have answered to past calls. */
+  replay(wanted: WantedReplay): Promise<Replay>
 }
 
-/** What people do with rules: look, try on calls that nobody makes and on calls that were made, set. */
-export function createRulesDesk(parts: RulesDeskParts): RulesDesk {
-  const { config, catalog, storage, clock } = parts
+export function createRuleService(parts: RuleServiceParts): RuleService {
+  const { config, storage, clock } = parts
+  return { list, listAll, set, test, replay }
 
-  return {
-    surface: { describePrincipal: describe, listRules, listAllRules, setRules, testRules, replayRules },
-  }
-
-  function describe(key: string): Principal {
-    const colon = key.indexOf(':')
-    const [kind, name] = [key.slice(0, colon), key.slice(colon + 1)]
-    const parsed = Principal.safeParse({ kind, name })
-    if (!parsed.success || name === '') throw new GatewayError('request-invalid', `${key} is not KIND:NAME`)
-    const owner = kind === 'agent' || kind === 'session' ? config.ownerOf({ kind, name }) : undefined
-    return { ...parsed.data, ...(owner !== undefined && { owner }) }
-  }
-
-  /** The rules that can speak about somebody's calls, by scope. */
-  function listRules(of: Principal): RuleScope[] {
+  function list(of: Principal): RuleScope[] {
     const who = toWho(of)
     return config
       .effective(of)
@@ -64,7 +65,7 @@ export function createRulesDesk(parts: RulesDeskParts): RulesDesk {
       .filter(({ rules }) => rules.length > 0)
   }
 
-  function listAllRules(): RuleScope[] {
+  function listAll(): RuleScope[] {
     return listStated().map(({ scope, rules }) => toShown(scope, rules))
   }
 
@@ -84,7 +85,7 @@ export function createRulesDesk(parts: RulesDeskParts): RulesDesk {
     return { scope, rules: shown.filter((rule) => isShown(rule)) }
   }
 
-  async function setRules(by: Principal, key: ScopeKey, rules: readonly Rule[]): Promise<RuleScope> {
+  async function set(by: Principal, key: ScopeKey, rules: readonly Rule[]): Promise<RuleScope> {
     const scope = toScope(key)
     await config.change({ kind: 'set-rules', scope, rules }, { by, judge: () => demandRight(by, scope) })
     return toShown(key, rulesIn(key))
@@ -104,7 +105,7 @@ export function createRulesDesk(parts: RulesDeskParts): RulesDesk {
     throw new GatewayError('forbidden', `${whose} change the rules of ${toScopeKey(scope)}`)
   }
 
-  function testRules(of: Principal, wanted: WantedTest): RuleTest {
+  function test(of: Principal, wanted: WantedTest): RuleTest {
     const target = findTarget(of, wanted)
     const subject = { ...toSubject(of), ...target, arguments: wanted.arguments, meta: wanted.meta }
     const { decision, scopes } = explain(rulesFor(of, wanted.rules), subject)
@@ -128,11 +129,10 @@ export function createRulesDesk(parts: RulesDeskParts): RulesDesk {
 
   /** A tool that is there, or one that somebody thinks of: nobody has described it, so it writes unless told otherwise. */
   function findTarget(of: Principal, { tool, server, risk }: WantedTest) {
-    const known = catalog.view(of, { kind: 'all' }).tools.get(tool)
+    const known = parts.findTool(of, tool)
     if (known) {
       const told = risk ? { risk, riskFrom: 'given' } : { risk: known.risk, riskFrom: known.riskFrom }
-      const drifted = known.drifted && driftWords[known.drifted]
-      return { tool: known.publicName, server: server ?? known.server, known: true, drifted, ...told }
+      return { tool: known.name, server: server ?? known.server, known: true, drifted: known.drifted, ...told }
     }
     const { servers } = config.effective(of)
     const named = server ?? longest([...servers.keys()].filter((name) => tool.startsWith(`${name}_`))) ?? ''
@@ -165,7 +165,8 @@ export function createRulesDesk(parts: RulesDeskParts): RulesDesk {
     return { ...toWho(of), arguments: {}, now: clock.now() }
   }
 
-  function replayRules(wanted: WantedReplay) {
+  function replay(wanted: WantedReplay): Promise<Replay> {
+    const describe = config.describePrincipal
     return replayCalls({ calls: storage.calls, rulesFor, toSubject, describe }, wanted)
   }
 }

@@ -1,4 +1,3 @@
-import type { Board, GrantBook } from '../approvals/approvals.ts'
 import type { Approval, ApprovalDetail, ApprovalState, Verdict } from '../contract/approval.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { Grant, GrantWish, NewGrant } from '../contract/grant.ts'
@@ -10,6 +9,8 @@ import { type Answerer, approvalsNeeded, whyNotAnswer } from '../policy/policy.t
 import { type Page, toCursor } from '../storage/page.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { StoredQuestion } from '../storage/tables/questions.ts'
+import type { Board } from './board.ts'
+import type { GrantBook } from './grant-book.ts'
 import { type ToolFacts, toGivenGrant, toNewGrant } from './new-grant.ts'
 
 export type ApprovalQuery = { readonly limit: number; readonly cursor?: string; readonly state?: ApprovalState }
@@ -24,7 +25,7 @@ export type WantedAnswer = {
 }
 
 /** What people do with questions and grants. Who may is decided at the moment in which they do it. */
-export type ApprovalDesk = {
+export type ApprovalService = {
   list(by: Principal, query: ApprovalQuery): Promise<Page<Approval>>
   get(by: Principal, id: string): Promise<ApprovalDetail>
   answer(by: Principal, id: string, wanted: WantedAnswer): Promise<Approval>
@@ -32,13 +33,13 @@ export type ApprovalDesk = {
   maySee(by: Principal, approval: Approval): boolean
 }
 
-export type GrantDesk = {
+export type GrantService = {
   list(by: Principal, query: GrantQuery): Promise<Page<Grant>>
   add(by: Principal, wanted: NewGrant): Promise<Grant>
   revoke(by: Principal, id: string): Promise<Grant>
 }
 
-type DeskParts = {
+type ServiceParts = {
   readonly storage: Pick<Storage, 'kind' | 'questions' | 'grants' | 'calls'>
   readonly board: Board
   readonly book: GrantBook
@@ -57,7 +58,9 @@ type Person = Answerer & { readonly id: string }
 
 const around = 10
 
-export function createApprovalDesk(parts: DeskParts): { approvals: ApprovalDesk; grants: GrantDesk } {
+type Services = { readonly approvals: ApprovalService; readonly grants: GrantService }
+
+export function createApprovalServices(parts: ServiceParts): Services {
   const { storage, board, book, identity, findUser, clock } = parts
 
   /** The person as they are at this moment: roles and groups change while pages are open. */
