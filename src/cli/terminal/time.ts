@@ -13,6 +13,11 @@ export function toRelative(iso: string | undefined, now: number): string {
   return distance > 0 ? `${text} ago` : `in ${text}`
 }
 
+/** Local time, such as `09:05:31`. */
+export function toClockTime(date: Date): string {
+  return date.toTimeString().slice(0, 8)
+}
+
 export function toDuration(milliseconds: number | undefined): string {
   if (milliseconds === undefined) return ''
   if (milliseconds < second) return `${Math.round(milliseconds)} ms`

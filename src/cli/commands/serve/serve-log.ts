@@ -1,5 +1,6 @@
 import type { Log } from '../../../lib/log.ts'
 import type { Terminal } from '../../terminal/terminal.ts'
+import { toClockTime } from '../../terminal/time.ts'
 
 export const logFormats = ['text', 'json'] as const
 export type LogFormat = (typeof logFormats)[number]
@@ -24,12 +25,7 @@ export function createServeLog({ terminal, log, format }: ServeLogParts): ServeL
     }
   }
   return {
-    event: (text) => terminal.talk(`${terminal.talkColours.dim(toTime(new Date()))} ${text}`),
+    event: (text) => terminal.talk(`${terminal.talkColours.dim(toClockTime(new Date()))} ${text}`),
     notice: (text) => terminal.talk(text),
   }
-}
-
-/** Local time, such as `09:05:31`. */
-export function toTime(date: Date): string {
-  return date.toTimeString().slice(0, 8)
 }
