@@ -9,6 +9,7 @@ import { addConfig } from './commands/config.ts'
 import { addData } from './commands/data.ts'
 import { addDoctor } from './commands/doctor/doctor.ts'
 import { addGrants } from './commands/grants.ts'
+import { addOpen } from './commands/open.ts'
 import { addProjects } from './commands/projects.ts'
 import { addRules } from './commands/rules.ts'
 import { addSecrets } from './commands/secrets.ts'
@@ -45,6 +46,7 @@ export function createProgram(run: Run): Command {
   addServe(program, run)
   addStdio(program, run)
   addStatus(program, run)
+  addOpen(program, run)
   addSetupLink(program, run)
   addDoctor(program, run)
   addConfig(program, run)

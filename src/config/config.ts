@@ -49,7 +49,7 @@ import {
 import { watchFile } from './watch.ts'
 
 export { type ConfigEdit, withRisks } from './edit.ts'
-export { type ConfigPlaces, findConfigFile, schemaFile, starterConfig } from './find.ts'
+export { type ConfigPlaces, findConfigFile, listConfigPlaces, schemaFile, starterConfig } from './find.ts'
 export {
   type Judgement,
   mayChangeServer,
@@ -69,6 +69,7 @@ export {
 export { type ConfigProblem, formatProblem, toConfigError } from './problems.ts'
 export { parseConfig, type Reading, readConfig, readRuleSet } from './read.ts'
 export { planConfigRemoval } from './removal.ts'
+export { saveText } from './save.ts'
 export { configSchema } from './schema.ts'
 export {
   type ConnectionSpec,
