@@ -5,6 +5,7 @@ import { addAudit } from './commands/audit/audit.ts'
 import { addBackup } from './commands/backup.ts'
 import { addCalls } from './commands/calls.ts'
 import { addExamples, addGlobalOptions, helpConfiguration, type Run } from './commands/command.ts'
+import { addCompletion } from './commands/completion.ts'
 import { addConfig } from './commands/config.ts'
 import { addData } from './commands/data.ts'
 import { addDoctor } from './commands/doctor/doctor.ts'
@@ -66,6 +67,7 @@ export function createProgram(run: Run): Command {
   addWebhooks(program, run)
   addBackup(program, run)
   addData(program, run)
+  addCompletion(program, run)
   return program
 }
 
