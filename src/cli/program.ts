@@ -5,10 +5,12 @@ import { addAudit } from './commands/audit/audit.ts'
 import { addBackup } from './commands/backup.ts'
 import { addCalls } from './commands/calls.ts'
 import { addExamples, addGlobalOptions, helpConfiguration, type Run } from './commands/command.ts'
+import { addCompletion } from './commands/completion.ts'
 import { addConfig } from './commands/config.ts'
 import { addData } from './commands/data.ts'
 import { addDoctor } from './commands/doctor/doctor.ts'
 import { addGrants } from './commands/grants.ts'
+import { addOpen } from './commands/open.ts'
 import { addProjects } from './commands/projects.ts'
 import { addRules } from './commands/rules.ts'
 import { addSecrets } from './commands/secrets.ts'
@@ -45,6 +47,7 @@ export function createProgram(run: Run): Command {
   addServe(program, run)
   addStdio(program, run)
   addStatus(program, run)
+  addOpen(program, run)
   addSetupLink(program, run)
   addDoctor(program, run)
   addConfig(program, run)
@@ -64,6 +67,7 @@ export function createProgram(run: Run): Command {
   addWebhooks(program, run)
   addBackup(program, run)
   addData(program, run)
+  addCompletion(program, run)
   return program
 }
 

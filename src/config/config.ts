@@ -44,7 +44,7 @@ import { watchFile } from './watch.ts'
 
 export { createChangeLimit } from './change-limit.ts'
 export { type ConfigEdit, withRisks } from './edit.ts'
-export { type ConfigPlaces, findConfigFile, schemaFile, starterConfig } from './find.ts'
+export { type ConfigPlaces, findConfigFile, listConfigPlaces, schemaFile, starterConfig } from './find.ts'
 export { createSeal, type Seal } from './marks.ts'
 export {
   type Judgement,
@@ -65,6 +65,7 @@ export {
 export { type ConfigProblem, formatProblem, toConfigError } from './problems.ts'
 export { demandValid, parseConfig, type Reading, readConfig, readRuleSet } from './read.ts'
 export { planConfigRemoval } from './removal.ts'
+export { saveText } from './save.ts'
 export { configSchema } from './schema.ts'
 export {
   type ConnectionSpec,

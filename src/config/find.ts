@@ -16,8 +16,13 @@ const namesInFolder = ['sallyport.yaml', 'sallyport.yml', 'sallyport.json', 'sal
 export function findConfigFile({ explicit, environment, cwd, dataFolder }: ConfigPlaces): string | undefined {
   const named = explicit ?? (environment.SALLYPORT_CONFIG || undefined)
   if (named !== undefined) return resolve(cwd, named)
+  return listConfigPlaces({ cwd, dataFolder }).find((candidate) => existsSync(candidate))
+}
+
+/** Where a configuration is looked for that nobody named; the first one counts. */
+export function listConfigPlaces({ cwd, dataFolder }: Pick<ConfigPlaces, 'cwd' | 'dataFolder'>): string[] {
   const candidates = [...namesInFolder.map((name) => join(cwd, name)), join(dataFolder, 'sallyport.yaml')]
-  return candidates.map((candidate) => resolve(cwd, candidate)).find((candidate) => existsSync(candidate))
+  return candidates.map((candidate) => resolve(cwd, candidate))
 }
 
 /** Beside the configuration that a first start writes, so that editors know every setting, also offline. */

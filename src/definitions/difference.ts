@@ -1,7 +1,7 @@
 import type { JsonValue } from '../contract/json.ts'
 import { toCanonicalText } from '../lib/canonical.ts'
 import { isObject } from '../lib/json.ts'
-import { type DifferenceLine, diffLines } from '../shared/line-difference.ts'
+import { toDifference as toChangedLines } from '../shared/line-difference.ts'
 import { toVisible } from '../shared/visible.ts'
 
 /**
@@ -48,26 +48,10 @@ function toLines(old: JsonValue | undefined, now: JsonValue | undefined): string
   const quoted = old !== undefined && now !== undefined && typeof old !== typeof now
   const before = old === undefined ? [] : toText(old, quoted)
   const after = now === undefined ? [] : toText(now, quoted)
-  return inContext(diffLines(before, after))
+  return toChangedLines(before, after)
 }
 
 function toText(value: JsonValue, quoted: boolean): string[] {
   const text = typeof value === 'string' && !quoted ? value : JSON.stringify(value, null, 2)
   return text.split('\n').map(toVisible)
-}
-
-const marks = { same: ' ', added: '+', removed: '-' } as const
-/** Unchanged lines that are shown before the first change and after the last one. */
-const contextLines = 2
-
-function inContext(lines: readonly DifferenceLine[]): string[] {
-  const isChanged = ({ kind }: DifferenceLine) => kind !== 'same'
-  const first = lines.findIndex(isChanged)
-  if (first === -1) return lines.slice(-contextLines).map(toLine)
-  const last = lines.findLastIndex(isChanged)
-  return lines.slice(Math.max(0, first - contextLines), last + 1 + contextLines).map(toLine)
-}
-
-function toLine({ kind, line }: DifferenceLine): string {
-  return `  ${marks[kind]} ${line}`
 }

@@ -58,7 +58,7 @@ export const access: Readonly<Record<string, readonly CallerClass[]>> = {
   'servers.validateSaved': members,
   'servers.logs': users,
   'servers.risks': users,
-  'servers.servers.setRisks': members,
+  'servers.setRisks': members,
   'tools.list': everyone,
   'tools.get': everyone,
   'tools.call': everyone,

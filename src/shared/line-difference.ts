@@ -61,3 +61,21 @@ function removed(line: string): DifferenceLine {
 function added(line: string): DifferenceLine {
   return { kind: 'added', line }
 }
+
+const marks = { same: ' ', added: '+', removed: '-' } as const
+/** Unchanged lines that are shown before the first change and after the last one. */
+const contextLines = 2
+
+/** The lines that differ, marked with + and -, with a little of what is around them. */
+export function toDifference(before: readonly string[], after: readonly string[]): string[] {
+  const lines = diffLines(before, after)
+  const isChanged = ({ kind }: DifferenceLine) => kind !== 'same'
+  const first = lines.findIndex(isChanged)
+  if (first === -1) return lines.slice(-contextLines).map(toMarked)
+  const last = lines.findLastIndex(isChanged)
+  return lines.slice(Math.max(0, first - contextLines), last + 1 + contextLines).map(toMarked)
+}
+
+function toMarked({ kind, line }: DifferenceLine): string {
+  return `  ${marks[kind]} ${line}`
+}

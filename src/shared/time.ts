@@ -63,3 +63,8 @@ function toTime(text: string, now: number, direction: 1 | -1): string | undefine
   const parsed = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(parsed) ? undefined : new Date(parsed).toISOString()
 }
+
+/** Local time, such as `09:05:31`. */
+export function toClockTime(date: Date): string {
+  return date.toTimeString().slice(0, 8)
+}

@@ -61,7 +61,7 @@ const expected: Readonly<Record<string, string>> = {
   'servers.validateSaved': 'AMOF',
   'servers.logs': 'AMOUF',
   'servers.risks': 'AMOUF',
-  'servers.servers.setRisks': 'AMOF',
+  'servers.setRisks': 'AMOF',
   'projects.list': 'AMOUF',
   'projects.get': 'AMOUF',
   'projects.removal': 'AF',

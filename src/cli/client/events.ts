@@ -44,7 +44,7 @@ export async function listen(parts: ListenParts): Promise<void> {
       },
       onEnd() {
         lostAt = performance.now()
-        parts.onLost()
+        if (!signal.aborted) parts.onLost()
       },
     })
     if (signal.aborted) return

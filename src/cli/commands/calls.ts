@@ -10,8 +10,16 @@ import { exit } from '../terminal/exit.ts'
 import { wholeNumber } from '../terminal/number.ts'
 import { renderTable } from '../terminal/table.ts'
 import { renderFacts } from '../terminal/words.ts'
-import { addCommand, addExamples, addGlobalOptions, type Run } from './command.ts'
+import { paintCall, toWaited, toWorked } from './call-times.ts'
+import { addCommand, addExamples, addGlobalOptions, type OptionSpec, type Run } from './command.ts'
 import { toCallId } from './ids.ts'
+
+const filterOptions: readonly OptionSpec[] = [
+  ['--principal <principal>', 'only calls of this principal, such as agent:reviewer'],
+  ['--tool <name>', 'only calls of this tool'],
+  ['--state <state>', 'only calls in this state, such as running or denied'],
+]
+const filterInput = { principal: z.string().optional(), tool: z.string().optional(), state: CallState.optional() }
 
 export function addCalls(program: Command, run: Run): void {
   const calls = program.command('calls').description('calls of tools, running and ended')
@@ -24,17 +32,13 @@ export function addCalls(program: Command, run: Run): void {
     options: [
       ['--limit <number>', 'calls per page (default 50)'],
       ['--cursor <cursor>', '`next` of the page before'],
-      ['--principal <principal>', 'only calls of this principal, such as agent:reviewer'],
-      ['--tool <name>', 'only calls of this tool'],
-      ['--state <state>', 'only calls in this state, such as running or denied'],
+      ...filterOptions,
     ],
     examples: ['sallyport calls list --limit 20', 'sallyport calls list --state denied --json'],
     input: z.object({
       limit: wholeNumber({ min: 1, max: 1000 }).optional(),
       cursor: z.string().optional(),
-      principal: z.string().optional(),
-      tool: z.string().optional(),
-      state: CallState.optional(),
+      ...filterInput,
     }),
     async run({ terminal, request }, filter) {
       const page = await request('Listing calls', (client) => client.calls.list(filter))
@@ -53,7 +57,11 @@ export function addCalls(program: Command, run: Run): void {
             { title: 'principal', value: (call) => call.principal, shrinks: true, drops: 2 },
             { title: 'tool', value: (call) => call.tool },
             { title: 'risk', value: (call) => call.risk, drops: 1 },
-            { title: 'state', value: (call) => call.state },
+            {
+              title: 'state',
+              value: (call) => call.state,
+              paint: (text, call) => paintCall(terminal, call.state)(text),
+            },
             { title: 'waited', value: (call) => toDuration(toWaited(call, now)) },
             { title: 'worked', value: (call) => toDuration(toWorked(call)) },
           ],
@@ -63,6 +71,20 @@ export function addCalls(program: Command, run: Run): void {
       if (page.next) terminal.next(`the same with --cursor ${page.next} for older calls`)
       return exit.done
     },
+  })
+
+  addCommand(calls, run, {
+    use: 'watch',
+    summary: 'calls as they begin, wait and end, one line for each change',
+    options: [...filterOptions, ['--retry <seconds>', 'how long to look for a gateway that went away (default 60)']],
+    notes: ['It runs until Ctrl+C. With --json each line is one JSON document, without the arguments of the call.'],
+    examples: ['sallyport calls watch', 'sallyport calls watch --principal agent:reviewer --json'],
+    input: z.object({
+      ...filterInput,
+      retry: wholeNumber({ min: 0, max: 86_400, unit: 'seconds' }).default(60),
+    }),
+    // Loaded when it is needed: other commands do not listen.
+    run: async (context, { retry, ...filter }) => (await import('./calls-watch.ts')).watchCalls(context, filter, retry),
   })
 
   addCommand(calls, run, {
@@ -81,16 +103,6 @@ export function addCalls(program: Command, run: Run): void {
 
 async function getCall(client: Client, id: string): Promise<Call> {
   return client.calls.get({ params: { id: await toCallId(client, id) } })
-}
-
-/** A call that waits has no end yet. */
-function toWaited({ state, startedAt, waitedMs }: Call, now: number): number | undefined {
-  return state === 'waiting' ? Math.max(0, now - Date.parse(startedAt)) : waitedMs
-}
-
-/** The duration without the time that it waited for approval. */
-export function toWorked({ durationMs, waitedMs = 0 }: Pick<Call, 'durationMs' | 'waitedMs'>): number | undefined {
-  return durationMs === undefined ? undefined : Math.max(0, durationMs - waitedMs)
 }
 
 function toNamed(milliseconds: number | undefined, what: string): string | undefined {

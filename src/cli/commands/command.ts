@@ -32,6 +32,8 @@ export type CommandSpec<Input extends z.ZodType> = {
   /** Lines that help shows before the examples. */
   readonly notes?: readonly string[]
   readonly examples: readonly string[]
+  /** Not shown in help. */
+  readonly hidden?: boolean
   /** Takes the words after `--` as its input `command`. */
   readonly takesCommand?: boolean
   /** Arguments and options by name; the command line is an edge like any other. */
@@ -59,7 +61,10 @@ const aliasOption: OptionSpec = ['--url <url>', 'the same as --gateway']
 const globalHeading = 'Global options:'
 
 export function addCommand<Input extends z.ZodType>(parent: Command, run: Run, spec: CommandSpec<Input>): void {
-  const command = parent.command(spec.use).summary(spec.summary).description(spec.summary)
+  const command = parent
+    .command(spec.use, { hidden: spec.hidden ?? false })
+    .summary(spec.summary)
+    .description(spec.summary)
   for (const option of spec.options ?? []) command.addOption(toOption(option))
   if (spec.notes) command.addHelpText('after', `\n${spec.notes.join('\n')}`)
   addGlobalOptions(command)

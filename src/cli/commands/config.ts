@@ -4,6 +4,7 @@ import { GatewayError } from '../../contract/errors.ts'
 import { toVisible } from '../../shared/visible.ts'
 import { exit } from '../terminal/exit.ts'
 import { addCommand, addExamples, addGlobalOptions, type Context, noInput, type Run } from './command.ts'
+import { addConfigFile } from './config-edit.ts'
 
 export function addConfig(program: Command, run: Run): void {
   const config = program.command('config').description('the configuration')
@@ -35,6 +36,8 @@ export function addConfig(program: Command, run: Run): void {
       return reading.ok ? exit.done : exit.usage
     },
   })
+
+  addConfigFile(config, run)
 
   addCommand(config, run, {
     use: 'show',

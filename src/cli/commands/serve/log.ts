@@ -2,8 +2,9 @@ import { pino } from 'pino'
 import { isObject, parseJson } from '../../../lib/json.ts'
 import type { Log } from '../../../lib/log.ts'
 import type { Masking } from '../../../masking/masking.ts'
+import { toClockTime } from '../../../shared/time.ts'
 import { toVisible } from '../../../shared/visible.ts'
-import { type LogFormat, toTime } from './serve-log.ts'
+import type { LogFormat } from './serve-log.ts'
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 
@@ -38,7 +39,7 @@ function toReadable(line: string): string {
   const name = levels[Math.round(Number(level) / 10) - 1] ?? 'info'
   const told = Object.entries(facts).map(([key, value]) => `${key} ${toText(value)}`)
   const more = told.length > 0 ? ` (${told.join(', ')})` : ''
-  return `${toTime(new Date(Number(time)))} ${name} ${toVisible(`${toText(msg)}${more}`)}\n`
+  return `${toClockTime(new Date(Number(time)))} ${name} ${toVisible(`${toText(msg)}${more}`)}\n`
 }
 
 function toText(value: unknown): string {

@@ -1,4 +1,5 @@
 import type { Log } from '../../../lib/log.ts'
+import { toClockTime } from '../../../shared/time.ts'
 import type { Terminal } from '../../terminal/terminal.ts'
 
 export const logFormats = ['text', 'json'] as const
@@ -24,12 +25,7 @@ export function createServeLog({ terminal, log, format }: ServeLogParts): ServeL
     }
   }
   return {
-    event: (text) => terminal.talk(`${terminal.talkColours.dim(toTime(new Date()))} ${text}`),
+    event: (text) => terminal.talk(`${terminal.talkColours.dim(toClockTime(new Date()))} ${text}`),
     notice: (text) => terminal.talk(text),
   }
-}
-
-/** Local time, such as `09:05:31`. */
-export function toTime(date: Date): string {
-  return date.toTimeString().slice(0, 8)
 }

@@ -1,10 +1,10 @@
 import type { Server } from '../../../contract/server.ts'
+import { toClockTime } from '../../../shared/time.ts'
 import { toVisible } from '../../../shared/visible.ts'
 import { countOf } from '../../../shared/words.ts'
 import type { Terminal } from '../../terminal/terminal.ts'
 import { describeFailure } from '../../terminal/words.ts'
 import type { Fields, ServeLog } from './serve-log.ts'
-import { toTime } from './serve-log.ts'
 
 type StateParts = {
   readonly colours: Terminal['talkColours']
@@ -75,7 +75,7 @@ export function createStateReporter({ colours, log, now }: StateParts): (server:
     if (reported.failures > 1 && !isGivenUp) {
       if (at - reported.failureReportedAt < summaryEvery) return
       reported.failureReportedAt = at
-      const since = `${countOf(reported.failures, 'failed attempt')} since ${toTime(new Date(reported.failingSince))}`
+      const since = `${countOf(reported.failures, 'failed attempt')} since ${toClockTime(new Date(reported.failingSince))}`
       const last = server.error ? `; last: ${toVisible(server.error.message)}` : ''
       return reportOnce(server, reported, `${colours.red(server.state)} ${nameOf(server)}, ${since}${last}`, reported)
     }

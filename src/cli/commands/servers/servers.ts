@@ -16,6 +16,7 @@ import { addServersUpgrade } from '../tools/pins.ts'
 import { addServersLogs } from './logs.ts'
 import { renderServer, showChange } from './server-view.ts'
 import { addServersAdd, addServersValidate } from './servers-add.ts'
+import { addServersEdit } from './servers-edit.ts'
 import { addServersRisks } from './servers-risks.ts'
 import { showingStart } from './start-progress.ts'
 
@@ -77,6 +78,7 @@ export function addServers(program: Command, run: Run): void {
   })
 
   addServersAdd(servers, run)
+  addServersEdit(servers, run)
   addServersValidate(servers, run)
   addServersUpgrade(servers, run)
   addServersRisks(servers, run)

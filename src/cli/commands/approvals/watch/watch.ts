@@ -1,18 +1,18 @@
 import { GatewayError, toGatewayError } from '../../../../contract/errors.ts'
 import { toVisible } from '../../../../shared/visible.ts'
 import type { Address } from '../../../client/address.ts'
-import { type Client, createClient, toClientError } from '../../../client/client.ts'
+import { type Client, toClientError } from '../../../client/client.ts'
 import { demandPerson } from '../../../client/person.ts'
 import { exit } from '../../../terminal/exit.ts'
 import { leaveOnSignal } from '../../../terminal/leave.ts'
 import type { Context } from '../../command.ts'
+import { goLive } from '../../live.ts'
 import { type Following, follow } from './follow.ts'
 import { openFullScreen } from './full-screen.ts'
 import { printLines } from './print.ts'
 import { draw, type Look, toView } from './screen.ts'
 import { advance, createWatch, describePending, type Happening, type Pending } from './state.ts'
 
-const patience = 30_000
 /** No event tells that an agent has hung up, or how a changed tool differs. */
 const lookEveryMs = 5000
 const ringEveryMs = 2000
@@ -23,13 +23,7 @@ export async function runWatch(context: Context, { retry, bell }: { retry: numbe
   const atTerminal = terminal.interactive && Boolean(process.stdout.isTTY) && process.env.TERM !== 'dumb'
   if (atTerminal && !context.settings.person)
     throw new GatewayError('person-needed', 'Answering needs a person, and a token is none')
-  const address = await context.address()
-  const client = createClient(address, patience)
-  const recheck = async () => {
-    const { url } = await context.address()
-    if (url !== address.url) throw new GatewayError('unreachable', `The gateway has moved to ${url}`)
-  }
-  const following = { address, client, recheck, patience: retry * 1000 }
+  const following = { ...(await goLive(context)), patience: retry * 1000 }
   return atTerminal ? answerLive(context, following, bell) : printLines(terminal, following)
 }
 
