@@ -13,6 +13,7 @@ export default async function setup(): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(findPlace(), 'sallyport-run-'))
   chmodSync(folder, 0o711) // PostgreSQL runs as another user where the tests run as root
   process.env.TMPDIR = folder
+  process.env.NODE_COMPILE_CACHE = join(folder, 'compiled') // hundreds of processes load the same few programs
   const [endPostgres, endPrograms] = await Promise.all([offerPostgres(), offerPrograms()])
   return async () => {
     await endPostgres()

@@ -22,6 +22,8 @@ let place: Place
 
 beforeAll(async () => {
   place = await createPlace()
+  // The gateway runs as long as a program uses it: without this one, every test would start another gateway.
+  await place.program().greet()
   return () => place[Symbol.asyncDispose]()
 })
 
