@@ -1,7 +1,7 @@
 import type { JsonValue } from '../contract/json.ts'
 import { toCanonicalText } from '../lib/canonical.ts'
 import { isObject } from '../lib/json.ts'
-import { toDifference as toChangedLines } from '../shared/line-difference.ts'
+import { toChangedLines } from '../shared/line-difference.ts'
 import { toVisible } from '../shared/visible.ts'
 
 /**

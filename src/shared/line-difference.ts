@@ -67,7 +67,7 @@ const marks = { same: ' ', added: '+', removed: '-' } as const
 const contextLines = 2
 
 /** The lines that differ, marked with + and -, with a little of what is around them. */
-export function toDifference(before: readonly string[], after: readonly string[]): string[] {
+export function toChangedLines(before: readonly string[], after: readonly string[]): string[] {
   const lines = diffLines(before, after)
   const isChanged = ({ kind }: DifferenceLine) => kind !== 'same'
   const first = lines.findIndex(isChanged)

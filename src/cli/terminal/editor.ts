@@ -4,7 +4,7 @@ import { mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { GatewayError, toGatewayError } from '../../contract/errors.ts'
-import { toDifference } from '../../shared/line-difference.ts'
+import { toChangedLines } from '../../shared/line-difference.ts'
 import { toVisible } from '../../shared/visible.ts'
 import { confirm } from './confirm.ts'
 import type { Terminal } from './terminal.ts'
@@ -110,7 +110,7 @@ const leftOut = '    …'
 
 /** Lines that went and came; long stretches without a change are left out. */
 function toChanges(before: string, after: string): string {
-  const lines = toDifference(before.trimEnd().split('\n').map(toVisible), after.trimEnd().split('\n').map(toVisible))
+  const lines = toChangedLines(before.trimEnd().split('\n').map(toVisible), after.trimEnd().split('\n').map(toVisible))
   const isNear = lines.map((_, index) =>
     lines.slice(Math.max(0, index - shownContext), index + shownContext + 1).some((line) => !line.startsWith('    ')),
   )
