@@ -1,7 +1,7 @@
 import { implement } from '@orpc/server'
+import { seesAll } from '../contract/access.ts'
 import { api } from '../contract/api.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import { seesAll } from './api-access.ts'
 import { createAgentsRoutes } from './routes/agents.ts'
 import { createApprovalsRoutes } from './routes/approvals.ts'
 import { createAuditRoutes } from './routes/audit.ts'

@@ -1,11 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { StandardHandleResult } from '@orpc/server/standard'
+import { isChange } from '../contract/access.ts'
+import { api as contract } from '../contract/api.ts'
 import { GatewayError, toGatewayError, withoutOwn } from '../contract/errors.ts'
 import { type PrincipalKey, toPrincipalKey } from '../contract/principal.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { type Log, silentLog } from '../lib/log.ts'
-import { authorise, isChange } from './api-access.ts'
+import { authorise, toEndpointMeta } from './api-access.ts'
 import { liftDefinition, readBody } from './api-body.ts'
 import { toFailure, toRetryAfter, toWireBody, toWireError } from './api-errors.ts'
 import { createApiHandler, sendAnswer } from './api-handler.ts'
@@ -46,10 +48,6 @@ const mostBytes = 1_048_576
 /** A name and a password: whoever is not known yet has no account on which more could be counted. */
 const mostOfStranger = 16_384
 
-export function isDoor(request: IncomingMessage, path: string): boolean {
-  return request.method === 'POST' && path === `${prefix}/sign-in`
-}
-
 /** REST: the contract on one side, the gateway on the other, and nothing decided in between but who may. */
 export function createApi({ gateway, url, cookie, clock = systemClock, log = silentLog }: ApiParts): Api {
   const streams = createEventStreams({
@@ -63,12 +61,12 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
   let description: Promise<Buffer> | undefined
   const handler = createApiHandler<ApiContext>(createRouter(gateway), {
     clientInterceptors: [
-      ({ path, context, next }) => {
-        const operation = path.join('.')
+      ({ procedure, context, next }) => {
+        const meta = toEndpointMeta(procedure['~orpc'].meta)
         // The body may have taken its time, and the caller may have been removed in it.
         gateway.identity.demandCurrent(context.principal)
-        authorise(context.principal, operation)
-        if (isChange(context.response.req.method, operation)) gateway.admitChange(context.principal)
+        authorise(context.principal, meta)
+        if (isChange(context.response.req.method, meta)) gateway.admitChange(context.principal)
         return next()
       },
     ],
@@ -125,11 +123,11 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
       return void response.end(bytes)
     }
     if (pathOf(request) === `${prefix}/audit/export` && request.method === 'GET') {
-      authorise(principal, 'audit.export')
+      authorise(principal, contract.audit.export['~orpc'].meta)
       return sendExport(gateway, new URL(request.url ?? '', 'http://gateway').searchParams, { response, delivery })
     }
     if (pathOf(request) === `${prefix}/events` && request.method === 'GET') {
-      authorise(principal, 'events.listen')
+      authorise(principal, contract.events.listen['~orpc'].meta)
       return streams.open(request, response, who)
     }
     const body = liftDefinition(pathOf(request), await readBody(request, { mostBytes, take: delivery.takeRequest }))

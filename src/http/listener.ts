@@ -4,6 +4,7 @@ import type { ViewSelector } from '../catalog/catalog.ts'
 import type { Listen } from '../contract/config.ts'
 import { GatewayError, toErrorBody, toGatewayError, withoutOwn } from '../contract/errors.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
+import { findPublicRoute, type PublicRouteName } from '../contract/public-routes.ts'
 import { toSystemReason } from '../contract/system-error.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { toBearer } from '../identity/identity.ts'
@@ -13,12 +14,12 @@ import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import { challengeForm } from '../lib/proof.ts'
 import { createMcp } from '../mcp/mcp.ts'
-import { createApi, isDoor } from './api.ts'
+import { createApi } from './api.ts'
 import { createSignInCookie, isSecure } from './cookie.ts'
 import { createHostCheck, toClientAddress } from './hosts.ts'
 import { valuesOf } from './raw-headers.ts'
 import { demandOwnPage, demandSameOrigin } from './same-origin.ts'
-import { createSetupPage, setupPath, setupStatePath } from './setup-page.ts'
+import { createSetupPage } from './setup-page.ts'
 import { createWeb } from './web.ts'
 
 export type Listener = {
@@ -102,33 +103,30 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
         mcp.handle(request, response, { principal, selector, delivery }),
       )
     }
-    if (await deliver(response, undefined, () => serveStranger(request, response, { host, path }))) return
+    const open = findPublicRoute(request.method, path)
+    if (open) return deliver(response, undefined, () => serveOpen[open]({ request, response, host, path }))
     const principal = whileOpen(await fromTokenOrCookie(request, host))
     if (await deliver(response, principal, (delivery) => api.handle(request, response, { principal, delivery }))) return
     throw new GatewayError('not-found', 'There is nothing at this address')
   }
 
-  /** True when the request was for something that needs neither a token nor a sign-in, and has its answer. */
-  async function serveStranger(
-    request: IncomingMessage,
-    response: ServerResponse,
-    { host, path }: { host: string; path: string },
-  ): Promise<boolean> {
-    if (path === '/livez') sendJson(response, 200, { status: 'ok' })
-    else if (path === '/readyz') ready(response)
-    else if (path === '/proof') prove(request, response)
-    else if (isDoor(request, path)) await admit(request, response, host)
-    else if (path === setupStatePath) sendJson(response, 200, { needed: gateway.identity.setup.needed() })
-    else if (path === setupPath) await setup.handle(request, response, () => demandOwnPage(request, host, secure))
-    else return web.handle(request, response, path)
-    return true
+  /** The routes that need neither a token nor a sign-in: one for each row of the table in the contract. */
+  const serveOpen: Readonly<Record<PublicRouteName, (visit: Visit) => Promise<void> | void>> = {
+    live: ({ response }) => sendJson(response, 200, { status: 'ok' }),
+    ready: ({ response }) => ready(response),
+    proof: ({ request, response }) => prove(request, response),
+    signIn: ({ request, response, host }) => admit(request, response, host),
+    setupState: ({ response }) => sendJson(response, 200, { needed: gateway.identity.setup.needed() }),
+    setup: ({ request, response, host }) => setup.handle(request, response, () => demandOwnPage(request, host, secure)),
+    pages: ({ request, response }) => web.sendPage(request, response),
+    files: ({ request, response, path }) => web.sendFile(request, response, path),
   }
 
   /** What is buffered for the principal is counted until the client has read its answer. */
   async function deliver<Done>(
     response: ServerResponse,
     principal: Principal | undefined,
-    work: (delivery: Delivery) => Promise<Done>,
+    work: (delivery: Delivery) => Promise<Done> | Done,
   ): Promise<Done> {
     const known = principal && { principal: toPrincipalKey(principal) }
     const delivery = createDelivery({
@@ -223,6 +221,14 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
       cancel()
     },
   }
+}
+
+/** A request that nobody has authenticated. */
+type Visit = {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly host: string
+  readonly path: string
 }
 
 /** An import of it would also load what nobody uses here, a client for web sockets first of all: 14 MB. */

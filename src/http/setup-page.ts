@@ -5,8 +5,6 @@ import type { Identity } from '../identity/identity.ts'
 import { readBytes } from '../lib/body.ts'
 
 export const setupPath = '/setup'
-/** Says whether there is an administrator yet, for the sign-in page. */
-export const setupStatePath = '/setup/state'
 
 export type SetupPage = {
   handle(request: IncomingMessage, response: ServerResponse, demandOwnPage: () => void): Promise<void>

@@ -6,8 +6,9 @@ import { GatewayError } from '../contract/errors.ts'
 
 /** The dashboard's files, as they were built. Its pages ask the API for everything, so that they need no sign-in. */
 export type Web = {
-  /** True when the request was for a page or a file of the dashboard, and has its answer. */
-  handle(request: IncomingMessage, response: ServerResponse, path: string): Promise<boolean>
+  /** The page is one program for all addresses. */
+  sendPage(request: IncomingMessage, response: ServerResponse): Promise<void>
+  sendFile(request: IncomingMessage, response: ServerResponse, path: string): Promise<void>
 }
 
 const types: Readonly<Record<string, string>> = {
@@ -31,9 +32,6 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-const pages = /^\/(sign-in|approvals(\/[A-Za-z0-9_-]{1,64})?)?$/
-const files = /^\/(assets\/[A-Za-z0-9_.-]+|(icon|waiting-([1-9]|many))\.svg|theme\.js)$/
-
 export function createWeb(folder: string = builtFolder()): Web {
   const known = new Map<string, Promise<Buffer>>()
 
@@ -45,27 +43,26 @@ export function createWeb(folder: string = builtFolder()): Web {
     return reading
   }
 
+  async function send(request: IncomingMessage, response: ServerResponse, name: string): Promise<void> {
+    const body = await read(name).catch((error: unknown) => {
+      throw new GatewayError('not-found', 'The dashboard has no such file', {}, { cause: error })
+    })
+    response.writeHead(200, {
+      'content-type': types[extname(name)] ?? 'application/octet-stream',
+      'content-length': body.length,
+      // Names of assets change with their content.
+      'cache-control': name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
+      'content-security-policy': policy,
+      'referrer-policy': 'no-referrer',
+      'x-frame-options': 'DENY',
+      'cross-origin-opener-policy': 'same-origin',
+    })
+    response.end(request.method === 'HEAD' ? undefined : body)
+  }
+
   return {
-    async handle(request, response, path) {
-      const isPage = pages.test(path)
-      if ((!isPage && !files.test(path)) || (request.method !== 'GET' && request.method !== 'HEAD')) return false
-      const name = isPage ? 'index.html' : path.slice(1)
-      const body = await read(name).catch((error: unknown) => {
-        throw new GatewayError('not-found', 'The dashboard has no such file', {}, { cause: error })
-      })
-      response.writeHead(200, {
-        'content-type': types[extname(name)] ?? 'application/octet-stream',
-        'content-length': body.length,
-        // Names of assets change with their content.
-        'cache-control': path.startsWith('/assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
-        'content-security-policy': policy,
-        'referrer-policy': 'no-referrer',
-        'x-frame-options': 'DENY',
-        'cross-origin-opener-policy': 'same-origin',
-      })
-      response.end(request.method === 'HEAD' ? undefined : body)
-      return true
-    },
+    sendPage: (request, response) => send(request, response, 'index.html'),
+    sendFile: (request, response, path) => send(request, response, path.slice(1)),
   }
 }
 

@@ -1,9 +1,10 @@
 import { z } from 'zod'
+import { allUsers, members } from '../access.ts'
 import { Agent } from '../agent.ts'
 import { RemovalPlan, Removed } from '../removal.ts'
 import { AgentName } from '../token.ts'
 import { UserName } from '../user.ts'
-import { base, page } from './base.ts'
+import { endpoint, page } from './base.ts'
 
 const named = z.object({ params: z.strictObject({ name: z.string().describe('Name of the agent') }) })
 const settings = {
@@ -12,14 +13,14 @@ const settings = {
 }
 
 export const agents = {
-  list: base
+  list: endpoint(allUsers)
     .route({ method: 'GET', path: '/agents', tags: ['agents'], summary: 'The agents the caller may look at' })
     .output(page(Agent)),
-  add: base
+  add: endpoint(members)
     .route({ method: 'POST', path: '/agents', tags: ['agents'], summary: 'Add an agent', successStatus: 201 })
     .input(z.strictObject({ name: AgentName, ...settings }))
     .output(Agent),
-  change: base
+  change: endpoint(members)
     .route({
       method: 'PATCH',
       path: '/agents/{name}',
@@ -29,7 +30,7 @@ export const agents = {
     })
     .input(named.extend({ body: z.strictObject(settings) }))
     .output(Agent),
-  removal: base
+  removal: endpoint(members)
     .route({
       method: 'GET',
       path: '/agents/{name}/removal',
@@ -39,7 +40,7 @@ export const agents = {
     })
     .input(named)
     .output(RemovalPlan),
-  remove: base
+  remove: endpoint(members)
     .route({
       method: 'DELETE',
       path: '/agents/{name}',

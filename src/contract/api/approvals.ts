@@ -1,10 +1,11 @@
 import { z } from 'zod'
+import { deciders, everyone } from '../access.ts'
 import { Approval, ApprovalDetail, ApprovalState, Verdict } from '../approval.ts'
 import { GrantWish } from '../grant.ts'
-import { base, byId, page, paging } from './base.ts'
+import { byId, endpoint, page, paging } from './base.ts'
 
 export const approvals = {
-  list: base
+  list: endpoint(everyone)
     .route({
       method: 'GET',
       path: '/approvals',
@@ -13,7 +14,7 @@ export const approvals = {
     })
     .input(z.strictObject({ ...paging, state: ApprovalState.optional().describe('Only questions in this state') }))
     .output(page(Approval)),
-  get: base
+  get: endpoint(everyone)
     .route({
       method: 'GET',
       path: '/approvals/{id}',
@@ -23,7 +24,7 @@ export const approvals = {
     })
     .input(byId)
     .output(ApprovalDetail),
-  answer: base
+  answer: endpoint(deciders)
     .route({
       method: 'POST',
       path: '/approvals/{id}/answer',

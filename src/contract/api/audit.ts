@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import { onlookers, operators } from '../access.ts'
 import { AuditEntry, AuditKind, AuditReport } from '../audit.ts'
 import { Call, CallState } from '../call.ts'
 import { Status } from '../status.ts'
-import { base, byId, page, paging } from './base.ts'
+import { byId, endpoint, page, paging } from './base.ts'
 
 /** A time as people write it, in milliseconds. */
 const time = z.union([z.iso.datetime({ offset: true }), z.iso.date()], {
@@ -25,7 +26,7 @@ export const AuditExport = z.strictObject({
 export type AuditExport = z.infer<typeof AuditExport>
 
 export const audit = {
-  list: base
+  list: endpoint(onlookers)
     .route({ method: 'GET', path: '/audit', tags: ['audit'], summary: 'Entries of the record, newest first' })
     .input(
       z.strictObject({
@@ -37,7 +38,7 @@ export const audit = {
       }),
     )
     .output(page(AuditEntry)),
-  verify: base
+  verify: endpoint(onlookers, false)
     .route({
       method: 'GET',
       path: '/audit/verify',
@@ -45,7 +46,7 @@ export const audit = {
       summary: 'Proves the whole record, and says what it cannot see',
     })
     .output(AuditReport),
-  export: base
+  export: endpoint(onlookers)
     .route({
       method: 'GET',
       path: '/audit/export',
@@ -54,7 +55,7 @@ export const audit = {
     })
     .input(AuditExport)
     .output(z.string()),
-  confirmClock: base
+  confirmClock: endpoint(operators)
     .route({
       method: 'POST',
       path: '/audit/clock',
@@ -63,7 +64,7 @@ export const audit = {
     })
     .input(z.strictObject({ time: z.iso.datetime({ offset: true }).describe('The time now, within an hour') }))
     .output(z.object({ retention: Status.shape.retention })),
-  get: base
+  get: endpoint(onlookers)
     .route({
       method: 'GET',
       path: '/audit/{id}',

@@ -1,5 +1,6 @@
 import { oc } from '@orpc/contract'
 import { z } from 'zod'
+import type { CallerClass, EndpointMeta } from '../access.ts'
 import { type ScopeKey, ScopeKind } from '../scope.ts'
 
 /** The body of every error, as `toErrorBody` writes it. */
@@ -32,13 +33,22 @@ export const paging = {
   cursor: z.string().optional().describe('`next` of the page before'),
 }
 
-/** Every endpoint begins here: its errors have one shape. */
-export const base = oc.$route({
-  spec: (operation) => ({
-    ...operation,
-    responses: { ...operation.responses, default: { $ref: '#/components/responses/Error' } },
-  }),
-})
+/**
+ * Every endpoint begins here, with who may use it; its errors have one shape. Other methods than GET change something
+ * unless `changes` says that this one does not.
+ */
+export function endpoint(callers: readonly CallerClass[], changes?: false) {
+  return oc.$meta<EndpointMeta>({ callers, ...(changes === false && { changes }) }).$route({
+    spec: (operation) => ({
+      ...operation,
+      'x-access': [...callers],
+      responses: { ...operation.responses, default: { $ref: '#/components/responses/Error' } },
+    }),
+  })
+}
+
+/** An endpoint of the table of routes that need no token. */
+export const publicEndpoint = endpoint([])
 
 /** Input of an endpoint whose path ends in an id. */
 export const byId = z.object({ params: z.strictObject({ id: z.string() }) })

@@ -1,9 +1,10 @@
 import { z } from 'zod'
+import { everyone } from '../access.ts'
 import { Call, CallState } from '../call.ts'
-import { base, byId, page, paging } from './base.ts'
+import { byId, endpoint, page, paging } from './base.ts'
 
 export const calls = {
-  list: base
+  list: endpoint(everyone)
     .route({ method: 'GET', path: '/calls', tags: ['calls'], summary: 'Calls, newest first' })
     .input(
       z.strictObject({
@@ -14,7 +15,7 @@ export const calls = {
       }),
     )
     .output(page(Call)),
-  get: base
+  get: endpoint(everyone)
     .route({ method: 'GET', path: '/calls/{id}', tags: ['calls'], summary: 'One call', inputStructure: 'detailed' })
     .input(byId)
     .output(Call),

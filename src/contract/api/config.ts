@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { allUsers, onlookers } from '../access.ts'
 import { AgentName } from '../token.ts'
-import { base } from './base.ts'
+import { endpoint } from './base.ts'
 
 /** Tells how a configured value came about; `scope` is where it stands. */
 export const EffectiveServer = z.object({
@@ -19,10 +20,10 @@ export const ShownConfig = z.object({
 export type ShownConfig = z.infer<typeof ShownConfig>
 
 export const config = {
-  show: base
+  show: endpoint(onlookers)
     .route({ method: 'GET', path: '/config', tags: ['config'], summary: 'The configuration as written' })
     .output(ShownConfig),
-  effective: base
+  effective: endpoint(allUsers)
     .route({
       method: 'GET',
       path: '/config/effective',

@@ -1,8 +1,9 @@
+import { operators } from '../access.ts'
 import { Compaction } from '../compaction.ts'
-import { base } from './base.ts'
+import { endpoint } from './base.ts'
 
 export const data = {
-  compact: base
+  compact: endpoint(operators)
     .route({
       method: 'POST',
       path: '/data/compact',

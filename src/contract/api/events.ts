@@ -1,9 +1,10 @@
 import { z } from 'zod'
+import { everyone } from '../access.ts'
 import { eventNames } from '../events.ts'
-import { base } from './base.ts'
+import { endpoint } from './base.ts'
 
 export const events = {
-  listen: base
+  listen: endpoint(everyone)
     .route({
       method: 'GET',
       path: '/events',

@@ -1,13 +1,14 @@
 import { z } from 'zod'
+import { deciders, everyone } from '../access.ts'
 import { Grant, NewGrant } from '../grant.ts'
-import { base, byId, page, paging } from './base.ts'
+import { byId, endpoint, page, paging } from './base.ts'
 
 export const grants = {
-  list: base
+  list: endpoint(everyone)
     .route({ method: 'GET', path: '/grants', tags: ['grants'], summary: 'Grants with used of budget, newest first' })
     .input(z.strictObject({ ...paging, principal: z.string().optional().describe('Only grants for this principal') }))
     .output(page(Grant)),
-  add: base
+  add: endpoint(deciders)
     .route({
       method: 'POST',
       path: '/grants',
@@ -17,7 +18,7 @@ export const grants = {
     })
     .input(NewGrant)
     .output(Grant),
-  revoke: base
+  revoke: endpoint(deciders)
     .route({
       method: 'DELETE',
       path: '/grants/{id}',

@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { everyone, operators, persons } from '../access.ts'
 import { Principal, Role } from '../principal.ts'
-import { base } from './base.ts'
+import { endpoint, publicEndpoint } from './base.ts'
 
 /** Who has signed in, and until when at the most. */
 export const SignedIn = z.object({ name: z.string(), role: Role, expiresAt: z.string() })
@@ -8,7 +9,7 @@ export type SignedIn = z.infer<typeof SignedIn>
 
 /** The one endpoint for whoever is not known yet. */
 export const door = {
-  signIn: base
+  signIn: publicEndpoint
     .route({
       method: 'POST',
       path: '/sign-in',
@@ -21,7 +22,7 @@ export const door = {
 }
 
 export const people = {
-  signOut: base
+  signOut: endpoint(persons, false)
     .route({
       method: 'POST',
       path: '/sign-out',
@@ -29,7 +30,7 @@ export const people = {
       summary: 'End the sign-in that the cookie stands for',
     })
     .output(z.object({ signedOut: z.string() })),
-  setupLink: base
+  setupLink: endpoint(operators)
     .route({
       method: 'POST',
       path: '/setup-link',
@@ -37,5 +38,7 @@ export const people = {
       summary: 'A new link that makes the first administrator; only while there is none. It voids the link before',
     })
     .output(z.object({ url: z.string() })),
-  me: base.route({ method: 'GET', path: '/me', tags: ['people'], summary: 'Who is asking' }).output(Principal),
+  me: endpoint(everyone)
+    .route({ method: 'GET', path: '/me', tags: ['people'], summary: 'Who is asking' })
+    .output(Principal),
 }

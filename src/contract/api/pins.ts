@@ -1,11 +1,12 @@
 import { z } from 'zod'
+import { allUsers, members } from '../access.ts'
 import { Pin, PinDecision, PinDetail, PinState } from '../pin.ts'
-import { base, byId, page, ScopeText } from './base.ts'
+import { byId, endpoint, page, ScopeText } from './base.ts'
 
 const decided = byId.extend({ body: PinDecision.pick({ hash: true }) })
 
 export const pins = {
-  list: base
+  list: endpoint(allUsers)
     .route({
       method: 'GET',
       path: '/pins',
@@ -23,7 +24,7 @@ export const pins = {
       }),
     )
     .output(page(Pin)),
-  get: base
+  get: endpoint(allUsers)
     .route({
       method: 'GET',
       path: '/pins/{id}',
@@ -33,7 +34,7 @@ export const pins = {
     })
     .input(byId)
     .output(PinDetail),
-  accept: base
+  accept: endpoint(members)
     .route({
       method: 'POST',
       path: '/pins/{id}/accept',
@@ -43,7 +44,7 @@ export const pins = {
     })
     .input(decided)
     .output(PinDetail),
-  block: base
+  block: endpoint(members)
     .route({
       method: 'POST',
       path: '/pins/{id}/block',
@@ -53,7 +54,7 @@ export const pins = {
     })
     .input(decided)
     .output(PinDetail),
-  acceptMany: base
+  acceptMany: endpoint(members)
     .route({
       method: 'POST',
       path: '/pins/accept',

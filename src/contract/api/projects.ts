@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import { allUsers, operators } from '../access.ts'
 import { Toolset } from '../config.ts'
 import { RemovalPlan, Removed } from '../removal.ts'
-import { base, page } from './base.ts'
+import { endpoint, page } from './base.ts'
 
 const byName = z.object({ params: z.strictObject({ name: z.string() }) })
 
@@ -18,10 +19,10 @@ export const NamedToolset = Toolset.extend({ name: z.string() })
 export type NamedToolset = z.infer<typeof NamedToolset>
 
 export const projects = {
-  list: base
+  list: endpoint(allUsers)
     .route({ method: 'GET', path: '/projects', tags: ['projects'], summary: 'All projects' })
     .output(page(ProjectSummary)),
-  get: base
+  get: endpoint(allUsers)
     .route({
       method: 'GET',
       path: '/projects/{name}',
@@ -31,7 +32,7 @@ export const projects = {
     })
     .input(byName)
     .output(ProjectSummary),
-  removal: base
+  removal: endpoint(operators)
     .route({
       method: 'GET',
       path: '/projects/{name}/removal',
@@ -41,7 +42,7 @@ export const projects = {
     })
     .input(byName)
     .output(RemovalPlan),
-  remove: base
+  remove: endpoint(operators)
     .route({
       method: 'DELETE',
       path: '/projects/{name}',
@@ -54,10 +55,10 @@ export const projects = {
 }
 
 export const toolsets = {
-  list: base
+  list: endpoint(allUsers)
     .route({ method: 'GET', path: '/toolsets', tags: ['toolsets'], summary: 'All toolsets' })
     .output(page(NamedToolset)),
-  get: base
+  get: endpoint(allUsers)
     .route({
       method: 'GET',
       path: '/toolsets/{name}',

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { base } from './base.ts'
+import { everyone } from '../access.ts'
+import { endpoint } from './base.ts'
 
 export const ResultPage = z.object({
   text: z.string(),
@@ -11,7 +12,7 @@ export const ResultPage = z.object({
 export type ResultPage = z.infer<typeof ResultPage>
 
 export const results = {
-  get: base
+  get: endpoint(everyone)
     .route({
       method: 'GET',
       path: '/results/{handle}',

@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import { everyone, members } from '../access.ts'
 import { Risk } from '../risk.ts'
 import { Rule, RuleAction } from '../rule.ts'
 import { AgentName } from '../token.ts'
-import { base, page, ScopeText } from './base.ts'
+import { endpoint, page, ScopeText } from './base.ts'
 
 const PrincipalText = z
   .templateLiteral([z.enum(['user', 'agent', 'session', 'run']), ':', z.string().min(1)], {
@@ -100,7 +101,7 @@ export const Replay = z.object({
 export type Replay = z.infer<typeof Replay>
 
 export const rules = {
-  list: base
+  list: endpoint(everyone)
     .route({
       method: 'GET',
       path: '/rules',
@@ -109,7 +110,7 @@ export const rules = {
     })
     .input(z.strictObject({ ...whose, scope: ScopeText.optional().describe('Only the rules of this scope') }))
     .output(page(RuleScope)),
-  set: base
+  set: endpoint(members)
     .route({
       method: 'PUT',
       path: '/rules',
@@ -124,7 +125,7 @@ export const rules = {
       }),
     )
     .output(RuleScope),
-  test: base
+  test: endpoint(everyone, false)
     .route({
       method: 'POST',
       path: '/rules/test',
@@ -143,7 +144,7 @@ export const rules = {
       }),
     )
     .output(RuleTest),
-  replay: base
+  replay: endpoint(everyone, false)
     .route({
       method: 'POST',
       path: '/rules/replay',

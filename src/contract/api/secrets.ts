@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { allUsers, members, operators } from '../access.ts'
 import { SavedSecret, Secret, SecretHost, SecretName } from '../secret.ts'
-import { base, page, ScopeText } from './base.ts'
+import { endpoint, page, ScopeText } from './base.ts'
 
 const named = z.object({
   params: z.strictObject({ name: SecretName }),
@@ -8,7 +9,7 @@ const named = z.object({
 })
 
 export const secrets = {
-  list: base
+  list: endpoint(allUsers)
     .route({
       method: 'GET',
       path: '/secrets',
@@ -16,7 +17,7 @@ export const secrets = {
       summary: 'Names, scopes and bindings of secrets; no answer ever holds a value',
     })
     .output(page(Secret)),
-  set: base
+  set: endpoint(members)
     .route({
       method: 'PUT',
       path: '/secrets/{name}',
@@ -34,7 +35,7 @@ export const secrets = {
       }),
     )
     .output(SavedSecret),
-  remove: base
+  remove: endpoint(members)
     .route({
       method: 'DELETE',
       path: '/secrets/{name}',
@@ -44,7 +45,7 @@ export const secrets = {
     })
     .input(named)
     .output(Secret),
-  rotateKey: base
+  rotateKey: endpoint(operators)
     .route({
       method: 'POST',
       path: '/secrets/rotate-key',

@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import { allUsers, members } from '../access.ts'
 import { Risk } from '../risk.ts'
 import { Server, ServerDefinition, ServerDetail, ServerName, ServerOverride, Validation } from '../server.ts'
 import { Tool } from '../tool.ts'
-import { base, page, ScopeText } from './base.ts'
+import { endpoint, page, ScopeText } from './base.ts'
 
 const byName = z.strictObject({ name: z.string().describe('Name of the server') })
 const inScope = z.strictObject({ scope: ScopeText.optional().describe('Where a name stands in several scopes') })
@@ -44,11 +45,11 @@ export type ToolRisk = z.infer<typeof ToolRisk>
 const Risks = z.record(z.string(), Risk).refine((risks) => Object.keys(risks).length > 0, 'must name at least one tool')
 
 export const servers = {
-  list: base
+  list: endpoint(allUsers)
     .route({ method: 'GET', path: '/servers', tags: ['servers'], summary: 'All servers with their states' })
     .input(z.strictObject({ scope: ScopeText.optional().describe('Only those of one scope') }).optional())
     .output(page(Server)),
-  get: base
+  get: endpoint(allUsers)
     .route({
       method: 'GET',
       path: '/servers/{name}',
@@ -58,7 +59,7 @@ export const servers = {
     })
     .input(named)
     .output(ServerDetail),
-  add: base
+  add: endpoint(members)
     .route({
       method: 'POST',
       path: '/servers',
@@ -68,7 +69,7 @@ export const servers = {
     })
     .input(z.strictObject({ name: ServerName, definition: Statement, scope: ScopeText.optional() }))
     .output(ServerDetail),
-  change: base
+  change: endpoint(members)
     .route({
       method: 'PUT',
       path: '/servers/{name}',
@@ -78,7 +79,7 @@ export const servers = {
     })
     .input(named.extend({ body: z.strictObject({ definition: Statement }) }))
     .output(ServerDetail),
-  remove: base
+  remove: endpoint(members)
     .route({
       method: 'DELETE',
       path: '/servers/{name}',
@@ -91,7 +92,7 @@ export const servers = {
   enable: serverAction('enable', 'Connect a server that was switched off'),
   disable: serverAction('disable', 'Keep the entry, but disconnect'),
   reconnect: serverAction('reconnect', 'Try to connect now, whatever the state'),
-  validate: base
+  validate: endpoint(members)
     .route({
       method: 'POST',
       path: '/servers/validate',
@@ -105,7 +106,7 @@ export const servers = {
       }),
     )
     .output(Validation),
-  validateSaved: base
+  validateSaved: endpoint(members)
     .route({
       method: 'POST',
       path: '/servers/{name}/validate',
@@ -115,7 +116,7 @@ export const servers = {
     })
     .input(named.extend({ body: z.strictObject({ definition: ServerDefinition.optional() }).optional() }))
     .output(Validation),
-  risks: base
+  risks: endpoint(allUsers)
     .route({
       method: 'GET',
       path: '/servers/{name}/risks',
@@ -125,7 +126,7 @@ export const servers = {
     })
     .input(named)
     .output(page(ToolRisk)),
-  setRisks: base
+  setRisks: endpoint(members)
     .route({
       method: 'POST',
       path: '/servers/{name}/risks',
@@ -135,7 +136,7 @@ export const servers = {
     })
     .input(named.extend({ body: z.strictObject({ risks: Risks }) }))
     .output(ServerDetail),
-  logs: base
+  logs: endpoint(allUsers)
     .route({
       method: 'GET',
       path: '/servers/{name}/logs',
@@ -148,7 +149,7 @@ export const servers = {
 }
 
 function serverAction(action: 'enable' | 'disable' | 'reconnect', summary: string) {
-  return base
+  return endpoint(members)
     .route({
       method: 'POST',
       path: `/servers/{name}/${action}`,

@@ -1,19 +1,20 @@
 import { z } from 'zod'
+import { allUsers, members } from '../access.ts'
 import { NewSession, Session, SessionServers } from '../session.ts'
 import { AgentName } from '../token.ts'
 import { UserName } from '../user.ts'
-import { base, page } from './base.ts'
+import { endpoint, page } from './base.ts'
 
 const named = z.object({ params: z.strictObject({ name: z.string().describe('Name of the session') }) })
 const moment = z.iso.datetime({ offset: true })
 const servers = SessionServers.optional().describe('Its own choice: servers that are added, changed or switched off')
 
 export const sessions = {
-  list: base
+  list: endpoint(allUsers)
     .route({ method: 'GET', path: '/sessions', tags: ['sessions'], summary: 'The sessions the caller may look at' })
     .input(z.strictObject({ all: z.stringbool().optional().describe('Also those that have ended') }))
     .output(page(Session)),
-  get: base
+  get: endpoint(allUsers)
     .route({
       method: 'GET',
       path: '/sessions/{name}',
@@ -23,7 +24,7 @@ export const sessions = {
     })
     .input(named)
     .output(Session),
-  create: base
+  create: endpoint(members)
     .route({
       method: 'POST',
       path: '/sessions',
@@ -44,7 +45,7 @@ export const sessions = {
       }),
     )
     .output(NewSession),
-  update: base
+  update: endpoint(members)
     .route({
       method: 'PATCH',
       path: '/sessions/{name}',
@@ -54,7 +55,7 @@ export const sessions = {
     })
     .input(named.extend({ body: z.strictObject({ servers, expiresAt: moment.optional() }) }))
     .output(Session),
-  end: base
+  end: endpoint(members)
     .route({
       method: 'DELETE',
       path: '/sessions/{name}',

@@ -1,10 +1,11 @@
 import { z } from 'zod'
+import { allUsers, members } from '../access.ts'
 import { AgentName, NewToken, Token } from '../token.ts'
 import { UserName } from '../user.ts'
-import { base, byId, page } from './base.ts'
+import { byId, endpoint, page } from './base.ts'
 
 export const tokens = {
-  list: base
+  list: endpoint(allUsers)
     .route({
       method: 'GET',
       path: '/tokens',
@@ -12,7 +13,7 @@ export const tokens = {
       summary: 'Tokens of agents and sessions, without the tokens themselves',
     })
     .output(page(Token)),
-  create: base
+  create: endpoint(members)
     .route({
       method: 'POST',
       path: '/tokens',
@@ -29,7 +30,7 @@ export const tokens = {
       }),
     )
     .output(NewToken),
-  revoke: base
+  revoke: endpoint(members)
     .route({
       method: 'DELETE',
       path: '/tokens/{id}',

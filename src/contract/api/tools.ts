@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import { everyone } from '../access.ts'
 import { Approval } from '../approval.ts'
 import { Call } from '../call.ts'
 import { Tool } from '../tool.ts'
-import { base, page } from './base.ts'
+import { endpoint, page } from './base.ts'
 
 export const CallAnswer = z.object({ call: Call, result: z.unknown().describe("The tool's result, as MCP shapes it") })
 export type CallAnswer = z.infer<typeof CallAnswer>
@@ -17,7 +18,7 @@ export type CallWaiting = z.infer<typeof CallWaiting>
 const IdempotencyKey = z.string().regex(/^[\x20-\x7e]{1,255}$/, 'must be 1 to 255 visible ASCII characters')
 
 export const tools = {
-  list: base
+  list: endpoint(everyone)
     .route({ method: 'GET', path: '/tools', tags: ['tools'], summary: 'The tools the caller may use' })
     .input(
       z.strictObject({
@@ -31,7 +32,7 @@ export const tools = {
       }),
     )
     .output(page(Tool)),
-  get: base
+  get: endpoint(everyone)
     .route({
       method: 'GET',
       path: '/tools/{name}',
@@ -41,7 +42,7 @@ export const tools = {
     })
     .input(z.object({ params: z.strictObject({ name: z.string().describe('Public name of the tool') }) }))
     .output(Tool),
-  call: base
+  call: endpoint(everyone, false)
     .route({
       method: 'POST',
       path: '/tools/{name}/call',

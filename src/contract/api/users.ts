@@ -1,19 +1,22 @@
 import { z } from 'zod'
+import { administrators, onlookers, persons } from '../access.ts'
 import { Role } from '../principal.ts'
 import { RemovalPlan, Removed } from '../removal.ts'
 import { GroupName, Password, User, UserName } from '../user.ts'
-import { base, page } from './base.ts'
+import { endpoint, page } from './base.ts'
 
 const named = z.object({ params: z.strictObject({ name: z.string().describe('Name of the user') }) })
 const groups = z.array(GroupName).max(100).optional().describe('Whom a rule may name as approvers')
 
 export const users = {
-  list: base.route({ method: 'GET', path: '/users', tags: ['users'], summary: 'All users' }).output(page(User)),
-  add: base
+  list: endpoint(onlookers)
+    .route({ method: 'GET', path: '/users', tags: ['users'], summary: 'All users' })
+    .output(page(User)),
+  add: endpoint(administrators)
     .route({ method: 'POST', path: '/users', tags: ['users'], summary: 'Add a user', successStatus: 201 })
     .input(z.strictObject({ name: UserName, role: Role, password: Password, groups }))
     .output(User),
-  change: base
+  change: endpoint(administrators)
     .route({
       method: 'PATCH',
       path: '/users/{name}',
@@ -27,7 +30,7 @@ export const users = {
       }),
     )
     .output(User),
-  password: base
+  password: endpoint(persons)
     .route({
       method: 'POST',
       path: '/users/{name}/password',
@@ -38,7 +41,7 @@ export const users = {
     })
     .input(named.extend({ body: z.strictObject({ password: Password, current: z.string().max(4096).optional() }) }))
     .output(User),
-  removal: base
+  removal: endpoint(administrators)
     .route({
       method: 'GET',
       path: '/users/{name}/removal',
@@ -48,7 +51,7 @@ export const users = {
     })
     .input(named)
     .output(RemovalPlan),
-  remove: base
+  remove: endpoint(administrators)
     .route({
       method: 'DELETE',
       path: '/users/{name}',

@@ -1,9 +1,10 @@
 import { z } from 'zod'
+import { onlookers, operators } from '../access.ts'
 import { Delivery, DeliveryState, WebhookEndpoint, WebhookTrial } from '../webhook.ts'
-import { base, byId, page, paging } from './base.ts'
+import { byId, endpoint, page, paging } from './base.ts'
 
 export const webhooks = {
-  list: base
+  list: endpoint(onlookers)
     .route({
       method: 'GET',
       path: '/webhooks',
@@ -11,7 +12,7 @@ export const webhooks = {
       summary: 'The configured endpoints and how each is served; never a secret',
     })
     .output(page(WebhookEndpoint)),
-  deliveries: base
+  deliveries: endpoint(onlookers)
     .route({
       method: 'GET',
       path: '/webhooks/deliveries',
@@ -26,7 +27,7 @@ export const webhooks = {
       }),
     )
     .output(page(Delivery)),
-  retry: base
+  retry: endpoint(operators)
     .route({
       method: 'POST',
       path: '/webhooks/deliveries/{id}/retry',
@@ -36,7 +37,7 @@ export const webhooks = {
     })
     .input(byId)
     .output(Delivery),
-  test: base
+  test: endpoint(operators)
     .route({
       method: 'POST',
       path: '/webhooks/{name}/test',

@@ -1,10 +1,10 @@
 import { implement } from '@orpc/server'
+import { seesAll } from '../../contract/access.ts'
 import { api } from '../../contract/api.ts'
 import type { Call } from '../../contract/call.ts'
 import { GatewayError } from '../../contract/errors.ts'
 import { type Principal, toPrincipalId, toPrincipalKey } from '../../contract/principal.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
-import { seesAll } from '../api-access.ts'
 import type { ApiContext } from './context.ts'
 
 export function createCallsRoutes(gateway: Gateway) {

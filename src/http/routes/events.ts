@@ -1,9 +1,9 @@
 import { implement } from '@orpc/server'
+import { seesAll } from '../../contract/access.ts'
 import { api } from '../../contract/api.ts'
 import { GatewayError } from '../../contract/errors.ts'
 import type { Principal } from '../../contract/principal.ts'
 import type { Gateway, LoggedEvent } from '../../gateway/gateway.ts'
-import { seesAll } from '../api-access.ts'
 import { maySeeCall } from './calls.ts'
 import type { ApiContext } from './context.ts'
 

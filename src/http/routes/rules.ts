@@ -1,10 +1,10 @@
 import { implement } from '@orpc/server'
+import { seesAll } from '../../contract/access.ts'
 import type { Whose } from '../../contract/api/rules.ts'
 import { api } from '../../contract/api.ts'
 import { GatewayError } from '../../contract/errors.ts'
 import { type Principal, toPrincipalId, toPrincipalKey } from '../../contract/principal.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
-import { seesAll } from '../api-access.ts'
 import { type ApiContext, whole } from './context.ts'
 
 export function createRulesRoutes(gateway: Gateway) {
