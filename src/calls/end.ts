@@ -12,7 +12,7 @@ export function toEnd(
   stopping: boolean,
 ): { state: CallEndState; error: GatewayError; unsent?: true } {
   const { state, error: told } = judge(call, error, stopping)
-  return error.details.sent === false ? { state, error: told, unsent: true } : { state, error: told }
+  return error.reach === 'unsent' ? { state, error: told, unsent: true } : { state, error: told }
 }
 
 function judge(
@@ -32,15 +32,13 @@ export function stopped(): GatewayError {
   return new GatewayError('shutting-down', 'The gateway stopped before the server answered')
 }
 
-/** A refusal before the work is proof that nothing was done; silence is not, nor an answer that makes no sense. */
-function mayHaveHappened(error: GatewayError): boolean {
-  const { sent, rejected, status } = error.details
-  if (sent === false || rejected === true) return false
-  if (error.code === 'server-auth' || error.code === 'session-lost') return false
-  return !(typeof status === 'number' && status >= 400 && status < 500)
+/** A refusal before the work proves that nothing was done. Silence does not, nor does an answer that makes no sense. */
+function mayHaveHappened({ reach }: GatewayError): boolean {
+  return reach !== 'unsent' && reach !== 'refused'
 }
 
 function unknown(error: GatewayError): GatewayError {
   const message = `${error.message}; whether the call took effect is not known`
-  return new GatewayError('call-unknown', message, { ...error.details, was: error.code }, { cause: error })
+  const details = { ...error.details, was: error.code }
+  return new GatewayError('call-unknown', message, details, { cause: error, reach: 'sent' })
 }

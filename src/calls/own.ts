@@ -48,7 +48,7 @@ export function createOwnTools({ kept, board, clock }: OwnParts): OwnTools {
       const question = await findOwn(permit, id)
       if (permit.original === approvalStatusName) return tell(question)
       await untilSettled(question, seconds * 1000, signal)
-      if (signal.aborted) throw toCancellation(signal, { sent: false })
+      if (signal.aborted) throw toCancellation(signal, 'unsent')
       return tell(await findOwn(permit, id))
     },
     close: () => leaving.abort(),

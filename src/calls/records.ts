@@ -60,7 +60,7 @@ export function createRecords({ instance, masking, clock, ids }: RecordsParts): 
     const message = masking.text(error.message)
     const details = masking.value(error.details)
     if (message === error.message && details === error.details) return error
-    return new GatewayError(error.code, message, details, { cause: error })
+    return new GatewayError(error.code, message, details, { cause: error, reach: error.reach })
   }
 
   function toCall(request: CallRequest, target: Target, decision: Decision): ResolvedCall {

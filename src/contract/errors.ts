@@ -373,16 +373,32 @@ export function isErrorCode(code: unknown): code is ErrorCode {
   return typeof code === 'string' && Object.hasOwn(errorTable, code)
 }
 
+/**
+ * How far a request to a server came that ended in an error. `unsent`: the server saw nothing of it. `refused`: the server
+ * refused it before doing anything. `sent`: the server may have carried it out.
+ */
+export type Reach = 'unsent' | 'refused' | 'sent'
+
+export type GatewayErrorOptions = ErrorOptions & { readonly reach?: Reach | undefined }
+
 export class GatewayError extends Error {
   readonly code: ErrorCode
   /** Facts for programs; never a secret, never a server's raw text. */
   readonly details: Readonly<Record<string, unknown>>
+  /** Undefined for an error that is not about a request to a server. */
+  readonly reach: Reach | undefined
 
-  constructor(code: ErrorCode, message: string, details: Record<string, unknown> = {}, options?: ErrorOptions) {
+  constructor(code: ErrorCode, message: string, details: Record<string, unknown> = {}, options?: GatewayErrorOptions) {
     super(message, options)
     this.name = 'GatewayError'
     this.code = code
     this.details = details
+    this.reach = options?.reach
+  }
+
+  /** The same error with how far its request came. */
+  withReach(reach: Reach): GatewayError {
+    return new GatewayError(this.code, this.message, this.details, { cause: this, reach })
   }
 
   get entry(): ErrorEntry {

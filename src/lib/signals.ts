@@ -1,4 +1,4 @@
-import { GatewayError } from '../contract/errors.ts'
+import { GatewayError, type Reach } from '../contract/errors.ts'
 
 /**
  * Calls the listener when the signal aborts, or at once if it has. The returned function takes the listener off again:
@@ -16,7 +16,7 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
 function unlinked(): void {}
 
 /** The error of work whose signal was aborted: the reason of the signal if it is one of ours, else `call-cancelled`. */
-export function toCancellation({ reason }: AbortSignal, details: Record<string, unknown>): GatewayError {
-  if (!(reason instanceof GatewayError)) return new GatewayError('call-cancelled', 'The caller cancelled', details)
-  return new GatewayError(reason.code, reason.message, { ...reason.details, ...details }, { cause: reason })
+export function toCancellation({ reason }: AbortSignal, reach: Reach): GatewayError {
+  if (reason instanceof GatewayError) return reason.withReach(reach)
+  return new GatewayError('call-cancelled', 'The caller cancelled', {}, { reach })
 }

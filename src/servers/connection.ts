@@ -328,10 +328,8 @@ export function createConnection(definition: ServerDefinition, parts: Connection
   function link(): Link {
     if (status.link) return status.link
     const why = status.failure ? `: ${status.failure.message}` : ''
-    throw new GatewayError('server-unavailable', `The server is ${status.state}${why}`, {
-      state: status.state,
-      sent: false,
-    })
+    const message = `The server is ${status.state}${why}`
+    throw new GatewayError('server-unavailable', message, { state: status.state }, { reach: 'unsent' })
   }
 
   function use<Result>(run: (link: Link) => Promise<Result>, { shared, ...options }: UseOptions): Promise<Result> {
@@ -353,7 +351,12 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     const current = link()
     const { resources } = current.facts.capabilities
     if (current.facts.era === 'legacy' && !(isObject(resources) && resources.subscribe === true)) {
-      throw new GatewayError('method-not-found', 'The server does not tell changes of resources', { sent: false })
+      throw new GatewayError(
+        'method-not-found',
+        'The server does not tell changes of resources',
+        {},
+        { reach: 'unsent' },
+      )
     }
     await subscriptions.add(uri, subscriber, current)
   }

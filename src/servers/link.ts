@@ -278,10 +278,9 @@ function toLogLine({ level, logger, data }: JsonObject): Buffer {
 function toRenewError(error: unknown, closing: boolean): GatewayError {
   if (closing) {
     const { code, message } = closedBecause('it was ended while its session was renewed')
-    return new GatewayError(code, message, { sent: false })
+    return new GatewayError(code, message, {}, { reach: 'unsent' })
   }
-  const { code, message, details } = toGatewayError(error)
-  return new GatewayError(code, message, { ...details, sent: false }, { cause: error })
+  return toGatewayError(error).withReach('unsent')
 }
 
 function createCodec(way: WayToTry, parts: LinkParts): ServerCodec {

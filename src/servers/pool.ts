@@ -114,7 +114,7 @@ export function createLinkPool(parts: PoolParts): LinkPool {
       opening--
       const message = 'No further link to the server could be opened'
       const [first] = waiting
-      first?.fail(new GatewayError('server-unavailable', message, { sent: false }, { cause: error }))
+      first?.fail(new GatewayError('server-unavailable', message, {}, { cause: error, reach: 'unsent' }))
       openMore()
     }
   }
@@ -122,7 +122,7 @@ export function createLinkPool(parts: PoolParts): LinkPool {
   function waitForTurn({ signal, timeoutMs }: PoolOptions): Promise<Link> {
     const { promise, resolve, reject } = Promise.withResolvers<Link>()
     if (waiting.size >= maxWaiting) {
-      reject(new GatewayError('limit-exceeded', 'Too many calls wait here', { sent: false }))
+      reject(new GatewayError('limit-exceeded', 'Too many calls wait here', {}, { reach: 'unsent' }))
       return promise
     }
     const leave = () => {
@@ -142,10 +142,10 @@ export function createLinkPool(parts: PoolParts): LinkPool {
     }
     let unlink = () => {}
     const cancel = parts.clock.after(timeoutMs, () =>
-      waiter.fail(new GatewayError('call-timeout', `No link was free within ${timeoutMs} ms`, { sent: false })),
+      waiter.fail(new GatewayError('call-timeout', `No link was free within ${timeoutMs} ms`, {}, { reach: 'unsent' })),
     )
     waiting.add(waiter)
-    unlink = onAbort(signal, () => waiter.fail(toCancellation(signal, { sent: false })))
+    unlink = onAbort(signal, () => waiter.fail(toCancellation(signal, 'unsent')))
     return promise
   }
 
@@ -164,8 +164,7 @@ export function createLinkPool(parts: PoolParts): LinkPool {
 
   async function close(reason: GatewayError): Promise<void> {
     closing.abort(reason)
-    const unsent = new GatewayError(reason.code, reason.message, { ...reason.details, sent: false }, { cause: reason })
-    for (const waiter of waiting) waiter.fail(unsent)
+    for (const waiter of waiting) waiter.fail(reason.withReach('unsent'))
     for (const link of extras) retire(link, reason)
     await Promise.all(endings)
   }

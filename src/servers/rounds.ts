@@ -31,7 +31,7 @@ export async function completeRounds(first: Answer, params: JsonObject, parts: R
     const { inputRequests, requestState } = answer.value()
     const questions = toQuestions(inputRequests)
     if (questions && ++rounds > maxRounds) {
-      throw new GatewayError('server-broken', `The server still asks after ${maxRounds} rounds`, { sent: true })
+      throw new GatewayError('server-broken', `The server still asks after ${maxRounds} rounds`, {}, { reach: 'sent' })
     }
     const replies = questions && (await ask(questions, parts))
     const since = clock.monotonic()
@@ -44,9 +44,8 @@ export async function completeRounds(first: Answer, params: JsonObject, parts: R
     answer = await parts.send(next, Math.max(1, left - (clock.monotonic() - since))).catch(failLater)
     left -= clock.monotonic() - since
     if (left <= 0 && isIncomplete(answer)) {
-      throw new GatewayError('call-timeout', 'The answer is still unfinished after the longest time for a call', {
-        sent: true,
-      })
+      const message = 'The answer is still unfinished after the longest time for a call'
+      throw new GatewayError('call-timeout', message, {}, { reach: 'sent' })
     }
   }
   return answer
@@ -54,14 +53,14 @@ export async function completeRounds(first: Answer, params: JsonObject, parts: R
 
 /** The first round has reached the server, so a later one that was not sent does not prove that nothing happened. */
 function failLater(error: unknown): never {
-  const { code, message, details } = toGatewayError(error)
-  throw new GatewayError(code, message, { ...details, sent: true }, { cause: error })
+  const failure = toGatewayError(error)
+  throw failure.withReach(failure.reach === 'refused' ? 'refused' : 'sent')
 }
 
 /** A server that wants nothing but patience is asked again, ever more slowly. */
 async function pause(count: number, { clock, signal }: RoundsParts): Promise<void> {
   await sleep(clock, backoffDelay(count, pollDelay), signal).catch(() => {
-    throw toCancellation(signal, { sent: true })
+    throw toCancellation(signal, 'sent')
   })
 }
 
@@ -73,17 +72,17 @@ async function ask(questions: Questions, { caller, signal }: RoundsParts): Promi
   const odd = Object.values(questions).find(({ method }) => !isQuestion(method))
   if (odd) {
     const message = `The server asks for ${odd.method.slice(0, 100)}, which is no question to a caller`
-    throw new GatewayError('server-broken', message, { sent: true })
+    throw new GatewayError('server-broken', message, {}, { reach: 'sent' })
   }
   const required = missingFor(caller, questions)
   if (required) {
     const message = 'The server asks for what the caller cannot do'
-    throw new GatewayError('capability-missing', message, { requiredCapabilities: required, sent: true })
+    throw new GatewayError('capability-missing', message, { requiredCapabilities: required }, { reach: 'sent' })
   }
   try {
     return await caller.ask(questions, signal)
   } catch (error) {
-    if (signal.aborted) throw toCancellation(signal, { sent: true })
+    if (signal.aborted) throw toCancellation(signal, 'sent')
     return declined(questions, error)
   }
 }
@@ -93,11 +92,8 @@ function declined(questions: Questions, error: unknown): Replies {
   const { code, message } = toRefusal(error)
   const replies = Object.entries(questions).map(([key, { method }]): [string, JsonObject] => {
     if (method !== 'elicitation/create') {
-      throw new GatewayError('question-refused', `The caller did not answer ${method}: ${message}`, {
-        sent: true,
-        rejected: true,
-        refusal: { code, message },
-      })
+      const text = `The caller did not answer ${method}: ${message}`
+      throw new GatewayError('question-refused', text, { refusal: { code, message } }, { reach: 'refused' })
     }
     return [key, { action: 'cancel' }]
   })

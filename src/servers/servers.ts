@@ -305,7 +305,7 @@ export function createServers(parts: ServersParts): Servers {
   function get(id: string): Entry {
     const entry = entries.get(id)
     if (entry) return entry
-    throw new GatewayError('server-not-found', `No server is named ${id}`, { sent: false })
+    throw new GatewayError('server-not-found', `No server is named ${id}`, {}, { reach: 'unsent' })
   }
 }
 

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { GatewayError } from '../contract/errors.ts'
+import { GatewayError, type Reach } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Clock } from '../lib/clock.ts'
 import { isObject, JsonError, maxDepth, parseJson, type Scan } from '../lib/json.ts'
@@ -111,8 +111,8 @@ export function createPeer(parts: PeerParts): Peer {
   return peer
 
   function request(method: string, params: JsonObject, options: RequestOptions): Promise<Answer> {
-    if (closed) return Promise.reject(withSent(closed, false))
-    if (options.signal.aborted) return Promise.reject(toCancellation(options.signal, { sent: false }))
+    if (closed) return Promise.reject(closed.withReach('unsent'))
+    if (options.signal.aborted) return Promise.reject(toCancellation(options.signal, 'unsent'))
     const id = nextId++
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     let started = clock.monotonic()
@@ -158,7 +158,7 @@ export function createPeer(parts: PeerParts): Peer {
     }
     pending.set(id, entry)
     const unlink = onAbort(options.signal, () =>
-      giveUp(id, entry, toCancellation(options.signal, { sent: entry.sent })),
+      giveUp(id, entry, toCancellation(options.signal, entry.sent ? 'sent' : 'unsent')),
     )
 
     const { meta, caller, onProgress } = options
@@ -224,14 +224,14 @@ export function createPeer(parts: PeerParts): Peer {
     const entry = id === undefined ? undefined : pending.get(id)
     if (id === undefined || !entry || (origin !== undefined && origin !== id)) return onUnmatched(id)
     if (depth.deepest > maxDepth && !entry.options.deep) {
-      return entry.settle(new GatewayError('server-broken', 'The answer is nested too deep', { sent: true }))
+      return entry.settle(new GatewayError('server-broken', 'The answer is nested too deep', {}, { reach: 'sent' }))
     }
     const body = message.subarray(envelope.span.start, envelope.span.end)
     if (body[0] !== 0x7b) return entry.settle(brokenError())
     const answer = createAnswer(envelope.kind, body, toOwnMembers(envelope.span))
     // The bytes are passed on unchanged. Of a doubled key this gateway could read one value and the caller the other.
     if (hasKeyTwice(answer)) {
-      return entry.settle(new GatewayError('server-broken', 'The answer has a key twice', { sent: true }))
+      return entry.settle(new GatewayError('server-broken', 'The answer has a key twice', {}, { reach: 'sent' }))
     }
     entry.settle(answer)
   }
@@ -317,7 +317,7 @@ export function createPeer(parts: PeerParts): Peer {
 
   function fail(id: number, error: GatewayError): void {
     const entry = pending.get(id)
-    entry?.settle(withSent(error, entry.sent))
+    entry?.settle(error.withReach(reachOf(error, entry.sent)))
   }
 
   function failRaw(id: string, error: GatewayError): void {
@@ -364,19 +364,22 @@ function relatedTask({ _meta }: JsonObject): string | undefined {
   return isObject(related) && typeof related.taskId === 'string' ? related.taskId : undefined
 }
 
-function withSent(error: GatewayError, sent: boolean): GatewayError {
-  return new GatewayError(error.code, error.message, { ...error.details, sent }, { cause: error })
+/** What was not sent reached nobody; of what was sent, only a refusal proves that nothing was done. */
+function reachOf({ reach }: Pick<GatewayError, 'reach'>, sent: boolean): Reach {
+  if (!sent) return 'unsent'
+  return reach === 'refused' ? 'refused' : 'sent'
 }
 
 function toSendError(error: unknown, sent: boolean): GatewayError {
-  if (error instanceof GatewayError) return 'sent' in error.details ? error : withSent(error, sent)
-  return new GatewayError('server-broken', 'The link to the server broke', { sent }, { cause: error })
+  const reach = sent ? 'sent' : 'unsent'
+  if (error instanceof GatewayError) return error.reach === undefined ? error.withReach(reach) : error
+  return new GatewayError('server-broken', 'The link to the server broke', {}, { cause: error, reach })
 }
 
 function timeoutError(options: RequestOptions, sent: boolean): GatewayError {
   const { timeoutMs, maximumMs = timeoutMs } = options
   const message = `No answer within ${Math.min(timeoutMs, maximumMs)} ms (${maximumMs} ms in all)`
-  return new GatewayError('call-timeout', message, { sent })
+  return new GatewayError('call-timeout', message, {}, { reach: sent ? 'sent' : 'unsent' })
 }
 
 function hasKeyTwice(answer: Answer): boolean {
@@ -385,5 +388,5 @@ function hasKeyTwice(answer: Answer): boolean {
 }
 
 function brokenError(): GatewayError {
-  return new GatewayError('server-broken', 'The answer is not valid JSON-RPC', { sent: true })
+  return new GatewayError('server-broken', 'The answer is not valid JSON-RPC', {}, { reach: 'sent' })
 }

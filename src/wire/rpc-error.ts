@@ -5,7 +5,7 @@ const parseError = -32700
 
 /** A JSON-RPC error with its code, hint and facts; of a defect only the log tells more. `id` is raw JSON. */
 export function toErrorMessage(id: string, error: GatewayError, rpc: number = error.entry.rpc): Buffer {
-  const { sent: _sent, parse, ...facts } = error.details
+  const { parse, ...facts } = error.details
   const { message } = withoutOwn(error)
   const body = {
     code: parse === true ? parseError : rpc,

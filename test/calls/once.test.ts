@@ -56,17 +56,17 @@ describe('one key', () => {
 
   it('is free again after a call that certainly did nothing, and not after one that may have', async () => {
     const failures = [
-      { sent: false, free: true },
-      { sent: true, free: false },
-    ]
-    for (const { sent, free } of failures) {
+      { reach: 'unsent', free: true },
+      { reach: 'sent', free: false },
+    ] as const
+    for (const { reach, free } of failures) {
       let broken = true
       const road = await buildRoad({
         around(parts) {
           const send: CallsParts['servers']['send'] = async (permit, options) => {
             if (!broken) return parts.servers.send(permit, options)
             broken = false
-            throw new GatewayError('server-unavailable', 'The link is down', { sent })
+            throw new GatewayError('server-unavailable', 'The link is down', {}, { reach })
           }
           return { ...parts, servers: { ...parts.servers, send } }
         },

@@ -115,7 +115,7 @@ describe('the links of a server that asks', () => {
     const [first, second] = [call(), call()]
     await settled()
     second.cancel()
-    await expect(second.done).rejects.toMatchObject({ code: 'call-cancelled', details: { sent: false } })
+    await expect(second.done).rejects.toMatchObject({ code: 'call-cancelled', reach: 'unsent' })
     const link = await open()
     expect([first.held.length, second.held.length]).toEqual([1, 0])
     const third = call()
@@ -131,7 +131,7 @@ describe('the links of a server that asks', () => {
     const late = call({ timeoutMs: 1000 })
     await settled()
     clock.advance(1100)
-    await expect(late.done).rejects.toMatchObject({ code: 'call-timeout', details: { sent: false } })
+    await expect(late.done).rejects.toMatchObject({ code: 'call-timeout', reach: 'unsent' })
     expect(late.held).toEqual([])
     first.end()
   })
@@ -141,7 +141,7 @@ describe('the links of a server that asks', () => {
     const [first, second, third] = [call(), call(), call()]
     await settled()
     refuse(0)
-    await expect(second.done).rejects.toMatchObject({ code: 'server-unavailable', details: { sent: false } })
+    await expect(second.done).rejects.toMatchObject({ code: 'server-unavailable', reach: 'unsent' })
     first.end()
     await settled()
     expect(third.held).toEqual([primary])
@@ -189,7 +189,7 @@ describe('the links of a server that asks', () => {
     await closing
     await settled()
     expect(opened.map((link) => link.closed())).toEqual([true])
-    await expect(calls[2]?.done).rejects.toMatchObject({ code: 'server-unavailable', details: { sent: false } })
+    await expect(calls[2]?.done).rejects.toMatchObject({ code: 'server-unavailable', reach: 'unsent' })
   })
 
   it('are closed even if they open in the moment in which the pool closes', async () => {
@@ -211,7 +211,7 @@ describe('the links of a server that asks', () => {
   it('let at most 256 calls wait', async () => {
     const { call } = createPool()
     const calls = Array.from({ length: 1 + 256 }, () => call())
-    await expect(call().done).rejects.toMatchObject({ code: 'limit-exceeded', details: { sent: false } })
+    await expect(call().done).rejects.toMatchObject({ code: 'limit-exceeded', reach: 'unsent' })
     expect(calls.length).toBe(257)
   })
 })

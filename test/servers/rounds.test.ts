@@ -103,7 +103,7 @@ describe('an unfinished answer of the newer era', () => {
   it('fails when a model does not answer: there is no word for that', async () => {
     const ask = () => Promise.reject(refusal({ code: -1, message: 'No' }))
     const { ended, sent } = await run([needs({ a: { method: 'sampling/createMessage' } })], { caller: { ask } })
-    expect(ended).toMatchObject({ code: 'question-refused', details: { rejected: true } })
+    expect(ended).toMatchObject({ code: 'question-refused', reach: 'refused' })
     expect(sent).toEqual([])
   })
 
@@ -148,13 +148,13 @@ describe('an unfinished answer of the newer era', () => {
         },
       },
     )
-    await expect(ended).rejects.toMatchObject({ code: 'call-timeout', details: { sent: true } })
+    await expect(ended).rejects.toMatchObject({ code: 'call-timeout', reach: 'sent' })
     expect(given).toEqual([60, 35, 10])
   })
 
   it('ends after 64 rounds', async () => {
     const { ended, asked } = await run(Array.from({ length: 100 }, () => needs({ a: form })))
-    expect(ended).toMatchObject({ code: 'server-broken', details: { sent: true } })
+    expect(ended).toMatchObject({ code: 'server-broken', reach: 'sent' })
     expect(asked.length).toBe(64)
   })
 })
@@ -168,8 +168,8 @@ it('takes a later round that was not sent for no proof that nothing happened: th
       clock: systemClock,
       signal: new AbortController().signal,
       leftMs: 60_000,
-      send: () => Promise.reject(new GatewayError('connect-failed', 'Nobody listens there', { sent: false })),
+      send: () => Promise.reject(new GatewayError('connect-failed', 'Nobody listens there', {}, { reach: 'unsent' })),
     },
   )
-  await expect(ended).rejects.toMatchObject({ code: 'connect-failed', details: { sent: true } })
+  await expect(ended).rejects.toMatchObject({ code: 'connect-failed', reach: 'sent' })
 })

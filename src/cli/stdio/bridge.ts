@@ -206,7 +206,7 @@ function toTrouble(
   inSession: boolean,
 ): 'gone' | 'session' | 'headers' | undefined {
   if ('error' in outcome) {
-    const harmless = outcome.error.details.sent === false || message.method !== 'tools/call'
+    const harmless = outcome.error.reach === 'unsent' || message.method !== 'tools/call'
     return outcome.error.code === 'unreachable' && harmless ? 'gone' : undefined
   }
   if (outcome.status === 404 && inSession) return 'session'
@@ -222,8 +222,7 @@ function silent(): GatewayError {
 
 /** A call that has left and has no answer may have been run, and nobody here can tell. */
 function toFailure(error: GatewayError, { message, sent }: Request): GatewayError {
-  if (error.code !== 'unreachable' || error.details.sent === false || !sent || message.method !== 'tools/call')
-    return error
+  if (error.code !== 'unreachable' || error.reach === 'unsent' || !sent || message.method !== 'tools/call') return error
   return new GatewayError('call-unknown', `${error.message}; the call may have taken effect`)
 }
 

@@ -125,5 +125,5 @@ function toLinkError(error: unknown, { origin }: URL): GatewayError {
   const message = sent
     ? `The gateway at ${origin} ended before it answered (${code})`
     : `No gateway answers at ${origin} (${code})`
-  return new GatewayError('unreachable', message, { sent }, { cause: error })
+  return new GatewayError('unreachable', message, {}, { cause: error, reach: sent ? 'sent' : 'unsent' })
 }

@@ -263,12 +263,12 @@ function closedError(): GatewayError {
 }
 
 function crowdedError(): GatewayError {
-  return new GatewayError('limit-exceeded', 'Too many requests wait for this server', { sent: false, rejected: true })
+  return new GatewayError('limit-exceeded', 'Too many requests wait for this server', {}, { reach: 'unsent' })
 }
 
 function invalidError(): GatewayError {
   const message = 'The address or the headers of the server hold what cannot be sent'
-  return new GatewayError('connect-failed', message, { sent: false })
+  return new GatewayError('connect-failed', message, {}, { reach: 'unsent' })
 }
 
 function brokenError(message: string): Error {

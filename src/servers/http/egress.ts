@@ -94,7 +94,12 @@ function toPinned([first, ...others]: readonly [string, ...string[]]): LookupFun
 }
 
 function notConnected(errno: string, cause?: unknown): GatewayError {
-  return new GatewayError('connect-failed', `No connection to the server (${errno})`, { errno, sent: false }, { cause })
+  return new GatewayError(
+    'connect-failed',
+    `No connection to the server (${errno})`,
+    { errno },
+    { cause, reach: 'unsent' },
+  )
 }
 
 function bareHost(host: string): string {
@@ -107,12 +112,18 @@ async function pickAddresses(hostname: string, rules: EgressRules): Promise<read
   const literal = toAddress(host)
   const found = literal === undefined ? await resolve(host) : [literal]
   const [first, ...others] = found
-  if (first === undefined) throw new GatewayError('connect-failed', `The host ${host} has no address`, { sent: false })
+  if (first === undefined)
+    throw new GatewayError('connect-failed', `The host ${host} has no address`, {}, { reach: 'unsent' })
   if (rules.privateAllowed || rules.allow.some((entry) => !entry.includes('/') && matchesGlob(entry, host)))
     return [first, ...others]
   const denied = found.find((address) => !isAllowed(address, rules.allow))
   if (denied === undefined) return [first, ...others]
-  throw new GatewayError('egress-denied', `The host ${host} leads to the private address ${denied}`, { sent: false })
+  throw new GatewayError(
+    'egress-denied',
+    `The host ${host} leads to the private address ${denied}`,
+    {},
+    { reach: 'unsent' },
+  )
 }
 
 /** Every spelling that a socket would take: decimal, hexadecimal, short forms, mapped and bracketed ones. */
@@ -126,7 +137,7 @@ async function resolve(host: string): Promise<string[]> {
     const found = await lookup(host, { all: true, verbatim: true })
     return found.map(({ address }) => address)
   } catch (error) {
-    throw new GatewayError('connect-failed', `The host ${host} was not found`, { sent: false }, { cause: error })
+    throw new GatewayError('connect-failed', `The host ${host} was not found`, {}, { cause: error, reach: 'unsent' })
   }
 }
 

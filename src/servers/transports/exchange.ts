@@ -65,7 +65,9 @@ export function exchange(message: Outgoing, parts: ExchangeParts): Promise<void>
   }
 
   function tooLarge(): void {
-    fail(new GatewayError('result-too-large', `The answer has more than ${parts.maxBytes} bytes`, { sent: true }))
+    fail(
+      new GatewayError('result-too-large', `The answer has more than ${parts.maxBytes} bytes`, {}, { reach: 'sent' }),
+    )
   }
 
   function onHead(code: number, received: ResponseHeaders): void {
@@ -172,5 +174,6 @@ function bodyKind(status: number, headers: ResponseHeaders, answered: boolean): 
 /** A stream that breaks off tells of the way rather than of the tool: `dropped` lets who only reads ask again. */
 function silentError(kind: BodyKind): GatewayError {
   const dropped = kind === 'events'
-  return new GatewayError('server-broken', 'The server ended its answer without a result', { sent: true, dropped })
+  const message = 'The server ended its answer without a result'
+  return new GatewayError('server-broken', message, { dropped }, { reach: 'sent' })
 }

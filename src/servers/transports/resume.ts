@@ -70,8 +70,6 @@ function follow(message: Outgoing, from: StreamPlace, signal: AbortSignal, parts
 }
 
 function silent(): GatewayError {
-  return new GatewayError('server-broken', 'The server ended its answer without a result', {
-    sent: true,
-    dropped: true,
-  })
+  const message = 'The server ended its answer without a result'
+  return new GatewayError('server-broken', message, { dropped: true }, { reach: 'sent' })
 }

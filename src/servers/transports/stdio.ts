@@ -167,7 +167,7 @@ function readStdout(child: ChildProcess, parts: StdioParts, onEndless: () => voi
     onLongLine(line) {
       const id = idOfLongLine(line)
       const message = `The answer has ${line.bytes} bytes, more than ${parts.maxMessageBytes}`
-      if (id !== undefined) parts.onTooLong(id, new GatewayError('result-too-large', message, { sent: true }))
+      if (id !== undefined) parts.onTooLong(id, new GatewayError('result-too-large', message, {}, { reach: 'sent' }))
     },
     onEndless() {
       child.stdout?.off('data', read)
@@ -181,7 +181,7 @@ function readStdout(child: ChildProcess, parts: StdioParts, onEndless: () => voi
 
 function endlessLine(most: number): GatewayError {
   const message = `The gateway ended the program: it wrote a line without an end, far longer than the limit of ${most} bytes`
-  return new GatewayError('server-broken', message, { sent: true })
+  return new GatewayError('server-broken', message, {}, { reach: 'sent' })
 }
 
 /** Keeps the last lines of a program; resolves when it has closed its standard error. A flood is read in portions. */
@@ -238,10 +238,10 @@ function createWriteQueue(child: ChildProcess): WriteQueue {
   }
   return {
     async send(message) {
-      if (!open) throw new GatewayError('server-unavailable', 'The program is ending', { sent: false })
+      if (!open) throw new GatewayError('server-unavailable', 'The program is ending', {}, { reach: 'unsent' })
       if (bytes + message.body.length > maxQueuedBytes) forgetAbandoned()
       if (bytes + message.body.length > maxQueuedBytes) {
-        throw new GatewayError('server-broken', 'The program has stopped reading its input', { sent: false })
+        throw new GatewayError('server-broken', 'The program has stopped reading its input', {}, { reach: 'unsent' })
       }
       waiting.push(message)
       bytes += message.body.length

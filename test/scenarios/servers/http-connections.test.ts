@@ -186,7 +186,7 @@ describe('connections to a server', () => {
     await using server = await startBytes(() => answer('ok'))
     expect(await ask(server.client, path, { headers }).ended).toMatchObject({
       started: false,
-      error: { code: 'connect-failed', details: { sent: false } },
+      error: { code: 'connect-failed', reach: 'unsent' },
     })
     expect(server.connections()).toBe(0)
   })
@@ -222,7 +222,7 @@ describe('connections to a server', () => {
     try {
       const distrusting = createClient(`https://127.0.0.1:${port}/`)
       const refused = await ask(distrusting, '/').ended
-      expect(refused).toMatchObject({ started: false, error: { code: 'connect-failed', details: { sent: false } } })
+      expect(refused).toMatchObject({ started: false, error: { code: 'connect-failed', reach: 'unsent' } })
       expect(requests).toBe(0)
       setDefaultCACertificates([...usual, cert])
       for (const host of ['127.0.0.1', 'localhost']) {
@@ -232,7 +232,7 @@ describe('connections to a server', () => {
       }
       const before = requests
       const misnamed = createClient(`https://127.0.0.2:${portOf(unnamed)}/`)
-      const error = { code: 'connect-failed', details: { errno: 'ERR_TLS_CERT_ALTNAME_INVALID', sent: false } }
+      const error = { code: 'connect-failed', details: { errno: 'ERR_TLS_CERT_ALTNAME_INVALID' }, reach: 'unsent' }
       expect(await ask(misnamed, '/').ended).toMatchObject({ started: false, error })
       expect(requests).toBe(before)
     } finally {
