@@ -105,3 +105,15 @@ describe('times of a call', () => {
     expect(newest).not.toHaveProperty('waitedMs')
   })
 })
+
+describe('standard input', () => {
+  it('has the password in its first line and the value in the rest', async () => {
+    const words = ['secrets', 'set', 'KEY', '--as', 'admin', '--password-stdin', '--json', '--data', gateway.data]
+    const stored = await runCli(words, { input: `${password}\nfirst line\nsecond line\n` })
+    expect(stored).toMatchObject({ code: 0 })
+    expect(stored.json()).toMatchObject({ name: 'KEY', updatedBy: 'user:admin' })
+    const empty = await runCli(words, { input: `${password}\n` })
+    expect(empty).toMatchObject({ code: 2 })
+    expect(empty.json()).toMatchObject({ error: { message: 'Value of KEY: standard input has no value for it' } })
+  })
+})

@@ -11,7 +11,7 @@ import { paintCall, toWorked } from './call-times.ts'
 import type { Context } from './command.ts'
 import { goLive } from './live.ts'
 
-export type CallFilter = {
+type CallFilter = {
   readonly principal?: string | undefined
   readonly tool?: string | undefined
   readonly state?: Call['state'] | undefined

@@ -62,8 +62,8 @@ export function addCalls(program: Command, run: Run): void {
               value: (call) => call.state,
               paint: (text, call) => paintCall(terminal, call.state)(text),
             },
-            { title: 'waited', value: (call) => toDuration(toWaited(call, now)) },
-            { title: 'worked', value: (call) => toDuration(toWorked(call)) },
+            { title: 'waited', value: (call) => toDuration(toWaited(call, now)), drops: 4 },
+            { title: 'worked', value: (call) => toDuration(toWorked(call)), drops: 5 },
           ],
           terminal.width,
         )

@@ -26,7 +26,7 @@ export function addOpen(program: Command, run: Run): void {
 }
 
 /** Nothing in PAGE leads to another host. */
-export function toPageUrl(gateway: string, page: string): string {
+function toPageUrl(gateway: string, page: string): string {
   const base = new URL(gateway)
   const path = page.replace(/^\/+/, '')
   const url = URL.canParse(path, base.href) ? new URL(path, base) : undefined

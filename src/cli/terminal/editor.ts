@@ -126,11 +126,16 @@ async function runEditor(terminal: Terminal, file: string, hasWork: boolean): Pr
   const [command, ...args] = findEditor(process.env)
   // Where standard output is read by a program, an editor draws on the other one.
   const output = process.stdout.isTTY && !terminal.json ? 1 : 2
+  // Ctrl+C is for the editor.
+  const ignore = () => {}
+  process.on('SIGINT', ignore)
   const child = spawn(command, [...args, file], { stdio: [0, output, 2] })
-  const ended = await once(child, 'close').catch((error: unknown) => {
-    const reason = error instanceof Error && 'code' in error ? String(error.code) : 'it could not be started'
-    throw wrong(`The editor ${command} could not be started (${reason}): set VISUAL or EDITOR`)
-  })
+  const ended = await once(child, 'close')
+    .catch((error: unknown) => {
+      const reason = error instanceof Error && 'code' in error ? String(error.code) : 'it could not be started'
+      throw wrong(`The editor ${command} could not be started (${reason}): set VISUAL or EDITOR`)
+    })
+    .finally(() => process.off('SIGINT', ignore))
   const [code, signal]: (number | string | null)[] = ended
   if (code === 0) return
   throw wrong(`The editor ${command} ended with ${code ?? signal}; nothing was saved`)

@@ -14,6 +14,8 @@ export type Column<Row> = {
 
 const gap = '  '
 const narrowest = 8
+/** A column that is cut to less says so little that others are left out first. */
+const useful = 20
 
 /** Aligned columns that fit the terminal; without a width, every column is printed in full. */
 export function renderTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[], width?: number): string {
@@ -51,7 +53,7 @@ function renderRow<Row>(row: Row, index: number, columns: readonly Measured<Row>
 /** Leaves columns out, then narrows those that may be cut, then the others, whose text is wrapped. */
 function fitColumns<Row>(columns: readonly Measured<Row>[], width: number): Measured<Row>[] {
   const least = (all: readonly Measured<Row>[]) =>
-    total(all.map(({ column, width: own }) => (column.shrinks ? Math.min(own, narrowest) : own)))
+    total(all.map(({ column, width: own }) => (column.shrinks ? Math.min(own, useful) : own)))
   let kept = [...columns]
   while (least(kept) > width) {
     const [next] = kept.filter(({ column }) => column.drops !== undefined).toSorted(byDrops)

@@ -39,7 +39,7 @@ export function createTerminal(json: boolean): Terminal {
     json,
     colours: createColors(!json && hasColours(stdout, env)),
     talkColours,
-    width: stdout.isTTY ? stdout.columns : undefined,
+    width: stdout.isTTY ? stdout.columns || 80 : undefined,
     interactive: !json && Boolean(stdin.isTTY && stderr.isTTY) && !env.CI,
     answer(document, toText) {
       stdout.write(`${json ? toVisibleJson(JSON.stringify(document, null, 2)) : toSafe(toText())}\n`)

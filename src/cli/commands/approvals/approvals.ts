@@ -79,7 +79,12 @@ export function addApprovals(program: Command, run: Run): void {
             { title: 'asked', value: (each) => toRelative(each.askedAt, now), drops: 3 },
             { title: 'tool', value: (each) => each.tool },
             { title: 'by', value: (each) => each.principal, shrinks: true, drops: 1 },
-            { title: 'risk', value: (each) => each.risk, paint: (text, each) => paintRisk(terminal, each.risk)(text) },
+            {
+              title: 'risk',
+              value: (each) => each.risk,
+              paint: (text, each) => paintRisk(terminal, each.risk)(text),
+              drops: 4,
+            },
             { title: 'what', value: (each) => each.title, shrinks: true, drops: 2 },
             { title: 'state', value: (each) => each.state },
           ],

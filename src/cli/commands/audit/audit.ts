@@ -4,6 +4,7 @@ import { type AuditEntry, AuditKind } from '../../../contract/audit.ts'
 import { CallState } from '../../../contract/call.ts'
 import { toDuration, toRelative } from '../../../shared/time.ts'
 import { toVisible } from '../../../shared/visible.ts'
+import { shorteningIds } from '../../client/short-id.ts'
 import { exit } from '../../terminal/exit.ts'
 import { wholeNumber } from '../../terminal/number.ts'
 import { renderTable } from '../../terminal/table.ts'
@@ -63,11 +64,12 @@ export function addAudit(program: Command, run: Run): void {
       const now = Date.now()
       terminal.answer(page, () => {
         if (page.items.length === 0) return page.next ? 'None among the newest entries.' : 'No entries.'
+        const toShort = shorteningIds([...new Set(page.items.map(({ instance }) => instance))], terminal.width)
         return renderTable(
           page.items,
           [
-            { title: 'id', value: toId },
-            { title: 'when', value: (entry) => toRelative(entry.at, now) },
+            { title: 'id', value: (entry) => `${toShort(entry.instance)}:${entry.sequence}` },
+            { title: 'when', value: (entry) => toRelative(entry.at, now), drops: 3 },
             { title: 'kind', value: (entry) => entry.kind },
             { title: 'principal', value: (entry) => entry.principal, shrinks: true, drops: 2 },
             { title: 'subject', value: (entry) => entry.subject },

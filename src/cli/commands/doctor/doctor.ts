@@ -5,6 +5,7 @@ import { toRunnable } from '../../terminal/connect-line.ts'
 import { exit } from '../../terminal/exit.ts'
 import { wholeNumber } from '../../terminal/number.ts'
 import type { Terminal } from '../../terminal/terminal.ts'
+import { wrapWords } from '../../terminal/width.ts'
 import { addCommand, type Run } from '../command.ts'
 import type { Finding } from './finding.ts'
 
@@ -33,14 +34,29 @@ export function addDoctor(program: Command, run: Run): void {
   })
 }
 
+/** A longer name has its message in the line below. */
+const widestCheck = 20
+
 function renderFindings(terminal: Terminal, findings: readonly Finding[]): string {
   const { green, yellow, red, cyan, dim } = terminal.colours
   const marks = { ok: green('ok     '), note: cyan('note   '), warning: yellow('warning'), problem: red('problem') }
-  const width = Math.max(...findings.map((finding) => finding.check.length))
-  const lines = findings.flatMap(({ check, status, message, fix }) => [
-    `${marks[status]}  ${toVisible(check).padEnd(width)}  ${toVisible(message).replaceAll('\n', `\n${' '.repeat(width + 9)}`)}`,
-    ...(fix === null ? [] : [dim(`${' '.repeat(width + 11)}fix: ${toRunnable(toVisible(fix))}`)]),
-  ])
+  const longest = Math.max(...findings.map((finding) => finding.check.length))
+  const width = terminal.width === undefined ? longest : Math.min(longest, widestCheck)
+  const left = ' '.repeat(width + 11)
+  const fitting = (text: string) =>
+    text
+      .split('\n')
+      .flatMap((line) => (terminal.width === undefined ? [line] : wrapWords(line, terminal.width - left.length)))
+  const lines = findings.flatMap(({ check, status, message, fix }) => {
+    const [first = '', ...rest] = fitting(toVisible(message))
+    const name = toVisible(check)
+    const told =
+      name.length > width
+        ? [`${marks[status]}  ${name}`, left + first]
+        : [`${marks[status]}  ${name.padEnd(width)}  ${first}`]
+    const mend = fix === null ? [] : fitting(`fix: ${toRunnable(toVisible(fix))}`)
+    return [...told, ...rest.map((line) => left + line), ...mend.map((line) => dim(left + line))]
+  })
   const problems = findings.filter((finding) => finding.status === 'problem').length
   const summary =
     problems === 0 ? green('No problems.') : red(`${problems} ${problems === 1 ? 'problem' : 'problems'}.`)

@@ -9,7 +9,7 @@ import { toCommand } from './guide.ts'
 import { describeType, type Field, type Schema, toExampleArguments, toFields, toSchema } from './schema.ts'
 
 /** One argument of a tool, as `tools show` lists it. */
-export type ToolArgument = {
+type ToolArgument = {
   readonly name: string
   readonly type: string
   readonly required: boolean
@@ -18,7 +18,7 @@ export type ToolArgument = {
 }
 
 /** A tool with what people need to call it. */
-export type ShownTool = Tool & { readonly arguments: readonly ToolArgument[]; readonly example: string }
+type ShownTool = Tool & { readonly arguments: readonly ToolArgument[]; readonly example: string }
 
 export function toShownTool(tool: Tool): ShownTool {
   const root = toSchema(tool.inputSchema)
