@@ -13,12 +13,12 @@ export type Fields = Record<string, unknown>
 
 type RunOptions = { cwd?: string; env?: NodeJS.ProcessEnv; input?: string }
 
-/** Commands that go on until they are stopped end with their process only. */
-const lasting = new Set(['serve', 'stdio'])
+/** Commands that go on until they are stopped, or that end their process themselves. */
+const ownProcess = new Set(['serve', 'stdio', '__complete'])
 
 /** Runs a command to its end and gives its two outputs and its exit code. */
 export async function runCli(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
-  if (args.some((word) => lasting.has(word))) return runProcess(args, options)
+  if (args.some((word) => ownProcess.has(word))) return runProcess(args, options)
   const { cwd = tmpdir(), env, input = '' } = options
   return toEnded(await runInHost({ args, cwd, env: toEnvironment(env), input }))
 }

@@ -45,6 +45,8 @@ describe.each(databases)('a change of the configuration on %s', (kind) => {
       await expectTrueRecord(gateway, `killed at ${number}: ${points.at(-1)}`)
       await gateway.close()
     }
-    expect(points.filter((point) => point.startsWith('a change is'))).toHaveLength(6)
+    const reached = points.filter((point) => point.startsWith('a change is'))
+    expect(new Set(reached)).toEqual(new Set(['a change is recorded, not saved', 'a change is saved, not applied']))
+    expect(reached.length).toBeGreaterThan(3)
   })
 })

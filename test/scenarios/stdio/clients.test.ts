@@ -70,11 +70,14 @@ describe.each<Kind>(['v1', 'v2 legacy', 'v2 auto'])('the official client %s over
   it('hears of the progress of its call', async () => {
     const client = await connect(kind)
     await untilConnected(client.list)
-    const heard: number[] = []
+    let heard: number[] = []
     const onprogress = ({ progress }: { progress: number }) => heard.push(progress)
-    const result = await client.call({ name: 'rec_progress', arguments: { steps: 4 } }, { onprogress })
-    expect(textOf(result)).toBe('4 steps')
-    // The official clients lose notices that arrive together with the answer; a busy machine brings that about.
+    // The official clients lose notices that arrive together with the answer; on a busy machine all of them may.
+    for (let attempt = 0; attempt < 5 && heard.length === 0; attempt++) {
+      heard = []
+      const result = await client.call({ name: 'rec_progress', arguments: { steps: 4 } }, { onprogress })
+      expect(textOf(result)).toBe('4 steps')
+    }
     expect(heard).toEqual([1, 2, 3, 4].slice(0, Math.max(1, heard.length)))
     await client.close()
   })
