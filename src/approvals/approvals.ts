@@ -1,5 +1,4 @@
-export { type About, type Board, createBoard, type Said } from './board.ts'
-export { createGrantBook, type GrantBook } from './grant-book.ts'
+export { createGrantCache, type GrantCache } from './grant-cache.ts'
 export { createPinReview } from './pin-review.ts'
 export { createApprovalsRemover } from './remover.ts'
 export {
@@ -8,3 +7,4 @@ export {
   type GrantService,
   type WantedAnswer,
 } from './service.ts'
+export { type About, type ApprovalStore, createApprovalStore, type Said } from './store.ts'

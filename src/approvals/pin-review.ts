@@ -3,16 +3,16 @@ import type { ConfigStore } from '../config/config.ts'
 import type { DecidedPin, PinReview } from '../pins/pins.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { OpenQuestion } from '../storage/tables/questions.ts'
-import type { Board } from './board.ts'
+import type { ApprovalStore } from './store.ts'
 
 type ReviewParts = {
   readonly questions: Pick<Storage['questions'], 'openOf'>
-  readonly board: Pick<Board, 'withdraw'>
+  readonly approvalStore: Pick<ApprovalStore, 'withdraw'>
   readonly catalog: Pick<Catalog, 'ofConnection'>
   readonly config: Pick<ConfigStore, 'connections'>
 }
 
-export function createPinReview({ questions, board, catalog, config }: ReviewParts): PinReview {
+export function createPinReview({ questions, approvalStore, catalog, config }: ReviewParts): PinReview {
   return async function review(decided) {
     for (const [server, pins] of Map.groupBy(decided, (pin) => pin.server)) {
       const byTool = new Map(pins.map((pin) => [`${pin.scope} ${pin.name}`, pin]))
@@ -21,7 +21,7 @@ export function createPinReview({ questions, board, catalog, config }: ReviewPar
           .map((scope) => byTool.get(`${scope} ${open.original}`))
           .find((each) => each !== undefined)
         const why = pin && whyNot(pin, open)
-        if (why !== undefined) await board.withdraw(open.question, why)
+        if (why !== undefined) await approvalStore.withdraw(open.question, why)
       }
     }
   }

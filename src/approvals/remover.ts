@@ -1,17 +1,17 @@
 import { idsOf, namesOf, type Remover, type Subject, scopesOf } from '../storage/removal.ts'
 import type { Storage } from '../storage/storage.ts'
-import type { Board } from './board.ts'
+import type { ApprovalStore } from './store.ts'
 
 type RemoverParts = {
   readonly storage: Pick<Storage, 'questions' | 'grants'>
-  readonly board: Pick<Board, 'withdraw'>
+  readonly approvalStore: Pick<ApprovalStore, 'withdraw'>
 }
 
 /**
  * Approvals of removed principals are withdrawn. Grants for them, and grants that they gave, are revoked. An approval that a
  * removed user gave and that no call has used is withdrawn as well, like the grants: the account may have been stolen.
  */
-export function createApprovalsRemover({ storage, board }: RemoverParts): Remover {
+export function createApprovalsRemover({ storage, approvalStore }: RemoverParts): Remover {
   async function grantsOf(subjects: readonly Subject[]) {
     const [keys, givers] = [new Set<string>(scopesOf(subjects)), new Set(idsOf(subjects, 'user'))]
     const active = await storage.grants.active()
@@ -35,7 +35,7 @@ export function createApprovalsRemover({ storage, board }: RemoverParts): Remove
       storage.grants.revokeAll({ keys: scopesOf(subjects), giverIds: idsOf(subjects, 'user') }, 'removal'),
     ],
     async settle(subjects, why) {
-      for (const question of await openOf(subjects)) await board.withdraw(question, why)
+      for (const question of await openOf(subjects)) await approvalStore.withdraw(question, why)
     },
   }
 }

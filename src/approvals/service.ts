@@ -9,9 +9,9 @@ import { type Answerer, approvalsNeeded, whyNotAnswer } from '../policy/policy.t
 import { type Page, toCursor } from '../storage/page.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { StoredQuestion } from '../storage/tables/questions.ts'
-import type { Board } from './board.ts'
-import type { GrantBook } from './grant-book.ts'
+import type { GrantCache } from './grant-cache.ts'
 import { type ToolFacts, toGivenGrant, toNewGrant } from './new-grant.ts'
+import type { ApprovalStore } from './store.ts'
 
 export type ApprovalQuery = { readonly limit: number; readonly cursor?: string; readonly state?: ApprovalState }
 export type GrantQuery = { readonly limit: number; readonly cursor?: string; readonly principal?: string }
@@ -41,8 +41,8 @@ export type GrantService = {
 
 type ServiceParts = {
   readonly storage: Pick<Storage, 'kind' | 'questions' | 'grants' | 'calls'>
-  readonly board: Board
-  readonly book: GrantBook
+  readonly approvalStore: ApprovalStore
+  readonly grantCache: GrantCache
   readonly identity: Pick<Identity, 'idsOf' | 'idOf'>
   /** A user as they are at this moment. */
   findUser(name: string): Person | undefined
@@ -61,7 +61,7 @@ const around = 10
 type Services = { readonly approvals: ApprovalService; readonly grants: GrantService }
 
 export function createApprovalServices(parts: ServiceParts): Services {
-  const { storage, board, book, identity, findUser, clock } = parts
+  const { storage, approvalStore, grantCache, identity, findUser, clock } = parts
 
   /** The person as they are at this moment: roles and groups change while pages are open. */
   function answererOf(by: Principal): Person {
@@ -99,7 +99,7 @@ export function createApprovalServices(parts: ServiceParts): Services {
   }
 
   async function find(by: Principal, id: string): Promise<StoredQuestion> {
-    const question = await board.find(id)
+    const question = await approvalStore.find(id)
     // The question of somebody else is no different from one that never was.
     if (question && maySee(by, question)) return question
     throw new GatewayError('approval-not-found', `No question has the id ${id}`)
@@ -130,7 +130,7 @@ export function createApprovalServices(parts: ServiceParts): Services {
       throw new GatewayError('grant-invalid', 'Two people decide about each of these calls: no grant stands for both')
     const grant = wanted.grant && toGivenGrant(question, wanted.grant, { by: person, now: clock.now(), ids: parts.ids })
     const { verdict, reason } = wanted
-    return toApproval(await board.answer(question, { by: person.name, verdict, reason, grant }))
+    return toApproval(await approvalStore.answer(question, { by: person.name, verdict, reason, grant }))
   }
 
   async function detail(by: Principal, id: string): Promise<ApprovalDetail> {
@@ -145,7 +145,7 @@ export function createApprovalServices(parts: ServiceParts): Services {
       ...toApproval(question),
       ...(question.drift && { drift: question.drift }),
       // A file has one instance; a database may have more of them, and each knows its own requests.
-      waiting: { requests: board.waiting(id), complete: storage.kind === 'sqlite' },
+      waiting: { requests: approvalStore.waiting(id), complete: storage.kind === 'sqlite' },
       before: earlier,
       // Whoever is asked about one call need not see what the others were about.
       around: calls.items.map(({ id, tool, state, startedAt }) => ({ id, tool, state, startedAt })),
@@ -181,7 +181,7 @@ export function createApprovalServices(parts: ServiceParts): Services {
         if (person.role === 'auditor') throw new GatewayError('forbidden', 'Auditors change nothing')
         if (person.role !== 'administrator' && !principalsOf(by).includes(grant.principalId ?? ''))
           throw new GatewayError('forbidden', 'Members give grants to their own agents and sessions only')
-        await book.add(grant, toPrincipalKey(by))
+        await grantCache.add(grant, toPrincipalKey(by))
         return grant
       },
       async revoke(by, id) {
@@ -191,7 +191,7 @@ export function createApprovalServices(parts: ServiceParts): Services {
         if (!grant || (role === 'member' && !isOwn && grant.giverId !== identity.idOf(by)))
           throw new GatewayError('grant-not-found', `No grant has the id ${id}`)
         if (role === 'auditor') throw new GatewayError('forbidden', 'Auditors change nothing')
-        return book.revoke(id, toPrincipalKey(by))
+        return grantCache.revoke(id, toPrincipalKey(by))
       },
     },
   }

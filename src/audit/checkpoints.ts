@@ -1,9 +1,9 @@
 import { type AuditRemoval, type ChainMark, CheckpointBody } from '../contract/audit.ts'
 import type { AuditTable } from '../storage/database.ts'
-import { parseBody } from './anchor-book.ts'
 import { toTime } from './chain-check.ts'
 import { mostDriftMs } from './clock-check.ts'
 import type { Findings } from './findings.ts'
+import { parseBody } from './known-anchors.ts'
 import type { RecordSource } from './verify.ts'
 
 export type Checkpoints = {

@@ -5,7 +5,7 @@ import { GatewayError } from '../contract/errors.ts'
 import { toSystemReason } from '../contract/system-error.ts'
 import { parseJson } from '../lib/json.ts'
 import type { AuditTable } from '../storage/database.ts'
-import type { OutsideAnchor } from './anchor-book.ts'
+import type { OutsideAnchor } from './known-anchors.ts'
 
 /** One entry as a line: of an export, of a file of anchors. `previous` is the hash of the entry before it. */
 export function toLine(row: AuditTable, previous: string | null): string {

@@ -4,12 +4,12 @@ import type { AuditReport, ChainMark } from '../contract/audit.ts'
 import { toIdFloor } from '../lib/ids.ts'
 import { countOf } from '../shared/words.ts'
 import type { AuditTable } from '../storage/database.ts'
-import { createAnchorBook, type OutsideAnchor, parseOrNothing } from './anchor-book.ts'
 import { createCallCheck } from './call-check.ts'
 import { type AnchoredHead, type ChainCheck, type CheckedRow, createChainCheck, toTime } from './chain-check.ts'
 import { createChangeCheck } from './change-check.ts'
 import { createRemovalCheck, readCheckpoints } from './checkpoints.ts'
 import { createFindings } from './findings.ts'
+import { createKnownAnchors, type OutsideAnchor, parseOrNothing } from './known-anchors.ts'
 
 /** Where the record is read from: a database, or a file that was exported. */
 export type RecordSource = {
@@ -50,7 +50,7 @@ export async function verifyRecord({ source, keys, outside, apart, now, signal }
   if (!keyed && !span)
     findings.add({ kind: 'wrong-key', message: 'The key of the record is not there: nothing is proven' })
   const checkpoint = await readCheckpoints(source, findings)
-  const anchors = createAnchorBook(span)
+  const anchors = createKnownAnchors(span)
   for await (const row of source.marks('anchor')) anchors.addInside(row, findings)
   for await (const line of outside) {
     signal.throwIfAborted()

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { About, Board, GrantBook } from '../approvals/approvals.ts'
+import type { About, ApprovalStore, GrantCache } from '../approvals/approvals.ts'
 import type { Target } from '../catalog/catalog.ts'
 import type { ConfigStore } from '../config/config.ts'
 import type { Call } from '../contract/call.ts'
@@ -40,8 +40,8 @@ export type Ask = {
 type AskParts = {
   readonly storage: Pick<Storage, 'calls'>
   readonly records: Pick<Records, 'toRecord' | 'mask'>
-  readonly board: Board
-  readonly grants: GrantBook
+  readonly approvalStore: ApprovalStore
+  readonly grants: GrantCache
   readonly config: Pick<ConfigStore, 'effective' | 'usedBy'>
   readonly limits: Pick<CallLimits, 'mostPending'>
   readonly once: Once
@@ -61,7 +61,7 @@ const mostAsking = 500
 const mostRounds = 20
 
 export function createAsk(parts: AskParts): Ask {
-  const { storage, records, board, grants, config, limits, once } = parts
+  const { storage, records, approvalStore, grants, config, limits, once } = parts
   const leaving = new AbortController()
   /** By principal, how many of its calls a person is asked about, those that joined included. */
   const asking = new Map<string, number>()
@@ -92,7 +92,7 @@ export function createAsk(parts: AskParts): Ask {
     if (found.length === 0) return undefined
     // What a person said to this very call comes first: a grant that was given with it is for those that follow.
     const { hash: binding } = toAbout(request.principal, judged)
-    if (await board.findAnswered(judged.call.principalId, binding)) return undefined
+    if (await approvalStore.findAnswered(judged.call.principalId, binding)) return undefined
     for (const { id, givenBy } of found) {
       const decision = `a grant of ${givenBy} permits it`
       const outcome = await attempt(request, options, { ...judged.call, decision, permission: { grant: id } })
@@ -132,7 +132,7 @@ export function createAsk(parts: AskParts): Ask {
 
   async function askPerson(request: CallRequest, options: CallOptions, judged: Judged): Promise<CallOutcome> {
     const most = limits.mostPending(request.principal)
-    const asked = await board.ask(judged.call, toAbout(request.principal, judged), most)
+    const asked = await approvalStore.ask(judged.call, toAbout(request.principal, judged), most)
     if (asked instanceof GatewayError) return parts.refuse(judged.call, asked)
     const call = { ...judged.call, id: asked.call, startedAt: Date.parse(asked.askedAt), begun: undefined }
     if (asked.call === judged.call.id) parts.emit('call-waiting', { call: toWaiting(call), approval: asked.id })
@@ -145,7 +145,7 @@ export function createAsk(parts: AskParts): Ask {
       }
       const outcome = await settle(request, options, question, call)
       if (outcome) return await deliver(question, outcome, options.signal)
-      question = await board.look(question)
+      question = await approvalStore.look(question)
     }
     return { kind: 'waiting', call: toWaiting(call), approval: question }
   }
@@ -155,7 +155,7 @@ export function createAsk(parts: AskParts): Ask {
     const ending = new AbortController()
     const end = () => ending.abort()
     const unlinks = [options.signal, leaving.signal].map((each) => onAbort(each, end))
-    const settled = board.settled(question, ending.signal).then(
+    const settled = approvalStore.settled(question, ending.signal).then(
       () => {},
       () => {},
     )
@@ -164,9 +164,9 @@ export function createAsk(parts: AskParts): Ask {
       if (options.signal.aborted) throw new GatewayError('call-cancelled', 'The caller stopped waiting for an answer')
       if (said && question.approvers.includes('client')) {
         // Whoever was faster counts, and the round that follows sees it.
-        await board.answer(question, { ...said, by: question.principal }).catch(ignoreLate)
+        await approvalStore.answer(question, { ...said, by: question.principal }).catch(ignoreLate)
       }
-      return await board.look(question)
+      return await approvalStore.look(question)
     } finally {
       end()
       for (const unlink of unlinks) unlink()
@@ -219,7 +219,7 @@ export function createAsk(parts: AskParts): Ask {
   }
 
   async function takeBack(question: StoredQuestion, { message }: GatewayError): Promise<undefined> {
-    await board.withdraw(question, message)
+    await approvalStore.withdraw(question, message)
   }
 
   function whyNotRun(principal: Principal, now: Judged, question: StoredQuestion): GatewayError | undefined {
@@ -255,7 +255,7 @@ export function createAsk(parts: AskParts): Ask {
   /** Until then an equal call gets the same outcome: whoever hung up can come back for it. */
   async function deliver(question: StoredQuestion, outcome: CallOutcome, signal: AbortSignal): Promise<CallOutcome> {
     const { state } = outcome.call
-    if (!signal.aborted && state !== 'waiting' && state !== 'running') await board.deliver(question)
+    if (!signal.aborted && state !== 'waiting' && state !== 'running') await approvalStore.deliver(question)
     return outcome
   }
 

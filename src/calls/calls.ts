@@ -1,4 +1,4 @@
-import type { Board, GrantBook } from '../approvals/approvals.ts'
+import type { ApprovalStore, GrantCache } from '../approvals/approvals.ts'
 import { type Catalog, inFormOf, ownServer, type Target, type ViewSelector } from '../catalog/catalog.ts'
 import { type ConfigStore, projectOf } from '../config/config.ts'
 import type { Approval, Verdict } from '../contract/approval.ts'
@@ -121,8 +121,8 @@ export type CallsParts = {
   >
   readonly catalog: Pick<Catalog, 'resolve' | 'isListed'>
   readonly config: Pick<ConfigStore, 'effective' | 'current' | 'usedBy'>
-  readonly board: Board
-  readonly grants: GrantBook
+  readonly approvalStore: ApprovalStore
+  readonly grants: GrantCache
   readonly servers: Pick<Servers, 'send'>
   readonly masking: Pick<Masking, 'text' | 'value'>
   readonly clock: Clock
@@ -132,20 +132,20 @@ export type CallsParts = {
 }
 
 export function createCalls(parts: CallsParts): Calls {
-  const { storage, catalog, config, board, grants, servers, masking, clock, ids, emit } = parts
+  const { storage, catalog, config, approvalStore, grants, servers, masking, clock, ids, emit } = parts
   const running = new Set<Promise<unknown>>()
   const sending = new Set<AbortController>()
   const tasks = createTasks(catalog)
   const limits = createLimits({ config, clock })
   const kept = createKeptResults({ storage, limits: () => config.current().limits, clock, ids })
-  const own = createOwnTools({ kept, board, clock })
+  const own = createOwnTools({ kept, approvalStore, clock })
   const once = createOnce({ keys: storage.keys, clock })
   const refused = createRefusedCalls({ storage, clock })
   const records = createRecords({ instance: storage.instance, masking, clock, ids })
   const ask = createAsk({
     storage,
     records,
-    board,
+    approvalStore,
     grants,
     config,
     limits,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Board } from '../approvals/approvals.ts'
+import type { ApprovalStore } from '../approvals/approvals.ts'
 import { approvalStatusName, approvalWait, ownServer, type Target, waitForApprovalName } from '../catalog/catalog.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { Permit } from '../contract/permit.ts'
@@ -19,7 +19,7 @@ export type OwnTools = {
 
 type OwnParts = {
   readonly kept: Pick<KeptResults, 'read'>
-  readonly board: Pick<Board, 'find' | 'settled'>
+  readonly approvalStore: Pick<ApprovalStore, 'find' | 'settled'>
   readonly clock: Clock
 }
 
@@ -38,7 +38,7 @@ function isAboutApprovals(tool: string): boolean {
   return tool === approvalStatusName || tool === waitForApprovalName
 }
 
-export function createOwnTools({ kept, board, clock }: OwnParts): OwnTools {
+export function createOwnTools({ kept, approvalStore, clock }: OwnParts): OwnTools {
   const leaving = new AbortController()
 
   return {
@@ -56,7 +56,7 @@ export function createOwnTools({ kept, board, clock }: OwnParts): OwnTools {
 
   /** The question of somebody else is no different from one that never was. */
   async function findOwn({ principalId }: Permit, id: string): Promise<StoredQuestion> {
-    const question = await board.find(id)
+    const question = await approvalStore.find(id)
     if (question?.principalId === principalId) return question
     throw new GatewayError('approval-not-found', `No approval of yours has the id ${JSON.stringify(id)}`)
   }
@@ -67,7 +67,7 @@ export function createOwnTools({ kept, board, clock }: OwnParts): OwnTools {
     const cancel = clock.after(milliseconds, end)
     const unlinks = [signal, leaving.signal].map((each) => onAbort(each, end))
     try {
-      await board.settled(question, ending.signal)
+      await approvalStore.settled(question, ending.signal)
     } catch (error) {
       if (!ending.signal.aborted) throw error
     } finally {

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
 import {
   createApprovalServices,
+  createApprovalStore,
   createApprovalsRemover,
-  createBoard,
-  createGrantBook,
+  createGrantCache,
   createPinReview,
 } from '../approvals/approvals.ts'
 import { createAudit, toAuditSettings } from '../audit/audit.ts'
@@ -143,7 +143,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   }).catch(giveUp)
   const findUser = (name: string) =>
     identity.users.list().find((user) => user.name === name && user.disabledAt === undefined)
-  const book = await createGrantBook({ storage, findUser, log }).catch(giveUp)
+  const grantCache = await createGrantCache({ storage, findUser, log }).catch(giveUp)
   const pins = await createPins({ storage, clock, log, emit: events.emit, onChange: announceTools }).catch(giveUp)
 
   /** To addresses that an administrator wrote, as for a server of his own. */
@@ -181,7 +181,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     },
   })
   const catalog = createCatalog({ config, servers, pins })
-  const board = createBoard({
+  const approvalStore = createApprovalStore({
     storage,
     expiry: () => config.current().limits.approvalExpiry,
     clock,
@@ -189,13 +189,13 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     log,
     emit: events.emit,
   })
-  const review = createPinReview({ questions: storage.questions, board, catalog, config })
+  const review = createPinReview({ questions: storage.questions, approvalStore, catalog, config })
   const calls = createCalls({
     storage,
     catalog,
     config,
-    board,
-    grants: book,
+    approvalStore,
+    grants: grantCache,
     servers,
     masking,
     clock,
@@ -220,8 +220,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const rules = createRuleService({ config, findTool, storage, clock })
   const services = createApprovalServices({
     storage,
-    board,
-    book,
+    approvalStore,
+    grantCache,
     identity,
     findUser,
     clock,
@@ -237,7 +237,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       identity.remover,
       secrets.remover,
       createPinsRemover(storage),
-      createApprovalsRemover({ storage, board }),
+      createApprovalsRemover({ storage, approvalStore }),
       createCallsRemover(storage),
     ],
   })
@@ -308,8 +308,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     await stopClearingUp()
     await config.close()
     await calls.close(options.graceMs ?? config.current().limits.grace)
-    board.close()
-    book.close()
+    approvalStore.close()
+    grantCache.close()
     eventLog.close()
     await notify.close()
     await servers.close()

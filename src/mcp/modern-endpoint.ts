@@ -27,9 +27,9 @@ import { toModernOffer } from './capabilities.ts'
 import type { ListChanges } from './list-changes.ts'
 import { createListening } from './listening.ts'
 import { isListMethod, listPage } from './lists.ts'
+import { createParkedCalls, type Step, type TalkEnd, type Waiting } from './parked-calls.ts'
 import type { Presenting } from './present.ts'
 import type { McpRequest } from './request.ts'
-import { createTalks, type Step, type TalkEnd, type Waiting } from './talks.ts'
 
 /** Lists are told to change as they change; until then they may be asked for again at no cost. */
 const listTtlMs = 0
@@ -45,7 +45,7 @@ export type ModernParts = {
 /** The stateless era: every request stands for itself, and a closed stream takes its request back. */
 export function createModernEndpoint(parts: ModernParts) {
   const { gateway, changes, clock, presenting } = parts
-  const talks = createTalks({ instance: gateway.instance, clock, ids: parts.ids })
+  const parkedCalls = createParkedCalls({ instance: gateway.instance, clock, ids: parts.ids })
   const listening = createListening({ gateway, changes, clock })
 
   async function handle(request: McpRequest): Promise<void> {
@@ -121,12 +121,12 @@ export function createModernEndpoint(parts: ModernParts) {
       hearsProgress: call.progressToken !== undefined && reply.streams,
       onEnd: delivery.onEnd,
     }
-    const owns = talks.owns(requestState)
-    if (owns && !talks.isLost(requestState)) return talks.resume(requestState, inputResponses, waiting)
+    const owns = parkedCalls.owns(requestState)
+    if (owns && !parkedCalls.isLost(requestState)) return parkedCalls.resume(requestState, inputResponses, waiting)
     // Another instance asked, or this one before it was started again: the same call joins its question.
     const wanted = owns ? { ...call, input: undefined } : call
     const heard = { call: wanted, declared: caller, presenting, principal }
-    return talks.begin(waiting, (end) => run(who, wanted, toHearing(end, heard)))
+    return parkedCalls.begin(waiting, (end) => run(who, wanted, toHearing(end, heard)))
   }
 
   /** A call that failed over a question which its caller cannot be asked is refused as this era wants it. */
@@ -141,7 +141,7 @@ export function createModernEndpoint(parts: ModernParts) {
     handle,
     endOf: listening.endOf,
     close() {
-      talks.close()
+      parkedCalls.close()
       listening.close()
     },
   }

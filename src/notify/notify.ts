@@ -9,17 +9,17 @@ import type { Masking } from '../masking/masking.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { DeliveryBounds } from '../storage/tables/deliveries.ts'
-import { type CourierSettings, createCourier } from './courier.ts'
 import { createEndpoints } from './endpoints.ts'
 import { createIntake } from './intake.ts'
 import { type Heard, toBody, toMessageId } from './message.ts'
+import { createSender, type SenderSettings } from './sender.ts'
 import { type Message, type Post, sendSigned } from './sending.ts'
 import { createWebhookService, type WebhookService } from './webhooks.ts'
 
 export { createEventLog, type EventLog, type LoggedEvent } from './event-log.ts'
 export type { WebhookService } from './webhooks.ts'
 
-export type NotifySettings = CourierSettings & {
+export type NotifySettings = SenderSettings & {
   /** Events that wait in memory to be written. */
   readonly mostIncoming: number
   readonly sweepEvery: number
@@ -81,7 +81,7 @@ export function createNotify(parts: NotifyParts): Notify {
 
   const send = (endpoint: string, message: Message, signal: AbortSignal) =>
     sendSigned({ post, clock }, endpoints.reveal(endpoint), message, signal)
-  const courier = createCourier({ deliveries, endpoints, send, mask: masking.text, settings, clock, log })
+  const sender = createSender({ deliveries, endpoints, send, mask: masking.text, settings, clock, log })
   const intake = createIntake({
     events,
     subscribed: endpoints.subscribed,
@@ -99,10 +99,10 @@ export function createNotify(parts: NotifyParts): Notify {
   read()
   sweepRegularly()
 
-  const desk = createWebhookService({
+  const webhooks = createWebhookService({
     storage,
     endpoints,
-    courier,
+    sender,
     send,
     mask: masking.text,
     dropped: (name) => dropped.get(name) ?? 0,
@@ -113,7 +113,7 @@ export function createNotify(parts: NotifyParts): Notify {
 
   return {
     webhooks: {
-      ...desk,
+      ...webhooks,
       servedAt(url) {
         ownUrl = url
       },
@@ -123,7 +123,7 @@ export function createNotify(parts: NotifyParts): Notify {
       stopWatching()
       cancelSweep()
       await Promise.all([reading, sweeping, intake.close()])
-      await courier.close()
+      await sender.close()
     },
   }
 
@@ -135,7 +135,7 @@ export function createNotify(parts: NotifyParts): Notify {
       .catch((error: unknown) => log.warn({ code: toGatewayError(error).code }, 'webhooks could not be read'))
       .then(() => {
         intake.sync()
-        courier.wake()
+        sender.wake()
       })
   }
 
@@ -153,7 +153,7 @@ export function createNotify(parts: NotifyParts): Notify {
   }
 
   function onAdded(count: number): void {
-    courier.wake()
+    sender.wake()
     unswept += count
     // Between two sweeps no more is let in than a part of what may wait.
     if (unswept > settings.bounds.waiting / 10) sweep()

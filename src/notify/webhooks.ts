@@ -7,9 +7,9 @@ import { nearest } from '../lib/text.ts'
 import type { Page } from '../storage/page.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { DeliveryQuery } from '../storage/tables/deliveries.ts'
-import { type Courier, toStatus } from './courier.ts'
 import type { Endpoints } from './endpoints.ts'
 import { toText } from './message.ts'
+import { type Sender, toStatus } from './sender.ts'
 import type { Message } from './sending.ts'
 
 /** What people do with webhooks: look, send again, try. */
@@ -22,10 +22,10 @@ export type WebhookService = {
   test(by: Principal, name: string, signal: AbortSignal): Promise<WebhookTrial>
 }
 
-type DeskParts = {
+type WebhookServiceParts = {
   readonly storage: Pick<Storage, 'deliveries' | 'audit'>
   readonly endpoints: Endpoints
-  readonly courier: Courier
+  readonly sender: Sender
   send(endpoint: string, message: Message, signal: AbortSignal): Promise<number>
   mask(text: string): string
   dropped(endpoint: string): number
@@ -34,8 +34,8 @@ type DeskParts = {
   readonly ids: Ids
 }
 
-export function createWebhookService(parts: DeskParts): WebhookService {
-  const { storage, endpoints, courier, send, mask, dropped, attemptMs, clock, ids } = parts
+export function createWebhookService(parts: WebhookServiceParts): WebhookService {
+  const { storage, endpoints, sender, send, mask, dropped, attemptMs, clock, ids } = parts
   const { deliveries } = storage
 
   return {
@@ -68,7 +68,7 @@ export function createWebhookService(parts: DeskParts): WebhookService {
       const change = { principal: toPrincipalKey(by), subject: `webhook:${found.endpoint}`, body }
       if (!(await deliveries.again(id, change)))
         throw new GatewayError('request-invalid', 'It is being sent at this very moment')
-      courier.wake()
+      sender.wake()
       return (await deliveries.find(id)) ?? found
     },
     async test(by, name, signal) {

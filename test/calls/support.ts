@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { createBoard, createGrantBook } from '../../src/approvals/approvals.ts'
+import { createApprovalStore, createGrantCache } from '../../src/approvals/approvals.ts'
 import { type CallOutcome, type Calls, type CallsParts, createCalls } from '../../src/calls/calls.ts'
 import { createCatalog } from '../../src/catalog/catalog.ts'
 import { createConfig } from '../../src/config/config.ts'
@@ -87,17 +87,17 @@ export async function buildRoad({ maxPages, around = (parts) => parts }: RoadOpt
   const catalog = createCatalog({ config, servers, pins })
   const reader = readerOf(folder)
   const clock = systemClock
-  const board = createBoard({ storage, expiry: () => 600_000, clock, ids, log, emit: events.emit })
-  const grants = await createGrantBook({ storage, log, findUser: () => undefined })
+  const approvalStore = createApprovalStore({ storage, expiry: () => 600_000, clock, ids, log, emit: events.emit })
+  const grants = await createGrantCache({ storage, log, findUser: () => undefined })
   const { emit } = events
-  const needs = { storage, catalog, config, board, grants, servers, masking, clock, ids, emit }
+  const needs = { storage, catalog, config, approvalStore, grants, servers, masking, clock, ids, emit }
   const parts: CallsParts = { ...needs, idOf: toPrincipalId }
   const calls = createCalls(around(parts, reader))
   servers.reconcile(config.connections())
   onTestFinished(async () => {
     await config.close()
     await calls.close(0)
-    board.close()
+    approvalStore.close()
     grants.close()
     await servers.close()
     pins.close()

@@ -337,7 +337,10 @@ it('names its configuration and the commands in it before it starts them for the
   await using first = await serveHere(folder)
   expect(first.stderr()).toContain(`Configuration: ${file}`)
   expect(first.stderr()).toMatch(/starts these commands[^\n]*\n {2}mine: no-such-program --flag\n/)
-  expect(first.stderr().indexOf('no-such-program --flag')).toBeLessThan(first.stderr().indexOf('failed mine'))
+  const failed = await until(() =>
+    first.stderr().includes('failed mine') ? first.stderr().indexOf('failed mine') : undefined,
+  )
+  expect(first.stderr().indexOf('no-such-program --flag')).toBeLessThan(failed)
 })
 
 const initialize = `${JSON.stringify({

@@ -6,8 +6,8 @@ import { expect, onTestFinished } from 'vitest'
 import {
   type ApprovalService,
   createApprovalServices,
-  createBoard,
-  createGrantBook,
+  createApprovalStore,
+  createGrantCache,
   type GrantService,
 } from '../../../src/approvals/approvals.ts'
 import { type CallOutcome, createCalls, type Present } from '../../../src/calls/calls.ts'
@@ -82,14 +82,14 @@ export async function buildRoad(place: Place, wrong: Wrong = right, url?: string
   const pins = await createPins({ storage, clock, log, emit, onChange() {} })
   const catalog = createCatalog({ config, servers, pins })
   const findUser = (name: string) => ({ id: `user-${name}`, name, role: 'administrator' as const, groups: [] })
-  const book = await createGrantBook({ storage, findUser, log })
-  const board = createBoard({ storage, expiry: () => 600_000, clock, ids, log, emit })
-  const needs = { storage, catalog, config, board, grants: book, servers, masking, clock, ids, emit }
+  const grantCache = await createGrantCache({ storage, findUser, log })
+  const approvalStore = createApprovalStore({ storage, expiry: () => 600_000, clock, ids, log, emit })
+  const needs = { storage, catalog, config, approvalStore, grants: grantCache, servers, masking, clock, ids, emit }
   const calls = createCalls({ ...needs, idOf: toPrincipalId })
   const desk = createApprovalServices({
     storage,
-    board,
-    book,
+    approvalStore,
+    grantCache,
     identity: { idsOf: () => [], idOf: toPrincipalId },
     findUser,
     clock,
@@ -101,8 +101,8 @@ export async function buildRoad(place: Place, wrong: Wrong = right, url?: string
   onTestFinished(async () => {
     await config.close()
     await calls.close(0)
-    board.close()
-    book.close()
+    approvalStore.close()
+    grantCache.close()
     await servers.close()
     pins.close()
     await opened.close()

@@ -6,7 +6,7 @@ import { type Answerer, countsFor, findGrants, type Grantee } from '../policy/po
 import type { Storage } from '../storage/storage.ts'
 
 /** The standing permissions as this instance remembers them. What may still be spent, the claim decides. */
-export type GrantBook = {
+export type GrantCache = {
   /** Those that permit a call which these people would have to approve, the one to spend first. */
   find(call: Grantee & { readonly approvers: readonly string[] }): Grant[]
   /** A claim found it used up, over or taken back. */
@@ -19,14 +19,14 @@ export type GrantBook = {
   close(): void
 }
 
-type GrantBookParts = {
+type GrantCacheParts = {
   readonly storage: Pick<Storage, 'grants' | 'changes'>
   /** A user as they are at this moment. */
   findUser(name: string): (Answerer & { readonly id: string }) | undefined
   readonly log: Log
 }
 
-export async function createGrantBook({ storage, findUser, log }: GrantBookParts): Promise<GrantBook> {
+export async function createGrantCache({ storage, findUser, log }: GrantCacheParts): Promise<GrantCache> {
   const { grants, changes } = storage
   let active = await grants.active()
   const inTurn = createTurns()

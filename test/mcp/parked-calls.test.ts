@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/contract/json.ts'
 import { createIds } from '../../src/lib/ids.ts'
-import { type Binding, createTalks, type Step, type TalkEnd, type Talks, type Waiting } from '../../src/mcp/talks.ts'
+import { type Binding, createParkedCalls, type Step, type TalkEnd, type ParkedCalls, type Waiting } from '../../src/mcp/parked-calls.ts'
 import { type Answer, toResultAnswer } from '../../src/wire/answer.ts'
 import type { Question, Questions, Replies } from '../../src/wire/caller.ts'
 import { createMovableClock } from '../scenarios/mcp/clock.ts'
@@ -18,7 +18,7 @@ const never = new AbortController().signal
 
 function createParts() {
   const clock = createMovableClock()
-  return { clock, talks: createTalks({ instance: 'one', clock, ids: createIds() }) }
+  return { clock, parkedCalls: createParkedCalls({ instance: 'one', clock, ids: createIds() }) }
 }
 
 function waitingAs(changes: Partial<Binding> = {}): Waiting & { hangUp(): void; told: string[] } {
@@ -39,9 +39,9 @@ function waitingAs(changes: Partial<Binding> = {}): Waiting & { hangUp(): void; 
 }
 
 /** A call that asks once and answers with what it was told; `ended` says how it went, whoever hears of it. */
-function beginAsking(talks: Talks, questions: Questions = { question: name }, waiting = waitingAs()) {
+function beginAsking(parkedCalls: ParkedCalls, questions: Questions = { question: name }, waiting = waitingAs()) {
   const heard: unknown[] = []
-  const step = talks.begin(waiting, (end) => asking(end, questions, heard))
+  const step = parkedCalls.begin(waiting, (end) => asking(end, questions, heard))
   return { step, heard, waiting }
 }
 
@@ -69,16 +69,16 @@ const yes: Replies = { question: { action: 'accept', content: { name: 'Ada' } } 
 
 describe('a parked call', () => {
   it('goes on with the answers of whoever it was parked for', async () => {
-    const { talks } = createParts()
-    const state = await parkedState(beginAsking(talks).step)
-    expect(resultOf(await talks.resume(state, yes, waitingAs()))).toEqual(yes)
+    const { parkedCalls } = createParts()
+    const state = await parkedState(beginAsking(parkedCalls).step)
+    expect(resultOf(await parkedCalls.resume(state, yes, waitingAs()))).toEqual(yes)
   })
 
   it('is taken up by a state once and never again', async () => {
-    const { talks } = createParts()
-    const state = await parkedState(beginAsking(talks).step)
-    await talks.resume(state, yes, waitingAs())
-    await expect(talks.resume(state, yes, waitingAs())).rejects.toMatchObject({ code: 'state-invalid' })
+    const { parkedCalls } = createParts()
+    const state = await parkedState(beginAsking(parkedCalls).step)
+    await parkedCalls.resume(state, yes, waitingAs())
+    await expect(parkedCalls.resume(state, yes, waitingAs())).rejects.toMatchObject({ code: 'state-invalid' })
   })
 
   it.each<[string, Partial<Binding>]>([
@@ -88,56 +88,56 @@ describe('a parked call', () => {
     ['for other arguments', { params: { name: 'greet', arguments: { a: 2 } } }],
     ['with further parameters', { params: { name: 'greet', arguments: { a: 1 }, more: true } }],
   ])('is not taken up %s, and still waits for its own caller', async (_what, changes) => {
-    const { talks } = createParts()
-    const { step, heard } = beginAsking(talks)
+    const { parkedCalls } = createParts()
+    const { step, heard } = beginAsking(parkedCalls)
     const state = await parkedState(step)
-    await expect(talks.resume(state, yes, waitingAs(changes))).rejects.toMatchObject({ code: 'state-invalid' })
+    await expect(parkedCalls.resume(state, yes, waitingAs(changes))).rejects.toMatchObject({ code: 'state-invalid' })
     expect(heard).toEqual([])
-    expect(resultOf(await talks.resume(state, yes, waitingAs()))).toEqual(yes)
+    expect(resultOf(await parkedCalls.resume(state, yes, waitingAs()))).toEqual(yes)
   })
 
   it('does not mind in which order the keys of its arguments come back', async () => {
-    const { talks } = createParts()
+    const { parkedCalls } = createParts()
     const given = { name: 'x', arguments: { a: 1, b: { c: 2, d: [3, { e: 4, f: 5 }] } } }
     const turned = { arguments: { b: { d: [3, { f: 5, e: 4 }], c: 2 }, a: 1 }, name: 'x' }
-    const { step } = beginAsking(talks, { question: name }, waitingAs({ params: given }))
+    const { step } = beginAsking(parkedCalls, { question: name }, waitingAs({ params: given }))
     const state = await parkedState(step)
-    expect(resultOf(await talks.resume(state, yes, waitingAs({ params: turned })))).toEqual(yes)
+    expect(resultOf(await parkedCalls.resume(state, yes, waitingAs({ params: turned })))).toEqual(yes)
   })
 
   it('is not taken up by a state that differs in a single place', async () => {
-    const { talks } = createParts()
-    const { step, heard } = beginAsking(talks)
+    const { parkedCalls } = createParts()
+    const { step, heard } = beginAsking(parkedCalls)
     const state = await parkedState(step)
     await fc.assert(
       fc.asyncProperty(fc.nat(state.length - 1), fc.string({ maxLength: 2 }), async (at, piece) => {
         const changed = `${state.slice(0, at)}${piece}${state.slice(at + 1)}`
         fc.pre(changed !== state)
-        await expect(talks.resume(changed, yes, waitingAs())).rejects.toMatchObject({ code: 'state-invalid' })
+        await expect(parkedCalls.resume(changed, yes, waitingAs())).rejects.toMatchObject({ code: 'state-invalid' })
       }),
     )
     for (const cut of [state.slice(0, -1), `${state}A`, `${state}.`, 'sp1.', 'sp1..', 'sp1.one.1.x.y'])
-      await expect(talks.resume(cut, yes, waitingAs())).rejects.toMatchObject({ code: 'state-invalid' })
+      await expect(parkedCalls.resume(cut, yes, waitingAs())).rejects.toMatchObject({ code: 'state-invalid' })
     expect(heard).toEqual([])
   })
 
   it('belongs to the gateway that parked it', async () => {
     const [here, elsewhere] = [createParts(), createParts()]
-    const state = await parkedState(beginAsking(elsewhere.talks).step)
-    beginAsking(here.talks)
-    expect(here.talks.owns(state)).toBe(true)
-    await expect(here.talks.resume(state, yes, waitingAs())).rejects.toMatchObject({ code: 'state-invalid' })
+    const state = await parkedState(beginAsking(elsewhere.parkedCalls).step)
+    beginAsking(here.parkedCalls)
+    expect(here.parkedCalls.owns(state)).toBe(true)
+    await expect(here.parkedCalls.resume(state, yes, waitingAs())).rejects.toMatchObject({ code: 'state-invalid' })
   })
 
   it('is given up when nobody comes back for ten minutes', async () => {
-    const { talks, clock } = createParts()
-    const { step, heard } = beginAsking(talks)
+    const { parkedCalls, clock } = createParts()
+    const { step, heard } = beginAsking(parkedCalls)
     const state = await parkedState(step)
     clock.advance(599_000)
     expect(heard).toEqual([])
     clock.advance(2000)
     await expect.poll(() => heard).toMatchObject([{ code: 'question-refused' }])
-    await expect(talks.resume(state, yes, waitingAs())).rejects.toMatchObject({ code: 'state-invalid' })
+    await expect(parkedCalls.resume(state, yes, waitingAs())).rejects.toMatchObject({ code: 'state-invalid' })
   })
 
   it.each<[string, unknown]>([
@@ -147,161 +147,161 @@ describe('a parked call', () => {
     ['answers to something else', { other: { action: 'accept' } }],
     ['one answer of two', { question: { action: 'accept' } }],
   ])('asks again, under a new state, when it is sent %s', async (_what, replies) => {
-    const { talks } = createParts()
+    const { parkedCalls } = createParts()
     const questions = { question: name, second: colour }
-    const state = await parkedState(beginAsking(talks, questions).step)
-    const again = await talks.resume(state, replies, waitingAs())
+    const state = await parkedState(beginAsking(parkedCalls, questions).step)
+    const again = await parkedCalls.resume(state, replies, waitingAs())
     expect(again).toMatchObject({ kind: 'questions', questions })
     const next = await parkedState(Promise.resolve(again))
     expect(next).not.toBe(state)
-    await expect(talks.resume(state, yes, waitingAs())).rejects.toMatchObject({ code: 'state-invalid' })
+    await expect(parkedCalls.resume(state, yes, waitingAs())).rejects.toMatchObject({ code: 'state-invalid' })
     const both = { ...yes, second: { action: 'decline' } }
-    expect(resultOf(await talks.resume(next, { ...both, extra: { action: 'accept' } }, waitingAs()))).toEqual(both)
+    expect(resultOf(await parkedCalls.resume(next, { ...both, extra: { action: 'accept' } }, waitingAs()))).toEqual(both)
   })
 
   it('gets answers under every key a server can choose', async () => {
-    const { talks } = createParts()
+    const { parkedCalls } = createParts()
     const keys = ['__proto__', 'constructor', 'toString', '', '0', 'é\n']
     const questions: Questions = Object.fromEntries(keys.map((key) => [key, name]))
     const replies = Object.fromEntries(
       keys.map((key): [string, JsonObject] => [key, { action: 'decline', content: { key } }]),
     )
-    const { step, heard } = beginAsking(talks, questions)
-    await talks.resume(await parkedState(step), replies, waitingAs())
+    const { step, heard } = beginAsking(parkedCalls, questions)
+    await parkedCalls.resume(await parkedState(step), replies, waitingAs())
     expect(JSON.stringify(heard[0])).toBe(JSON.stringify(replies))
   })
 
   it('takes no answer for its next question that was given to one taken back', async () => {
-    const { talks } = createParts()
+    const { parkedCalls } = createParts()
     const first = new AbortController()
     const heard: unknown[] = []
-    const step = talks.begin(waitingAs(), async (end) => {
+    const step = parkedCalls.begin(waitingAs(), async (end) => {
       await end.ask({ question: name }, first.signal).catch(() => {})
       return asking(end, { question: colour }, heard)
     })
     const state = await parkedState(step)
     first.abort()
     await new Promise(setImmediate) // until the second has been asked
-    const next = await talks.resume(state, yes, waitingAs())
+    const next = await parkedCalls.resume(state, yes, waitingAs())
     expect(resultOf(next)).toEqual({ question: colour })
     expect(heard).toEqual([])
     const red = { question: { action: 'accept', content: { colour: 'red' } } }
-    expect(resultOf(await talks.resume(await parkedState(Promise.resolve(next)), red, waitingAs()))).toEqual(red)
+    expect(resultOf(await parkedCalls.resume(await parkedState(Promise.resolve(next)), red, waitingAs()))).toEqual(red)
   })
 
   it('puts questions that came at the same time one after the other', async () => {
-    const { talks } = createParts()
-    const step = talks.begin(waitingAs(), async (end) => {
+    const { parkedCalls } = createParts()
+    const step = parkedCalls.begin(waitingAs(), async (end) => {
       const [a, b] = await Promise.all([end.ask({ question: name }, never), end.ask({ question: colour }, never)])
       return toResultAnswer({ a: a.question ?? {}, b: b.question ?? {} })
     })
     const state = await parkedState(step)
-    const second = await talks.resume(state, { question: { n: 1 } }, waitingAs())
+    const second = await parkedCalls.resume(state, { question: { n: 1 } }, waitingAs())
     expect(resultOf(second)).toEqual({ question: colour })
-    const last = await talks.resume(await parkedState(Promise.resolve(second)), { question: { n: 2 } }, waitingAs())
+    const last = await parkedCalls.resume(await parkedState(Promise.resolve(second)), { question: { n: 2 } }, waitingAs())
     expect(resultOf(last)).toEqual({ a: { n: 1 }, b: { n: 2 } })
   })
 
   it('tells how it ended to whoever comes back after the question was no longer needed', async () => {
-    const { talks } = createParts()
+    const { parkedCalls } = createParts()
     const taken = new AbortController()
-    const step = talks.begin(waitingAs(), async (end) => {
+    const step = parkedCalls.begin(waitingAs(), async (end) => {
       await end.ask({ question: name }, taken.signal).catch(() => {})
       return toResultAnswer({ done: true })
     })
     const state = await parkedState(step)
     taken.abort()
-    expect(resultOf(await talks.resume(state, yes, waitingAs()))).toEqual({ done: true })
+    expect(resultOf(await parkedCalls.resume(state, yes, waitingAs()))).toEqual({ done: true })
   })
 
   it('tells its progress to the request that waits now', async () => {
-    const { talks } = createParts()
+    const { parkedCalls } = createParts()
     const [first, second] = [waitingAs(), waitingAs()]
-    const step = talks.begin(first, async (end) => {
+    const step = parkedCalls.begin(first, async (end) => {
       end.tell('before', {})
       await end.ask({ question: name }, end.signal)
       end.tell('after', {})
       return toResultAnswer({})
     })
-    await talks.resume(await parkedState(step), yes, second)
+    await parkedCalls.resume(await parkedState(step), yes, second)
     expect([first.told, second.told]).toEqual([['before'], ['after']])
   })
 
   it('gives way to the ninth of the same caller, and only of the same', async () => {
-    const { talks } = createParts()
-    const mine = Array.from({ length: 8 }, () => beginAsking(talks))
-    const other = beginAsking(talks, { question: name }, waitingAs({ who: () => 'agent:b /mcp' }))
+    const { parkedCalls } = createParts()
+    const mine = Array.from({ length: 8 }, () => beginAsking(parkedCalls))
+    const other = beginAsking(parkedCalls, { question: name }, waitingAs({ who: () => 'agent:b /mcp' }))
     await Promise.all([...mine, other].map(({ step }) => parkedState(step)))
     expect(mine.flatMap(({ heard }) => heard)).toEqual([])
-    await parkedState(beginAsking(talks).step)
+    await parkedState(beginAsking(parkedCalls).step)
     await expect.poll(() => mine[0]?.heard).toMatchObject([{ code: 'question-refused' }])
     expect([...mine.slice(1), other].flatMap(({ heard }) => heard)).toEqual([])
   })
 
   it('is refused its question while a thousand others are parked, and can ask again later', async () => {
-    const { talks } = createParts()
+    const { parkedCalls } = createParts()
     const others = Array.from({ length: 1024 }, (_, index) =>
-      beginAsking(talks, { question: name }, waitingAs({ who: () => `agent:${index} /mcp` })),
+      beginAsking(parkedCalls, { question: name }, waitingAs({ who: () => `agent:${index} /mcp` })),
     )
     const states = await Promise.all(others.map(({ step }) => parkedState(step)))
     const refused: unknown[] = []
     const gate = Promise.withResolvers<void>()
-    const step = talks.begin(waitingAs(), async (end) => {
+    const step = parkedCalls.begin(waitingAs(), async (end) => {
       await end.ask({ question: name }, end.signal).catch((error: unknown) => refused.push(error))
       await gate.promise
       return asking(end, { question: colour }, [])
     })
     await expect.poll(() => refused).toMatchObject([{ code: 'question-refused' }])
-    await talks.resume(states[0] ?? '', yes, waitingAs({ who: () => 'agent:0 /mcp' }))
+    await parkedCalls.resume(states[0] ?? '', yes, waitingAs({ who: () => 'agent:0 /mcp' }))
     gate.resolve()
     const state = await parkedState(step)
-    expect(resultOf(await talks.resume(state, yes, waitingAs()))).toEqual(yes)
+    expect(resultOf(await parkedCalls.resume(state, yes, waitingAs()))).toEqual(yes)
   })
 
   it('is refused a question for which there is no memory, until others have been answered', async () => {
-    const { talks } = createParts()
+    const { parkedCalls } = createParts()
     const large: Question = { method: 'elicitation/create', params: { message: 'x'.repeat(20 * 1024 * 1024) } }
     const as = (number: number) => waitingAs({ who: () => `agent:${number} /mcp` })
-    const first = await parkedState(beginAsking(talks, { question: large }, as(1)).step)
-    for (const number of [2, 3]) await parkedState(beginAsking(talks, { question: large }, as(number)).step)
-    const refused = beginAsking(talks, { question: large }, as(4))
+    const first = await parkedState(beginAsking(parkedCalls, { question: large }, as(1)).step)
+    for (const number of [2, 3]) await parkedState(beginAsking(parkedCalls, { question: large }, as(number)).step)
+    const refused = beginAsking(parkedCalls, { question: large }, as(4))
     await expect(refused.step).rejects.toMatchObject({ code: 'question-refused' })
-    await talks.resume(first, yes, as(1))
-    await parkedState(beginAsking(talks, { question: large }, as(5)).step)
+    await parkedCalls.resume(first, yes, as(1))
+    await parkedState(beginAsking(parkedCalls, { question: large }, as(5)).step)
   })
 
   it('that has begun is lost with its state; one that has not begins anew', async () => {
-    const { talks } = createParts()
-    const begun = await parkedState(beginAsking(talks).step)
+    const { parkedCalls } = createParts()
+    const begun = await parkedState(beginAsking(parkedCalls).step)
     const first = await parkedState(
-      talks.begin(waitingAs(), (end) => answerOf(end.askFirst({ question: name }, never))),
+      parkedCalls.begin(waitingAs(), (end) => answerOf(end.askFirst({ question: name }, never))),
     )
     for (const state of [begun, first]) {
-      expect(talks.owns(state)).toBe(true)
-      expect(talks.isLost(state)).toBe(false)
-      await expect(talks.resume(state, yes, waitingAs({ who: () => 'agent:b /mcp' }))).rejects.toThrow()
-      expect(resultOf(await talks.resume(state, yes, waitingAs()))).toEqual(yes)
+      expect(parkedCalls.owns(state)).toBe(true)
+      expect(parkedCalls.isLost(state)).toBe(false)
+      await expect(parkedCalls.resume(state, yes, waitingAs({ who: () => 'agent:b /mcp' }))).rejects.toThrow()
+      expect(resultOf(await parkedCalls.resume(state, yes, waitingAs()))).toEqual(yes)
     }
-    expect([talks.isLost(begun), talks.isLost(first)]).toEqual([false, true])
-    const elsewhere = createParts().talks
+    expect([parkedCalls.isLost(begun), parkedCalls.isLost(first)]).toEqual([false, true])
+    const elsewhere = createParts().parkedCalls
     expect([elsewhere.isLost(begun), elsewhere.isLost(first)]).toEqual([false, true])
   })
 
   it('ends when the gateway does', async () => {
-    const { talks } = createParts()
-    const { step, heard } = beginAsking(talks)
+    const { parkedCalls } = createParts()
+    const { step, heard } = beginAsking(parkedCalls)
     await parkedState(step)
-    talks.close()
+    parkedCalls.close()
     await expect.poll(() => heard).toMatchObject([{ code: 'question-refused' }])
   })
 })
 
 describe('a call of the stateless era', () => {
   it('is taken back when its caller hangs up, before its question and after it was answered', async () => {
-    const { talks } = createParts()
+    const { parkedCalls } = createParts()
     const waiting = waitingAs()
     const aborted: string[] = []
-    const step = talks.begin(waiting, async (end) => {
+    const step = parkedCalls.begin(waiting, async (end) => {
       end.signal.addEventListener('abort', () => aborted.push('first'))
       return new Promise(() => {})
     })
@@ -309,22 +309,22 @@ describe('a call of the stateless era', () => {
     expect(aborted).toEqual(['first'])
     step.catch(() => {})
     const later = waitingAs()
-    const second = talks.begin(waitingAs(), async (end) => {
+    const second = parkedCalls.begin(waitingAs(), async (end) => {
       end.signal.addEventListener('abort', () => aborted.push('second'))
       await end.ask({ question: name }, end.signal)
       return new Promise(() => {})
     })
-    talks.resume(await parkedState(second), yes, later).catch(() => {})
+    parkedCalls.resume(await parkedState(second), yes, later).catch(() => {})
     later.hangUp()
     expect(aborted).toEqual(['first', 'second'])
   })
 
   it('asks nobody whose caller has hung up already', async () => {
-    const { talks } = createParts()
+    const { parkedCalls } = createParts()
     const gate = Promise.withResolvers<void>()
     const waiting = waitingAs()
     const heard: unknown[] = []
-    const step = talks.begin(waiting, async (end) => {
+    const step = parkedCalls.begin(waiting, async (end) => {
       await gate.promise
       return asking(end, { question: name }, heard)
     })

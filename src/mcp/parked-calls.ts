@@ -41,7 +41,7 @@ export type TalkEnd = {
 }
 
 /** Calls of the stateless era: while somebody thinks they are parked, and the next request takes them up again. */
-export type Talks = {
+export type ParkedCalls = {
   begin(waiting: Waiting, run: (end: TalkEnd) => Promise<Answer>): Promise<Step>
   /** Whether a state was made here, valid or not: any other belongs to a server. */
   owns(state: unknown): state is string
@@ -86,7 +86,7 @@ type Parked = {
   abandon(): void
 }
 
-export function createTalks(parts: { instance: string; clock: Clock; ids: Ids }): Talks {
+export function createParkedCalls(parts: { instance: string; clock: Clock; ids: Ids }): ParkedCalls {
   const { clock } = parts
   const key = randomBytes(32)
   const parked = new Map<string, Talk>()

@@ -12,7 +12,7 @@ import { createTurns } from '../lib/turns.ts'
 import { approvalsNeeded } from '../policy/policy.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { NewQuestion, StoredQuestion } from '../storage/tables/questions.ts'
-import { createLookout } from './lookout.ts'
+import { createWaiters } from './waiters.ts'
 
 /** What a person has to know, and what the answer is bound to. */
 export type About = Pick<
@@ -41,7 +41,7 @@ export type Said = {
 }
 
 /** The questions that wait for people. Each change is one commit, so that of several at once exactly one counts. */
-export type Board = {
+export type ApprovalStore = {
   /** The question of this call: the one that an equal call of the same principal asked, or a new one; or why there is none. */
   ask(call: ResolvedCall, about: About, most: number): Promise<StoredQuestion | GatewayError>
   find(id: string): Promise<StoredQuestion | undefined>
@@ -62,7 +62,7 @@ export type Board = {
   close(): void
 }
 
-export type BoardParts = {
+export type ApprovalStoreParts = {
   readonly storage: Pick<Storage, 'questions' | 'asking' | 'changes' | 'calls'>
   /** Milliseconds until an unanswered question expires. */
   readonly expiry: () => number
@@ -75,11 +75,11 @@ export type BoardParts = {
 /** Each time an equal call was faster, and its question over before it could be joined. */
 const mostTries = 5
 
-export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardParts): Board {
+export function createApprovalStore({ storage, expiry, clock, ids, log, emit }: ApprovalStoreParts): ApprovalStore {
   const { questions, asking, changes } = storage
   /** Nobody asks between counting and asking. */
   const inTurn = createTurns()
-  const lookout = createLookout({ questions, changes, clock, log, emit, expire })
+  const waiters = createWaiters({ questions, changes, clock, log, emit, expire })
 
   return {
     async ask(call, about, most) {
@@ -105,8 +105,8 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
       const live = await questions.findLive(principalId, hash)
       return live && live.state !== 'waiting' && !isOver(live) ? live : undefined
     },
-    settled: lookout.settled,
-    waiting: lookout.waiting,
+    settled: waiters.settled,
+    waiting: waiters.waiting,
     async answer(question, said) {
       const answer = toAnswer(said, clock.now())
       const next = nextState(question, answer)
@@ -124,7 +124,7 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
       await change(question, () => asking.withdraw(question, why))
     },
     deliver: asking.deliver,
-    close: lookout.close,
+    close: waiters.close,
   }
 
   async function getQuestion(id: string): Promise<StoredQuestion> {
@@ -146,7 +146,7 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
     crashPoint('before the question')
     if (!(await asking.ask(call, question))) return undefined
     crashPoint('the question is asked')
-    lookout.asked(question)
+    waiters.asked(question)
     return { ...question, live: true }
   }
 
@@ -177,7 +177,7 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
 
   /** Every change of a question: written, then told. Undefined if somebody else had changed it before. */
   function change(question: StoredQuestion, write: () => Promise<boolean>): Promise<StoredQuestion | undefined> {
-    return lookout.whileChanging(question.id, async () => ((await write()) ? told(question) : undefined))
+    return waiters.whileChanging(question.id, async () => ((await write()) ? told(question) : undefined))
   }
 
   function isOver({ state, expiresAt }: StoredQuestion): boolean {
@@ -187,7 +187,7 @@ export function createBoard({ storage, expiry, clock, ids, log, emit }: BoardPar
   /** Reads how it stands now and tells everyone: whoever waits for it, whoever listens, the other instances. */
   async function told(question: StoredQuestion): Promise<StoredQuestion> {
     const now = (await questions.find(question.id)) ?? question
-    lookout.changed(now)
+    waiters.changed(now)
     const call = ended.has(now.state) ? await storage.calls.find(now.call) : undefined
     if (call) emit('call-ended', { call })
     return now

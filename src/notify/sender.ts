@@ -6,7 +6,7 @@ import type { TakenDelivery } from '../storage/tables/deliveries.ts'
 import type { Endpoints } from './endpoints.ts'
 import type { Message } from './sending.ts'
 
-export type CourierSettings = {
+export type SenderSettings = {
   /** Milliseconds between the attempts of one delivery; there is one attempt more than there are pauses. */
   readonly pauses: readonly number[]
   /** Milliseconds for one attempt. */
@@ -17,18 +17,18 @@ export type CourierSettings = {
   readonly perEndpoint: number
 }
 
-export type CourierParts = {
+export type SenderParts = {
   readonly deliveries: Storage['deliveries']
   readonly endpoints: Pick<Endpoints, 'ready' | 'markGone'>
   send(endpoint: string, message: Message, signal: AbortSignal): Promise<number>
   mask(text: string): string
-  readonly settings: CourierSettings
+  readonly settings: SenderSettings
   readonly clock: Clock
   readonly log: Log
 }
 
 /** Takes what is due, and sends it until it is taken or given up. */
-export type Courier = {
+export type Sender = {
   /** There may be something to do. */
   wake(): void
   close(): Promise<void>
@@ -39,7 +39,7 @@ const farewellMs = 2000
 /** So many endpoints must not return to one machine at once. */
 const jitter = 0.2
 
-export function createCourier({ deliveries, endpoints, send, mask, settings, clock, log }: CourierParts): Courier {
+export function createSender({ deliveries, endpoints, send, mask, settings, clock, log }: SenderParts): Sender {
   const ending = new AbortController()
   const underWay = new Map<string, Set<Promise<void>>>()
   const retries = new Set<() => void>()

@@ -9,7 +9,7 @@ import type { Storage } from '../storage/storage.ts'
 import type { NewQuestion, StoredQuestion } from '../storage/tables/questions.ts'
 
 /** Who waits for which question, here and in the other instances on this database, and when each is over. */
-export type Lookout = {
+export type Waiters = {
   settled(question: StoredQuestion, signal: AbortSignal): Promise<StoredQuestion>
   /** How many requests of this instance wait for the answer to a question. */
   waiting(id: string): number
@@ -24,7 +24,7 @@ export type Lookout = {
   close(): void
 }
 
-type LookoutParts = {
+type WaitersParts = {
   readonly questions: Storage['questions']
   readonly changes: Storage['changes']
   readonly clock: Clock
@@ -41,7 +41,7 @@ const mostLooked = 500
 /** Timers may fire a moment early. */
 const roundingMs = 5
 
-export function createLookout({ questions, changes, clock, log, emit, expire }: LookoutParts): Lookout {
+export function createWaiters({ questions, changes, clock, log, emit, expire }: WaitersParts): Waiters {
   const waiters = new Map<string, Set<Waiter>>()
   /** Questions that were waiting when last looked at. */
   const known = new Set<string>()

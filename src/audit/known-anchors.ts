@@ -9,7 +9,7 @@ import type { Findings } from './findings.ts'
 /** One line of a file of anchors; undefined if it cannot be read. */
 export type OutsideAnchor = { readonly file: string; readonly line: number; readonly anchor: ExportedEntry | undefined }
 
-export type AnchorBook = {
+export type KnownAnchors = {
   addInside(row: AuditTable, findings: Findings): void
   addOutside(line: OutsideAnchor, keys: readonly KeyObject[], findings: Findings): void
   /** Lines of files that are no anchors: torn by a crash, or by somebody. */
@@ -23,7 +23,7 @@ export type AnchorBook = {
 }
 
 /** Of every chain only the farthest head is kept: the links prove what lies before it. */
-export function createAnchorBook(span: { oldest: number; newest: number } | undefined): AnchorBook {
+export function createKnownAnchors(span: { oldest: number; newest: number } | undefined): KnownAnchors {
   const inside = new Map<string, AnchoredHead>()
   const outside = new Map<string, AnchoredHead>()
   const unchained = new Map<string, number>()
