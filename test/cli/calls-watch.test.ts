@@ -58,9 +58,10 @@ it('ends with 4 when the gateway stays away', async () => {
   const child = startCli(['calls', 'watch', '--retry', '1', '--data', other.data])
   children.push(child)
   const stderr = collect(child, 'stderr')
+  const closed: Promise<(number | null)[]> = once(child, 'close')
   await other.run('servers', 'reconnect', 'rec')
   await other.stop()
-  const [code]: (number | null)[] = await once(child, 'close')
+  const [code] = await closed
   expect(code).toBe(4)
   expect(stderr()).toMatch(/error: .*(No gateway|went away)/)
 })

@@ -143,6 +143,7 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     await page.waitForURL(`**/approvals/${newer}`)
     await page.getByRole('button', { name: 'Deny…' }).waitFor()
     await page.keyboard.press('d')
+    await page.locator('textarea:focus').waitFor()
     await page.keyboard.type('a and d are only letters here')
     await page.keyboard.press('Escape')
     await page.keyboard.press('?')
