@@ -2,7 +2,14 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/contract/json.ts'
 import { createIds } from '../../src/lib/ids.ts'
-import { type Binding, createParkedCalls, type Step, type TalkEnd, type ParkedCalls, type Waiting } from '../../src/mcp/parked-calls.ts'
+import {
+  type Binding,
+  createParkedCalls,
+  type ParkedCalls,
+  type Step,
+  type TalkEnd,
+  type Waiting,
+} from '../../src/mcp/parked-calls.ts'
 import { type Answer, toResultAnswer } from '../../src/wire/answer.ts'
 import type { Question, Questions, Replies } from '../../src/wire/caller.ts'
 import { createMovableClock } from '../scenarios/mcp/clock.ts'
@@ -156,7 +163,9 @@ describe('a parked call', () => {
     expect(next).not.toBe(state)
     await expect(parkedCalls.resume(state, yes, waitingAs())).rejects.toMatchObject({ code: 'state-invalid' })
     const both = { ...yes, second: { action: 'decline' } }
-    expect(resultOf(await parkedCalls.resume(next, { ...both, extra: { action: 'accept' } }, waitingAs()))).toEqual(both)
+    expect(resultOf(await parkedCalls.resume(next, { ...both, extra: { action: 'accept' } }, waitingAs()))).toEqual(
+      both,
+    )
   })
 
   it('gets answers under every key a server can choose', async () => {
@@ -198,7 +207,11 @@ describe('a parked call', () => {
     const state = await parkedState(step)
     const second = await parkedCalls.resume(state, { question: { n: 1 } }, waitingAs())
     expect(resultOf(second)).toEqual({ question: colour })
-    const last = await parkedCalls.resume(await parkedState(Promise.resolve(second)), { question: { n: 2 } }, waitingAs())
+    const last = await parkedCalls.resume(
+      await parkedState(Promise.resolve(second)),
+      { question: { n: 2 } },
+      waitingAs(),
+    )
     expect(resultOf(last)).toEqual({ a: { n: 1 }, b: { n: 2 } })
   })
 
