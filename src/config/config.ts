@@ -11,7 +11,7 @@ import type { Emitter } from '../lib/emitter.ts'
 import type { Log } from '../lib/log.ts'
 import { createTurns } from '../lib/turns.ts'
 import type { Change } from '../storage/tables/audit.ts'
-import type { BegunChange, ChangeOutcome, ConfigChangeStore, ConfigInForce } from '../storage/tables/config-changes.ts'
+import type { ChangeOutcome, ConfigChangeStore, ConfigInForce } from '../storage/tables/config-changes.ts'
 import { listChanged } from './changes.ts'
 import { describeEdit } from './describe.ts'
 import { type ConfigEdit, editText } from './edit.ts'
@@ -37,14 +37,7 @@ import {
   usedBy,
 } from './scopes.ts'
 import { createSharedSource, type SharedConfig } from './shared-source.ts'
-import {
-  type AuthoredText,
-  type ConfigSource,
-  type ConfigText,
-  createFileSource,
-  databaseAuthor,
-  fileAuthor,
-} from './source.ts'
+import { type AuthoredText, type ConfigSource, type ConfigText, createFileSource, fileAuthor } from './source.ts'
 import type { Environment } from './templates.ts'
 import { type Beside, createViews, resolveWith, type Views } from './views.ts'
 import { watchFile } from './watch.ts'
@@ -219,23 +212,9 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
       if (seen.text === inForce.text) return heal()
       const reading = parseConfig(seen.file, seen.text)
       if (!reading.ok) return reject(reading.problems)
-      if (seen.elsewhere) await follow(seen, reading)
+      if (seen.elsewhere) accept(seen, reading)
       else await carryOut(seen, reading, { subject: 'config', body: { file } })
     }
-  }
-
-  /** A change by another gateway is recorded there. A text that no gateway saved is recorded here, before it takes effect. */
-  async function follow(seen: AuthoredText, parsed: Parsed): Promise<void> {
-    const known = await record.findInForce()
-    const changed = known ? listUnlike(known.marks, parsed.value, seal) : []
-    if (changed.length === 0) return accept(seen, parsed)
-    const begun = await beginOutside(databaseAuthor, { changed }, parsed.value)
-    accept({ ...seen, by: databaseAuthor }, parsed)
-    await record.end(begun, applied)
-  }
-
-  function beginOutside(by: string, body: Change['body'], value: unknown): Promise<BegunChange> {
-    return record.begin({ principal: by, subject: 'config', body, inForce: { by, marks: toMarks(value, seal) } })
   }
 
   async function notice(): Promise<void> {
@@ -307,21 +286,22 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     })
   }
 
-  /** What differs from the configuration that was last in force was changed in the file or the database meanwhile. */
+  /** What differs from the configuration that was last in force was changed in the file while no gateway ran. */
   async function catchUp(): Promise<void> {
     const { value } = inForce
     let known = await record.findInForce()
-    // In a database the text and the outcome are one commit: there is nothing to find out.
-    for (const unfinished of shared ? [] : await record.unfinished()) {
+    for (const unfinished of await record.unfinished()) {
       const outcome = toOutcome(unfinished.inForce, known)
       await record.end(unfinished, outcome)
       if (outcome.state === 'applied') known = unfinished.inForce
     }
-    if (known === undefined) return record.keepInForce({ by: fileAuthor, marks: toMarks(value, seal) })
+    const after = { by: fileAuthor, marks: toMarks(value, seal) }
+    if (known === undefined) return record.keepInForce(after)
     const changed = listUnlike(known.marks, value, seal)
     if (changed.length === 0) return
-    const [by, where] = shared ? [databaseAuthor, {}] : [fileAuthor, { file }]
-    await record.end(await beginOutside(by, { ...where, changed, while: 'stopped' }, value), applied)
+    const body = { file, changed, while: 'stopped' }
+    const begun = await record.begin({ principal: fileAuthor, subject: 'config', body, inForce: after })
+    await record.end(begun, applied)
   }
 
   function toOutcome(after: ConfigInForce, before: ConfigInForce | undefined): ChangeOutcome {
@@ -333,7 +313,7 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     return listUnlike(marks, inForce.value, seal).length === 0
   }
 
-  await catchUp()
+  if (!shared) await catchUp()
   const stopSharing = shared?.onChange(() => inTurn(load))
   const watcher = await watchFile({ file, clock, log, onQuiet: () => later(notice) })
   await start().catch(async (error: unknown) => {

@@ -11,10 +11,7 @@ export type ConfigText = { readonly file: string; readonly text: string }
 /** The author of a change made by editing the file: the system does not tell which person did it. */
 export const fileAuthor = 'file'
 
-/** The author of a change of the text in the database that no gateway made. */
-export const databaseAuthor = 'database'
-
-/** A text and who wrote it: a principal such as `user:ada`, `file` or `database`. */
+/** A text and who wrote it: a principal such as `user:ada`, or `file`. */
 export type AuthoredText = ConfigText & {
   readonly by: string
   /** Another gateway on the same database made this change and recorded it. */

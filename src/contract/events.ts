@@ -16,7 +16,7 @@ export type EventTable = {
   /** A value that should not have been there was hidden; `call` is absent for what belongs to no call. */
   'secret-found': { server: string; found: number; call?: string }
   'tool-drifted': { pin: Pin }
-  /** `by` is a principal such as `user:ada`, `file`, or `database` for a text that no gateway saved. `elsewhere`: another gateway on the same database made the change. */
+  /** `by` is a principal such as `user:ada`, or `file`. `elsewhere`: another gateway on the same database made the change. */
   'config-changed': { changed: readonly string[]; by: string; elsewhere?: boolean }
   /** Agents or sessions were added, removed or given other servers, so that their settings differ. */
   'principals-changed': Record<string, never>
