@@ -5,7 +5,7 @@ import type { Findings } from './findings.ts'
 
 export type ChangeCheck = {
   feed(row: Pick<AuditTable, 'kind' | 'instance' | 'sequence' | 'body'>): void
-  /** `open` are the chains that may still grow: a change without an outcome may be running there. */
+  /** `open` are the chains of running instances: a change without an outcome may still be running there. */
   end(open: ReadonlySet<string>): void
 }
 

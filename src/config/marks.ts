@@ -4,7 +4,7 @@ import type { AuditKeys } from '../storage/audit-key.ts'
 import type { ConfigMarks } from '../storage/tables/config-changes.ts'
 import { listParts } from './changes.ts'
 
-/** Makes digests with a key of the gateway, so that nobody can guess a value from them. */
+/** Makes keyed digests. Without the key nobody can find a value by guessing. */
 export type Seal = {
   make(text: string): string
   /** Also for a digest that was made with an earlier key. */

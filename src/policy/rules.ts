@@ -40,7 +40,7 @@ export type WantedTest = {
   readonly rules?: RuleSet | undefined
 }
 
-/** What people do with rules: look, test them on calls that were made or could be made, set them. */
+/** What people do with rules: list them, test them on past and imagined calls, set them. */
 export type RuleService = {
   /** The rules that can match calls of a principal, by scope. */
   list(of: Principal): RuleScope[]

@@ -81,9 +81,9 @@ export type ServerService = {
   logs(by: Principal | undefined, name: string, scope?: ScopeKey): KeptLogs
   /** Tries a definition, or a saved server, on a connection of its own; with the rights of the scope it is for. */
   validate(by: Principal, wanted: ServerTrial, signal: AbortSignal): Promise<Validation>
-  /** The servers that a scope has, or the principal, and where each value came from. */
+  /** The servers of a scope, or of the principal, with the scope that each value comes from. */
   effective(by: Principal, scope?: ScopeKey): ShownServer[]
-  /** Throws unless a principal may have a session state these servers. */
+  /** Throws if the principal may not give a session these servers. */
   judgeSession(by: Principal, session: SessionOrigin & { name: string }, servers: SessionServers): void
 }
 

@@ -64,7 +64,7 @@ export async function proveGateway(dataFolder: string, url: string): Promise<str
   checkUrl(url)
   if (!isOnThisMachine(url)) {
     const message = `gateway.json in ${dataFolder} names ${url}, which is not an address of this machine`
-    throw new GatewayError('unreachable', `${message}: name it with --gateway if you mean it`)
+    throw new GatewayError('unreachable', `${message}: use --gateway to choose that gateway`)
   }
   const token = findAdminToken(dataFolder)
   if (token === undefined)

@@ -20,7 +20,7 @@ export async function complete(program: Command, words: readonly string[]): Prom
   const lines = candidates
     .filter(({ value }) => value.startsWith(current) && !/[\s\p{Cc}]/u.test(value))
     .map(({ value, description = '' }) => `${value}\t${toVisible(description.replace(/\s+/g, ' '))}`)
-  // A request that got no answer in time would keep this process, and the shell that waits for it.
+  // Without this, a request without an answer would keep the process and the waiting shell alive.
   const { promise, resolve } = Promise.withResolvers<void>()
   process.stdout.write(lines.map((line) => `${line}\n`).join(''), () => resolve())
   await promise

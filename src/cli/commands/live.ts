@@ -3,7 +3,7 @@ import type { Address } from '../client/address.ts'
 import type { Client } from '../client/client.ts'
 import type { Context } from './command.ts'
 
-/** What a command needs that listens to the gateway for as long as it runs. */
+/** What a command needs to listen to the gateway while the command runs. */
 export type Live = {
   readonly address: Address
   readonly client: Client

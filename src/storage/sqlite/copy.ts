@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { placeFile } from '../../lib/durable-file.ts'
 import type { Connection } from './file.ts'
 
-/** What copies of the database are called: `sallyport.before-15.db` was made before migration 15. */
+/** The name of a copy: `sallyport.before-15.db` was made before migration 15. */
 const copyPattern = /^sallyport\.before-\d+\.db$/
 
 /** Copies the whole database before it is migrated. Only the newest copy is kept. */
