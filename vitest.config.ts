@@ -1,8 +1,8 @@
 import { defineConfig } from 'vitest/config'
-import { bundledStorageThread } from './test/support/programs.ts'
+import { readyStorageThreads } from './test/support/programs.ts'
 
 export default defineConfig({
-  plugins: [bundledStorageThread],
+  plugins: [readyStorageThreads],
   test: {
     include: ['test/**/*.test.ts', 'src/**/*.test.ts'],
     // Real agents, and what takes minutes, have commands of their own: npm run test:agents, npm run test:slow.
@@ -14,6 +14,6 @@ export default defineConfig({
     // The files that one worker runs share their modules: reading these anew for each took a third of the time.
     isolate: false,
     execArgv: ['--max-semi-space-size=64'], // less often collected: most objects of a test are short-lived
-    maxWorkers: 3, // on two cores: a part of every test waits
+    maxWorkers: 3, // on two cores: a part of every test is waiting for processes, sockets and timers
   },
 })

@@ -1,4 +1,4 @@
-// `node bench/bench.ts`: how much a call costs through Sallyport, side by side with plain proxies and others.
+// `node bench/bench.ts`: measures the cost of a call through Sallyport, compared with plain proxies and other programs.
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -38,7 +38,7 @@ function tryOptions(): Options | undefined {
 }
 
 async function run(options: Options): Promise<Results> {
-  if (!existsSync(join(root, 'dist', 'cli.js'))) throw new Error('Sallyport is not built yet: npm run build')
+  if (!existsSync(join(root, 'dist', 'cli.js'))) throw new Error('Sallyport is not built yet: run npm run build')
   const say = (line: string) => void process.stderr.write(`${line}\n`)
   say(`About ${Math.ceil(estimate(options))} minutes.`)
   return measure(options, say)
@@ -58,7 +58,7 @@ async function save(file: string, text: string): Promise<void> {
   process.stderr.write(`wrote ${file}\n`)
 }
 
-/** With everything that led to it: which cell, which target, which answer. */
+/** The message with all causes: the cell, the target and the answer. */
 function toText(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return error.cause === undefined ? error.message : `${error.message}: ${toText(error.cause)}`

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 
-/** One line of the table: what is asked for, by how many at a time, through which kind of server. */
+/** One measurement: the request, the number of parallel sessions, and the kind of server. */
 export const Cell = z.object({
   name: z.string(),
   stage: z.enum(['json', 'sse', 'stdio', 'many', 'flat']),
   asks: z.enum(['echo', 'write', 'list']),
   inFlight: z.number(),
-  /** Of the text in the result. */
+  /** Size of the text in the result. */
   bytes: z.number(),
 })
 export type Cell = z.infer<typeof Cell>
@@ -32,7 +32,7 @@ export const cells: readonly Cell[] = [
   ...calls('flat', 'write', '100B', [16]),
 ]
 
-/** For CI, where times mean nothing: every kind of server, of tool and of size once. */
+/** For CI, where times are not meaningful: each kind of server, tool and size once. */
 export const shortCells: readonly Cell[] = [
   ...calls('json', 'echo', '100B', [16]),
   ...calls('json', 'echo', '1MB', [2]),
@@ -55,5 +55,5 @@ function calls(stage: Cell['stage'], asks: 'echo' | 'write', size: Size, inFligh
   }))
 }
 
-/** What is measured once and not by load. */
+/** Measurements without load. */
 export const measures: readonly string[] = ['start', 'memory']

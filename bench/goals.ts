@@ -1,7 +1,7 @@
 import type { CellResult, Measured, Results } from './results.ts'
 import { peerNames } from './targets/install-peers.ts'
 
-/** One promise about speed, and what this run has to say of it. */
+/** One speed goal, with the measured value of this run. */
 export type Verdict = {
   readonly goal: string
   readonly wanted: string
@@ -9,10 +9,10 @@ export type Verdict = {
   readonly reached: boolean
 }
 
-/** What a figure may differ by between runs without having grown. */
+/** Differences up to this factor are noise between runs. */
 const flatness = 1.1
 
-/** Only of what was measured; the rest is left out. */
+/** Checks the goals; goals that were not measured are left out. */
 export function judge(results: Results): Verdict[] {
   return [...ratios(results), ...writing(results), ...absolute(results), ...peers(results), ...flat(results)]
 }
@@ -47,7 +47,7 @@ function ratios(results: Results): Verdict[] {
   })
 }
 
-/** A writing call may take what the plain proxy takes, and one commit. */
+/** A writing call may take the time of the plain proxy plus one commit. */
 function writing(results: Results): Verdict[] {
   return [1, 16, 64].flatMap((inFlight) => {
     const result = findCell(results, `json-write-100B-${inFlight}`)
@@ -74,7 +74,7 @@ function absolute({ cells, start, memory }: Results): Verdict[] {
   ]
 }
 
-/** Everything that is made of the SDK. */
+/** Compares with the programs that use the SDK. */
 function peers(results: Results): Verdict[] {
   return ['json-read-100B-16', 'sse-read-100B-16', 'stdio-read-100B-16'].flatMap((name) => {
     const result = findCell(results, name)

@@ -14,7 +14,7 @@ import { installPeers, peerVersions } from './targets/install-peers.ts'
 
 const echoScript = fileURLToPath(new URL('servers/echo-http.ts', import.meta.url))
 
-/** Everything that was asked for, one after the other, on a machine that should have nothing else to do. */
+/** Runs all selected measurements, one after the other. The machine should be idle otherwise. */
 export async function measure(options: Options, say: (line: string) => void): Promise<Results> {
   if (options.peers) await installPeers()
   const generator = startGenerator()
@@ -55,7 +55,7 @@ async function runCells(stages: readonly Stage[], options: Options, parts: Round
   return results
 }
 
-/** Without its yardstick a stage has nothing to say. Variants of a target (`sallyport-10-servers`) come with it. */
+/** Keeps the yardstick, which all ratios need, and the chosen targets with their variants (`sallyport-10-servers`). */
 function withChosen(stage: Stage, targets: readonly string[]): Stage {
   const chosen = [...targets, stage.yardstick]
   const takesPart = (name: string) => chosen.some((target) => name === target || name.startsWith(`${target}-`))
@@ -73,11 +73,11 @@ function describeMachine(): Results['machine'] {
   }
 }
 
-/** An estimate, in minutes, of what a run with these options takes. */
+/** Estimated minutes for a run with these options. */
 export function estimate({ cells, measures, targets, rounds, seconds, warmUps }: Options): number {
   const taking = (cell: Cell) => (cell.stage === 'flat' ? 6 : Math.min(targets.length, cell.stage === 'stdio' ? 7 : 6))
   const slices = cells.reduce((sum, cell) => sum + taking(cell) * (rounds + warmUps), 0)
-  const opening = 0.9 // and closing of all sessions, on both sides of a slice
+  const opening = 0.9 // opening and closing of all sessions, before and after a slice
   const warming = warmUps * 27 * 10 // every target of every stage, once
   const measuring = measures.length * targets.length * rounds * 2
   return (slices * (seconds * 1.2 + opening) + measuring + warming) / 60

@@ -20,17 +20,17 @@ export type Options = {
 }
 
 export const usage = `node bench/bench.ts [options]
-  --short          one tiny round of a few cells: checks answers, says nothing about speed
-  --only A,B       only cells, measures (start, memory) and targets whose names begin so
-  --rounds N       rounds of each cell (5)
-  --seconds S      length of a slice (1.5)
-  --peers          also mcp-hub, mcp-proxy and supergateway, installed into ~/.cache/sallyport/ on first use
-  --against DIR    also the build of another checkout, as sallyport-before, in turns with this one
-  --json FILE      where the figures go (.cache/bench/results.json)
+  --short          one tiny round of a few cells: checks answers only, times are not meaningful
+  --only A,B       only cells, measures (start, memory) and targets whose names start with A or B
+  --rounds N       rounds of each cell (default: 5)
+  --seconds S      seconds of a slice (default: 1.5)
+  --peers          also measure mcp-hub, mcp-proxy and supergateway, installed into ~/.cache/sallyport/ on first use
+  --against DIR    also measure the build of another checkout, as sallyport-before
+  --json FILE      file for the results (default: .cache/bench/results.json)
   --figure FILE    draw CPU per call as SVG
-  --write-docs     put the tables into docs/performance.md and README.md, and the figure into docs/images/
-  --from FILE      measure nothing: take the figures of an earlier run
-  --profile DIR    write CPU profiles of the gateway there`
+  --write-docs     write the tables into docs/performance.md and README.md, and the figure into docs/images/
+  --from FILE      measure nothing: use the results of an earlier run
+  --profile DIR    write CPU profiles of the gateway into this folder`
 
 const ownTargets = ['direct', 'raw-http', 'raw-undici', 'raw-pipe', 'sdk', 'sallyport']
 const shortTargets = ['direct', 'raw-http', 'raw-pipe', 'sallyport']
@@ -53,7 +53,8 @@ export function readOptions(args: readonly string[]): Options {
     },
   })
   const { short, peers } = values
-  if (short && values['write-docs']) throw new Error('--short measures nothing that belongs into the docs')
+  if (short && values['write-docs'])
+    throw new Error('--write-docs cannot be used with --short: its times are not meaningful')
   const chosen = choose(values.only?.split(',') ?? [], { short, peers })
   return {
     short,
@@ -79,7 +80,7 @@ function choose(only: readonly string[], { short, peers }: { short: boolean; pee
   const kinds = { cells: offered.map(({ name }) => name), measures: short ? [] : measures, targets }
   const named = (names: readonly string[]) => names.filter((name) => only.some((start) => name.startsWith(start)))
   const unknown = only.filter((start) => !Object.values(kinds).some((names) => names.some((n) => n.startsWith(start))))
-  if (unknown.length > 0) throw new Error(`--only: nothing is named ${unknown.join(', ')}`)
+  if (unknown.length > 0) throw new Error(`--only: no cell, measure or target is named ${unknown.join(', ')}`)
   const wantsWork = named([...kinds.cells, ...kinds.measures]).length > 0
   const wantsTargets = named(targets).length > 0
   return {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Cell } from './cells.ts'
 import { Spread } from './lib/statistics.ts'
 
-/** What one target did in one cell, over all rounds; ratios are taken within a round and then spread. */
+/** Results of one target in one cell over all rounds. Ratios are computed within each round. */
 export const Measured = z.object({
   calls: z.int(),
   callsPerSecond: Spread,
@@ -17,14 +17,14 @@ export const CellResult = z.object({
   cell: Cell,
   yardstick: z.string(),
   targets: z.record(z.string(), Measured),
-  /** Who could not take part, and why. */
+  /** Targets that were left out, with the reason. */
   leftOut: z.record(z.string(), z.string()),
-  /** One commit of one row by the disk itself, in milliseconds. */
+  /** Milliseconds for one commit of one row on this disk. */
   commit: z.object({ p50: Spread, p99: Spread }).optional(),
 })
 export type CellResult = z.infer<typeof CellResult>
 
-/** Megabytes, once each. */
+/** Megabytes, measured once. */
 export const Memory = z.object({
   idle: z.number(),
   tenServers: z.number().optional(),
@@ -34,7 +34,7 @@ export type Memory = z.infer<typeof Memory>
 
 export const Results = z.object({
   at: z.string(),
-  /** Answers were checked; the times mean nothing. */
+  /** A run with `--short`: answers were checked, but times are not meaningful. */
   short: z.boolean(),
   machine: z.object({ cpu: z.string(), cores: z.int(), memoryGb: z.number(), system: z.string(), node: z.string() }),
   rounds: z.int(),
@@ -44,7 +44,7 @@ export const Results = z.object({
   /** Milliseconds from the start of the process to the first complete list. */
   start: z.record(z.string(), Spread).optional(),
   memory: z.record(z.string(), Memory).optional(),
-  /** Who could not be started for these two, and why. */
+  /** Targets that could not be started for `start` and `memory`, with the reason. */
   leftOut: z.record(z.string(), z.string()),
 })
 export type Results = z.infer<typeof Results>

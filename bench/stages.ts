@@ -5,19 +5,19 @@ import { startDirect, startRawHttp, startRawPipe, startRawUndici, startSdk } fro
 import { startSallyport, startSallyportOf, startSallyportOnPostgres } from './targets/sallyport.ts'
 import type { EchoServer, Servers, StartTarget } from './targets/target.ts'
 
-/** One that takes part in a stage: something to start, in front of some servers. */
+/** A target of a stage, with its servers. */
 export type Contestant = {
   readonly name: string
   readonly start: StartTarget
   readonly servers: Servers
-  /** What all its servers list together. */
+  /** Number of tools of all its servers. */
   readonly tools: number
   readonly entries?: number
 }
 
 export type Stage = {
   readonly name: Cell['stage']
-  /** The plain proxy that all others are compared with. */
+  /** The plain proxy that all other targets are compared with. */
   readonly yardstick: string
   readonly contestants: readonly Contestant[]
 }
@@ -26,8 +26,8 @@ export const toolsOfMany = 1000
 const stdioScript = fileURLToPath(new URL('servers/echo-stdio.ts', import.meta.url))
 
 /**
- * Everybody stands in front of the same servers; `echo` is the address of those that speak HTTP. `against` is a checkout
- * with another build, which takes its turns beside this one.
+ * All targets of a stage use the same servers; `echo` is the address of the HTTP servers. `against` is another checkout,
+ * whose build is measured in turn with this one.
  */
 export function toStages(echo: string, against: string | undefined): readonly Stage[] {
   const json = server('json', `${echo}/json`)

@@ -1,4 +1,4 @@
-// `npm run bench`: install what is missing, build what is shipped, and measure it.
+// `npm run bench`: install missing dependencies, build, and run the benchmark.
 import { join } from 'node:path'
 import { ensureInstalled, root, run } from '../scripts/install.mjs'
 

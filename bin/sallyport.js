@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Plain JavaScript and nothing newer than Node 20: an old Node must get far enough to help itself.
+// Plain JavaScript for Node 20: with an old Node, this file must still run to start the right Node or to print the error.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { constants } from 'node:os'
@@ -15,7 +15,7 @@ if (!isNewEnough(process.versions.node)) runWithOwnNode()
 else if (existsSync(bundle)) await run()
 else fail('Sallyport is not built: run npm run build.')
 
-/** A fresh clone has neither dependencies nor a build. Everything that is said goes to standard error. */
+/** Installs and builds a fresh clone. All output goes to standard error. */
 async function prepareCheckout() {
   const install = join(root, 'scripts', 'install.mjs')
   const ready = existsSync(bundle) && (isNewEnough(process.versions.node) || existsSync(ownNode))
@@ -28,7 +28,7 @@ async function prepareCheckout() {
 }
 
 async function run() {
-  // Started by the lines below: whatever ends them without a word, such as SIGKILL, ends this process the same way.
+  // This process was started by `runWithOwnNode`: if the parent is killed, such as by SIGKILL, this process ends too.
   if (process.channel && process.env.SALLYPORT_OWN_NODE) {
     process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
     process.channel.unref()
@@ -37,11 +37,11 @@ async function run() {
   process.exitCode = await main(process.argv.slice(2))
 }
 
-/** A checkout brings its own Node as a development dependency. */
+/** A checkout contains Node as a development dependency. */
 function runWithOwnNode() {
   if (!existsSync(ownNode) || process.env.SALLYPORT_OWN_NODE) {
     const found = process.versions.node
-    return fail(`Sallyport needs Node 22.19 or newer, and this is ${found}: install it from https://nodejs.org.`)
+    return fail(`Sallyport needs Node 22.19 or newer, but this is ${found}: install Node from https://nodejs.org.`)
   }
   const child = spawn(ownNode, process.argv.slice(1), {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],

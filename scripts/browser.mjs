@@ -1,11 +1,11 @@
-// Which browser the tests use. Plain JavaScript for Node 20, like everything that runs before the installation.
+// Finds the browser for the tests. Plain JavaScript for Node 20, because it runs before the installation.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from './install.mjs'
 
 /**
- * What `npm test` says in its last lines where tests were to run in a browser and there is none; else undefined.
- * @param {readonly string[]} words what was given to vitest
+ * The last lines of `npm test` if browser tests were selected but no browser was found; else undefined.
+ * @param {readonly string[]} words arguments for vitest
  * @param {NodeJS.ProcessEnv} env
  * @param {(path: string) => boolean} exists
  */

@@ -1,15 +1,17 @@
-// Builds what is shipped into dist/: the CLI, the library and the storage worker, flat, so that they find each other, and
-// the dashboard in dist/web. Each of the two is left alone if it was made of what is there now: a gateway that is running
-// from it is not disturbed without need.
+// Builds the package into dist/: the program (CLI, library and storage worker, in one folder, because they load each other)
+// and the dashboard in dist/web. With `--types` also the type declarations of the library, in dist/types: only packing needs
+// them, so `npm start` does not wait for them. A part is built only if its sources have changed, because a running gateway
+// may use it.
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { buildDeclarations } from './declarations.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const dist = join(root, 'dist')
 const noForms = join(root, 'scripts', 'no-forms.mjs')
-/** What both are made by. */
+/** Files that affect every part. */
 const tools = [join(root, 'package-lock.json'), fileURLToPath(import.meta.url)]
 
 const parts = [
@@ -21,8 +23,16 @@ const parts = [
     build: buildWeb,
   },
 ]
+if (process.argv.includes('--types')) {
+  parts.push({
+    stampFile: '.types-built-from',
+    folders: ['src'],
+    files: [join(root, 'tsconfig.json'), join(root, 'scripts', 'declarations.mjs')],
+    build: buildTypes,
+  })
+}
 
-/** Of everything that a part is made of. */
+/** Hash of all sources of a part. */
 async function stamp({ folders, files }) {
   const hash = createHash('sha256')
   const found = await Promise.all(folders.map((folder) => listFiles(join(root, folder))))
@@ -42,12 +52,12 @@ async function buildProgram() {
     cwd: root,
     input: {
       cli: 'src/cli/main.ts',
-      gateway: 'src/gateway/gateway.ts',
+      library: 'src/library/library.ts',
       'sqlite-worker': 'src/storage/sqlite/worker.ts',
     },
     platform: 'node',
-    resolve: { mainFields: ['module', 'main'] }, // one part ships a form that cannot be bundled beside one that can
-    // Native code cannot be bundled, and what loads files of its own does not want to be.
+    resolve: { mainFields: ['module', 'main'] }, // one dependency also has a form that cannot be bundled
+    // Native code cannot be bundled, and neither can packages that load their own files.
     external: [/^node:/, 'better-sqlite3', 'pg', 'pino', 'chokidar'],
     transform: { inject: { FormData: [noForms, 'FormData'] } },
     checks: { ineffectiveDynamicImport: false },
@@ -55,7 +65,7 @@ async function buildProgram() {
   await bundle.write({
     dir: dist,
     format: 'esm',
-    // An engine keeps the text of what runs, at two bytes a character as soon as one of them is not Latin.
+    // V8 keeps the source text in memory, with two bytes per character if one character is not Latin-1.
     charset: 'ascii',
     comments: { legal: true, annotation: false, jsdoc: false },
     sourcemap: true,
@@ -65,16 +75,22 @@ async function buildProgram() {
   await bundle.close()
 }
 
-/** Chunks have other names each time; the dashboard beside them is not ours. */
+/** Removes old chunks, whose names change with every build, but keeps the dashboard and the types. */
 async function clear() {
   const names = await readdir(dist).catch(() => [])
-  const own = names.filter((name) => name !== 'web' && name !== '.web-built-from')
+  const others = ['web', '.web-built-from', 'types', '.types-built-from']
+  const own = names.filter((name) => !others.includes(name))
   await Promise.all(own.map((name) => rm(join(dist, name), { recursive: true, force: true })))
 }
 
 async function buildWeb() {
   const { build } = await import('vite')
   await build({ configFile: join(root, 'web', 'vite.config.ts'), logLevel: 'warn' })
+}
+
+async function buildTypes() {
+  const project = join(root, 'src', 'library')
+  await buildDeclarations({ root, project, entry: join('library', 'library.d.ts'), to: join(dist, 'types') })
 }
 
 for (const part of parts) {

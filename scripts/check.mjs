@@ -1,4 +1,4 @@
-// `npm run check`: the whole gate; `--static` leaves out the tests. Ends with the first thing that is not right.
+// `npm run check`: all checks; `--static` leaves out the tests. Stops at the first failure.
 import { join } from 'node:path'
 import { ensureInstalled, root, run } from './install.mjs'
 
@@ -8,6 +8,7 @@ const steps = [
   ['format and lint', [bin(['@biomejs', 'biome', 'bin', 'biome']), 'ci', '.', '--error-on-warnings']],
   ['types', [bin(['typescript', 'bin', 'tsc']), '--noEmit']],
   ['types of the dashboard', [bin(['typescript', 'bin', 'tsc']), '--noEmit', '-p', 'web']],
+  ['types of the library', [join(root, 'scripts', 'build.mjs'), '--types']],
   ['generated files', [join(root, 'scripts', 'generate.mjs'), '--check']],
   ['tests', [join(root, 'scripts', 'test.mjs')]],
 ]

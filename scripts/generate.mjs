@@ -1,9 +1,16 @@
 // Writes the pages of docs/reference (or of the folder given) from the schemas and tables in src and in test/matrix.
-// `--check` writes nothing and tells whether they are current.
+// `--check` writes nothing and fails if a page is not current.
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { configSchema, formatProblem, parseConfig } from '../src/config/config.ts'
+import {
+  describeNumbers,
+  errorGroups,
+  errorSections,
+  toNumbers,
+} from '../src/contract/error-sections/error-sections.ts'
+import { toGuideTitle } from '../src/contract/error-sections/section.ts'
 import { errorTable } from '../src/contract/errors.ts'
 import {
   clientKinds,
@@ -20,9 +27,9 @@ import {
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 
 const patched = 'projects.NAME.servers.NAME'
-const patchedIntro = `The keys of \`servers.NAME\`, all optional. A server that is new in this scope is written whole. For one that an earlier scope
-has, what is left out is inherited: \`env\`, \`headers\`, \`timeout\` and \`tools\` merge key by key, lists are replaced. An entry that changes
-\`transport\`, \`url\` or \`command\` replaces the earlier one and inherits nothing.`
+const patchedIntro = `The keys of \`servers.NAME\`, all optional. A server that is new in this scope needs a complete definition. If an
+earlier scope has a server of this name, missing keys are inherited: \`env\`, \`headers\`, \`timeout\` and \`tools\` merge key by key,
+lists are replaced. An entry that changes \`transport\`, \`url\` or \`command\` replaces the earlier entry and inherits nothing.`
 
 const pages = {
   'config.schema.json': () => `${JSON.stringify(configSchema(), null, 2)}\n`,
@@ -49,25 +56,42 @@ for (const file of stale) console.log(checking ? `stale: ${file} (run npm run ge
 if (checking && stale.length > 0) process.exitCode = 1
 
 function toErrorsPage() {
-  const rows = Object.entries(errorTable).map(([code, { http, rpc, exit, hint }]) => [
-    `\`${code}\``,
-    http,
-    rpc,
-    exit,
-    hint,
-  ])
+  const rows = Object.entries(errorTable).map(([code, { hint }]) => {
+    const { http = '', rpc = '', exit = '' } = toNumbers(code)
+    return [`[\`${code}\`](#${code})`, http, rpc, exit, hint]
+  })
+  const groups = errorGroups.map(({ title, codes }) => `## ${title}\n\n${codes.map(toErrorSection).join('\n\n')}`)
   return `# Errors
 
-Generated from \`src/contract/errors.ts\`; do not edit.
+Generated from \`src/contract/error-table.ts\` and \`src/contract/error-sections\`; do not edit.
 
-Every error has one of these codes, on every surface: REST answers \`{ "error": { "code", "message", "hint" } }\` with the HTTP status,
-MCP a JSON-RPC error with the number, and a command of the CLI ends with the exit code. Codes stay; messages may be reworded.
+Every error has one of these codes, on every surface. Codes do not change; messages may be reworded.
+
+- REST answers with the HTTP status and \`{ "error": { "code", "message", "hint", "docs" } }\`. \`docs\` is the path of the section
+  of the code below the address of the gateway: \`/docs/errors#CODE\`. The gateway serves that page without a sign-in.
+- MCP answers with a JSON-RPC error. Its \`data\` has \`code\`, \`hint\` and \`docs\`. A call of a tool that the gateway refuses gets a
+  failed result instead (\`isError\`), whose text begins with the code.
+- A command ends with the exit code. \`sallyport explain CODE\` prints the section of a code.
 
 ${toTable(['code', 'HTTP', 'JSON-RPC', 'exit', 'what to do'], rows)}
+
+${groups.join('\n\n')}
 `
 }
 
-/** One table for each revision that agents speak; their transports share it where nothing differs. */
+function toErrorSection(code) {
+  const { meaning, example, steps, guide } = errorSections[code]
+  return [
+    `### \`${code}\``,
+    meaning,
+    ...(example === undefined ? [] : [`> ${example}`]),
+    `What to do:\n\n${steps.map((step) => `- ${step}`).join('\n')}`,
+    `Appears as: ${describeNumbers(code)}.`,
+    `Guide: [${toGuideTitle(guide)}](../guide/${guide})`,
+  ].join('\n\n')
+}
+
+/** One table for each protocol revision of agents; transports with equal results share a table. */
 function toProtocolPage() {
   const notes = new Map()
   const tables = clientKinds.map((client) => ({ client, text: toMatrix(client, notes) }))
@@ -79,18 +103,18 @@ function toProtocolPage() {
   return `# Protocol
 
 Generated from \`test/matrix/table.ts\`; do not edit. Every cell is a test that runs a real client, a gateway and a server
-(\`test/matrix\`); one that says no is tried as well, and its test fails when it works.
+(\`test/matrix\`). A cell that says no is tested too: its test fails if the feature works.
 
 Agents and servers speak one of two eras of MCP: the revisions with sessions (2024-11-05 to ${revisionOf.legacy}) or the stateless one
-(${revisionOf.modern}). Any agent can use any server: what the two eras say differently is translated.
+(${revisionOf.modern}). Any agent can use any server: Sallyport translates between the two eras.
 
-- **yes**: passed on as it is.
-- **bridged**: the agent and the server say it differently, and Sallyport translates.
-- **no**: not to be had, for the reason with that number below.
+- **yes**: forwarded unchanged.
+- **bridged**: agent and server use different messages for this, and Sallyport translates.
+- **no**: not possible; the number refers to the reason below.
 
 ${written.join('\n\n')}
 
-## Why not
+## Reasons
 
 ${[...notes].map(([why, number]) => `${number}. ${toUpper(why)}.`).join('\n')}
 
@@ -106,7 +130,7 @@ function toMatrix(client, notes) {
     ...serverKinds.map((server) => toCell(feature, { client, server }, notes)),
   ])
   const titles = serverKinds.map(({ era, transport }) => `${revisionOf[era]}, ${serverTitles[transport]}`)
-  return toTable(['it can', ...titles], rows)
+  return toTable(['the agent can', ...titles], rows)
 }
 
 function toCell(feature, pair, notes) {
@@ -125,12 +149,12 @@ function toUpper(text) {
 function toConfigurationPage() {
   return `# Configuration
 
-Generated from \`src/contract/config.ts\`; do not edit. The same as JSON Schema: [config.schema.json](config.schema.json), or
+Generated from \`src/contract/config.ts\`; do not edit. As JSON Schema: [config.schema.json](config.schema.json), or
 \`npx sallyport config schema\`.
 
-The file is the one given by \`--config\`, else by \`SALLYPORT_CONFIG\`, else \`sallyport.yaml\`, \`.yml\`, \`.json\` or \`.toml\` in the current
-folder, else \`sallyport.yaml\` in the data folder. All three formats hold the same shape. An unknown key or a wrong value is an error
-that names file, line and key: it refuses the start, and changes nothing while running.
+The configuration file is given by \`--config\`, else by \`SALLYPORT_CONFIG\`, else it is \`sallyport.yaml\`, \`.yml\`, \`.json\` or \`.toml\` in the current
+folder, else \`sallyport.yaml\` in the data folder. All three formats have the same structure. An unknown key or a wrong value is an error
+with file, line and key. With an error the gateway does not start; a running gateway keeps its configuration.
 
 ## Example
 
@@ -179,7 +203,7 @@ agents:
   return example
 }
 
-/** One section for each map of the schema; a shape that comes a second time is pointed to. */
+/** One section for each object of the schema; a repeated object refers to its first section. */
 function toSections() {
   const sections = []
   const known = new Map()
@@ -240,7 +264,7 @@ function toPlural(type) {
   return type === 'map' ? 'maps' : type
 }
 
-/** The largest safe integer is the bound of every whole number and says nothing. */
+/** Omits the largest safe integer, which is the maximum of every whole number. */
 function toRange({ minimum, maximum }) {
   if (minimum === undefined) return ''
   return maximum === undefined || maximum === Number.MAX_SAFE_INTEGER

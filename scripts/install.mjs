@@ -1,4 +1,4 @@
-// Installs what is missing before anything else runs. Plain JavaScript for Node 20: nothing is installed yet.
+// Installs missing dependencies before anything else runs. Plain JavaScript for Node 20, because nothing is installed yet.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
@@ -21,10 +21,10 @@ const stampFile = join(modules, '.sallyport-installed')
 const lockFile = join(root, '.install-lock')
 const staleAfterMs = 20 * 60_000
 
-/** The Node that the project brings along. */
+/** Node from the development dependencies. */
 export const node = join(modules, 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
 
-/** Lockfile and platform: if either differs, what is installed is not what is wanted. */
+/** Hash of the lockfile, and the platform: if either changed, dependencies must be installed again. */
 function stamp() {
   const hash = createHash('sha256')
     .update(readFileSync(join(root, 'package-lock.json')))
@@ -39,20 +39,20 @@ function isInstalled() {
 export async function ensureInstalled() {
   if (isInstalled()) return
   if (lstatSync(modules, { throwIfNoEntry: false })?.isSymbolicLink()) {
-    console.error('sallyport: node_modules is a link; what it leads to belongs to another folder and is left alone.')
-    console.error('Remove the link, or install there.')
+    console.error('sallyport: node_modules is a link to another folder, so nothing is installed into it.')
+    console.error('Remove the link, or run npm ci in the other folder.')
     process.exit(1)
   }
   const release = await lock()
   try {
     if (isInstalled()) return
-    console.error('sallyport: installing what is missing (about a minute) …')
+    console.error('sallyport: installing dependencies (about a minute) …')
     const npm = process.env.npm_execpath
     const [command, ...first] = npm ? [process.execPath, npm] : [process.platform === 'win32' ? 'npm.cmd' : 'npm']
     const quiet = ['--include=dev', '--no-audit', '--no-fund', '--loglevel=error']
     const result = spawnSync(command, [...first, 'ci', ...quiet], { cwd: root, stdio: ['ignore', 2, 2] })
     if (result.status !== 0) {
-      console.error('sallyport: `npm ci` failed; its output above says why.')
+      console.error('sallyport: `npm ci` failed; see its output above.')
       process.exit(1)
     }
     mkdirSync(modules, { recursive: true })
@@ -62,7 +62,7 @@ export async function ensureInstalled() {
   }
 }
 
-/** Two that start at once must not install into one folder: the second waits for the first. */
+/** Two processes must not install into one folder at the same time: the second waits for the first. */
 async function lock() {
   for (;;) {
     try {
@@ -77,7 +77,7 @@ async function lock() {
   }
 }
 
-/** Runs a program of the project with the project's own Node; resolves with its exit code. */
+/** Runs a program of the project with the project's Node; returns its exit code. */
 export function run(args, options = {}) {
   const path = `${join(modules, '.bin')}${process.platform === 'win32' ? ';' : ':'}${process.env.PATH ?? ''}`
   const result = spawnSync(node, args, {

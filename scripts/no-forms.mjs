@@ -1,3 +1,3 @@
-// Bundled in the place of a global that oRPC only asks "is it one of these?". No form ever passes here, and a mere look
-// at the real one loads a whole HTTP client: 10 MB in every gateway that was asked anything.
+// Bundled instead of the global `FormData`. oRPC uses it only in `instanceof` checks, and the gateway handles no forms. Using
+// the global would load an HTTP client, which costs 10 MB of memory in every gateway.
 export class FormData {}

@@ -5,13 +5,13 @@ import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 
-/** A package of the registry that only some commands of this repository need. */
+/** A package that only some scripts and tests of this repository need. */
 export type OnDemandPackage = { readonly name: string; readonly version: string }
 
 const installMs = 300_000
 const run = promisify(execFile)
 
-/** Where a file of the package stands once it is installed. */
+/** Path of a file of the installed package. */
 export function onDemandPath(wanted: OnDemandPackage, ...file: readonly string[]): string {
   return join(folderOf(wanted), 'node_modules', ...file)
 }
@@ -21,11 +21,11 @@ function folderOf({ name, version }: OnDemandPackage): string {
   return join(cache, 'packages', `${name.replaceAll('/', '+')}@${version}`)
 }
 
-/** Into a folder of its own and only when it is wanted: nobody who installs Sallyport installs it. */
+/** Installs into a separate folder, so that the package is not a dependency of Sallyport. */
 export async function installOnDemand(wanted: OnDemandPackage): Promise<void> {
   const folder = folderOf(wanted)
   if (existsSync(folder)) return
-  // Aside first: the folder is there whole or not at all, whoever else installs or stops in the middle.
+  // Install into a temporary folder and rename it, so that the final folder is always complete.
   const aside = `${folder}.${process.pid}`
   await mkdir(aside, { recursive: true })
   try {

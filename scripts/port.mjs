@@ -1,4 +1,4 @@
-// Tells before the installation that the port is taken. Plain JavaScript for Node 20: nothing is installed yet.
+// Checks the port before the installation. Plain JavaScript for Node 20, because nothing is installed yet.
 import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -6,8 +6,8 @@ import { join } from 'node:path'
 const usual = 4777
 
 /**
- * The port that `serve` would use: the option, else the one in the configuration, else the usual one. Undefined where that
- * cannot be told without a parser: the gateway then says it itself.
+ * The port that `serve` would use: from the option, else from the configuration, else the default. Undefined if that needs
+ * a parser; the gateway then reports a port that is in use.
  */
 export function findPort(root, args) {
   const option = findOption(args, 'port')
@@ -47,13 +47,13 @@ function readJsonPort(text) {
   }
 }
 
-/** What to do about a port that is taken; a gateway that runs on this folder already is the usual cause. */
+/** The message for a port that is in use, usually by a gateway that already runs on this folder. */
 export function describeTaken(root, port) {
   const running = findRunning(root)
-  if (running !== undefined) return `sallyport: a gateway runs on this folder already, at ${running}`
+  if (running !== undefined) return `sallyport: a gateway already runs on this folder, at ${running}`
   return [
-    `sallyport: port ${port} on 127.0.0.1 is taken by another program.`,
-    `Stop it, or choose another port: npm start -- --port ${port + 1}`,
+    `sallyport: port ${port} on 127.0.0.1 is used by another program.`,
+    `Stop that program, or choose another port: npm start -- --port ${port + 1}`,
   ].join('\n')
 }
 
@@ -67,7 +67,7 @@ function findRunning(root) {
   }
 }
 
-/** Resolves with false when another program listens there. Any other trouble is left to the gateway, which names it. */
+/** Resolves with false if another program uses the port. Other errors are reported by the gateway. */
 export function isFree(port) {
   return new Promise((resolve) => {
     if (!Number.isInteger(port) || port < 1 || port > 65_535) return resolve(true)

@@ -1,4 +1,4 @@
-// `npm start`: install what is missing, build, and run a gateway with a demo server in front of you.
+// `npm start`: install missing dependencies, build, and run a gateway with a demo server.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { ensureInstalled, node, root, run } from './install.mjs'
@@ -13,6 +13,6 @@ await ensureInstalled()
 if (run([join(root, 'scripts', 'build.mjs')]) !== 0) process.exit(1)
 const args = [join(root, 'bin', 'sallyport.js'), 'serve', '--demo', ...process.argv.slice(2)]
 const gateway = spawn(node, args, { cwd: root, stdio: 'inherit' })
-// The gateway ends itself on these, and this script with it.
+// The gateway handles these signals; this script ends when the gateway ends.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => gateway.kill(signal))
 gateway.on('exit', (code, signal) => process.exit(code ?? (signal ? 1 : 0)))

@@ -5,7 +5,7 @@ import { type Gateway, recording, startGateway } from './gateway.ts'
 import { type PausingProxy, startPausingProxy } from './pausing-proxy.ts'
 import type { Row } from './row.ts'
 
-/** Gateways on a database of their own, behind a proxy that can fall silent. */
+/** Starts gateways on a new database, behind a proxy that can stop forwarding. */
 async function onDatabase(
   count: number,
   servers: object,
@@ -64,7 +64,7 @@ export function measureChanges(): Promise<Row[]> {
 }
 
 const pauseMs = 8000
-/** Each gateway has looked for dead ones twice. */
+/** Long enough for each gateway to look twice for dead instances. */
 const afterwardsMs = 12_000
 
 export function measurePause(): Promise<Row[]> {

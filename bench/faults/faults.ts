@@ -1,4 +1,4 @@
-/** Measures how a gateway bears faults around it, with real processes on loopback. It reports and judges nothing. */
+/** Measures a gateway during faults, with real processes on loopback. It only reports figures, without goals. */
 import { measureChanges, measurePause, measureSilentDatabase } from './database.ts'
 import { measureEndlessLine, measureUnreadAnswers } from './memory.ts'
 import type { Row } from './row.ts'

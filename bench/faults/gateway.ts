@@ -8,7 +8,7 @@ import { startProgram } from '../lib/program.ts'
 export type Gateway = {
   readonly url: string
   readonly pid: number
-  /** As the administrator; answers with the status and how long it took. */
+  /** Sends a request with the admin token; returns the status and the duration. */
   ask(
     method: string,
     path: string,

@@ -7,7 +7,7 @@ import type { Row } from './row.ts'
 
 const floodMs = 8000
 
-/** Other agents' calls while one server writes a line that never ends. */
+/** Measures other agents' calls while one server writes an endless line. */
 export async function measureEndlessLine(): Promise<Row[]> {
   const gateway = await startGateway({ rec: recording, endless })
   try {

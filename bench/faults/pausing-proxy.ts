@@ -3,13 +3,13 @@ import { connect, createServer, type Socket } from 'node:net'
 
 export type PausingProxy = {
   readonly port: number
-  /** Connections are still accepted, and no byte passes until `resume`. */
+  /** Sockets are still accepted, but no bytes are forwarded until `resume`. */
   pause(): void
   resume(): void
   close(): void
 }
 
-/** Stands before a database that can fall silent. */
+/** A TCP proxy in front of a database that can stop forwarding. */
 export async function startPausingProxy(target: number): Promise<PausingProxy> {
   const sockets = new Set<Socket>()
   let paused = false

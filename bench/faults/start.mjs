@@ -1,4 +1,4 @@
-// `npm run bench:faults`: install what is missing, build what is shipped, and measure how it bears faults.
+// `npm run bench:faults`: install missing dependencies, build, and measure faults.
 import { join } from 'node:path'
 import { ensureInstalled, root, run } from '../../scripts/install.mjs'
 

@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url'
 
 export const root: string = fileURLToPath(new URL('../../', import.meta.url))
 
-/** Beside the sources, on the same disk: many a folder for temporary files is only memory, which commits at once. */
+/** On the disk of the sources, because the system's temporary folder may be in memory, where commits cost nothing. */
 export const cacheFolder: string = join(root, '.cache', 'bench')
 
-/** Gone when the process is, however it ends short of SIGKILL. */
+/** Removed when the process exits, except after SIGKILL. */
 export function createWorkFolder(): string {
   mkdirSync(cacheFolder, { recursive: true })
   const path = mkdtempSync(join(cacheFolder, 'work-'))

@@ -1,6 +1,6 @@
 const newline = 0x0a
 
-/** Cuts a byte stream into lines; whoever uses it trusts the other side. */
+/** Splits a byte stream into lines, without a limit: only for trusted programs. */
 export function createLines(onLine: (line: Buffer) => void): { push(chunk: Buffer): void } {
   let rest: Buffer[] = []
   return {

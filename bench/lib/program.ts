@@ -9,7 +9,7 @@ export type ProgramOptions = {
   readonly args: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
-  /** For programs that say nothing themselves. */
+  /** For programs that do not print their address. */
   readonly url?: string
 }
 
@@ -38,13 +38,13 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   }
 }
 
-/** The gateway of whoever runs the bench is none of its business. */
+/** Removes variables of Sallyport, so that the bench does not use the user's own gateway. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('SALLYPORT_'))
   return { ...Object.fromEntries(kept), NO_COLOR: '1' }
 }
 
-/** Everything is read, so that no pipe fills up; the last of it tells why a start failed. */
+/** Reads all output, so that no pipe fills up; the last lines explain a failed start. */
 function collect(child: ChildProcess): () => string {
   let text = ''
   for (const stream of [child.stdout, child.stderr]) {
@@ -64,7 +64,7 @@ async function ready(child: ChildProcess): Promise<string> {
     const url = /^(?:sallyport )?ready (http\S+)\n/m.exec(text)?.[1]
     if (url !== undefined) resolve(url)
   })
-  child.once('exit', (code) => reject(new Error(`It ended with code ${code}`)))
+  child.once('exit', (code) => reject(new Error(`The program ended with code ${code}`)))
   return promise.finally(() => clearTimeout(limit))
 }
 
@@ -78,7 +78,7 @@ async function stop(child: ChildProcess): Promise<void> {
   clearTimeout(impatience)
 }
 
-/** For programs that cannot take a free port by themselves. */
+/** For programs that cannot choose a free port. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -2,9 +2,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 
 const neverMs = 3_600_000
 
-/** A program of the bench: listens on a free port, says so in one line, and ends with its parent. */
+/** Listens on a free port, prints the address in one line, and ends with its parent. */
 export function serveProgram(handle: (request: IncomingMessage, response: ServerResponse) => void): void {
-  // A connection that is closed for idleness between two slices would be taken for a failure of whoever reuses it.
+  // No idle timeout: a socket closed between two slices would look like a failure of the target.
   const server = createServer({ keepAliveTimeout: neverMs }, handle)
   server.listen(0, '127.0.0.1', () => {
     const address = server.address()

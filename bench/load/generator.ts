@@ -5,14 +5,14 @@ import { type Job, Reply, type Slice, type SliceJob } from './protocol.ts'
 
 export type Generator = {
   slice(job: Omit<SliceJob, 'kind'>): Promise<Slice>
-  /** Opens sessions with their standing streams and keeps them until they are released. */
+  /** Opens sessions with event streams and keeps them until they are released. */
   hold(job: Omit<Extract<Job, { kind: 'hold' }>, 'kind'>): Promise<void>
   release(): Promise<void>
   close(): Promise<void>
 }
 
 const program = fileURLToPath(new URL('load.ts', import.meta.url))
-/** For opening, closing and the last answers: some peers take seconds for one. */
+/** Time for opening, closing and the last answers; some peers take seconds for each. */
 const patienceMs = 60_000
 
 export function startGenerator(): Generator {
@@ -57,7 +57,7 @@ export function startGenerator(): Generator {
   return {
     async slice(job) {
       const reply = await ask({ kind: 'slice', ...job }, job.warmUpMs + job.measureMs + patienceMs)
-      if (!('slice' in reply)) throw new Error('The load generator answered something else')
+      if (!('slice' in reply)) throw new Error('The load generator sent an unexpected answer')
       return reply.slice
     },
     async hold(job) {

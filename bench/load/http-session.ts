@@ -8,7 +8,7 @@ type Answer = { status: number; headers: Record<string, string | string[] | unde
 
 const patience = { headersTimeout: 60_000, bodyTimeout: 60_000 }
 
-/** Streamable HTTP with as little around it as possible: the load must not be what is measured. */
+/** A minimal Streamable HTTP client, so that the client costs little in the measurement. */
 export async function openHttpSession(way: HttpWay): Promise<Session> {
   const url = new URL(way.url)
   const client = new Client(url.origin, { ...patience, pipelining: 1 })
@@ -38,7 +38,7 @@ export async function openHttpSession(way: HttpWay): Promise<Session> {
   }
 
   async function close(): Promise<void> {
-    await send('DELETE', null).catch(() => {}) // some know no end of a session
+    await send('DELETE', null).catch(() => {}) // some targets do not support DELETE
     await stream?.destroy()
     await client.destroy()
   }
@@ -83,7 +83,7 @@ function toHandler(resolve: (answer: Answer) => void, reject: (error: Error) => 
 
 const dataField = Buffer.from('data:')
 
-/** The event that holds the answer; what was said before it is let go. */
+/** The event with the answer; earlier events are ignored. */
 function answerIn(events: Buffer, id: number): Buffer {
   for (let at = events.indexOf(dataField); at !== -1; at = events.indexOf(dataField, at + 1)) {
     if (at > 0 && events[at - 1] !== 0x0a) continue

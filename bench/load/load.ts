@@ -1,4 +1,4 @@
-// The load generator, a process of its own: takes jobs one after the other and ends with its parent.
+// The load generator, a separate process: runs one job at a time and ends with its parent.
 import { Job, type Reply } from './protocol.ts'
 import type { Session } from './session.ts'
 import { openSessions, runSlice } from './slice.ts'
@@ -14,7 +14,7 @@ process.on('disconnect', () => process.exit(0))
 async function work(job: Job): Promise<Reply> {
   if (job.kind === 'slice') return { slice: await runSlice(job) }
   if (job.kind === 'release') return release()
-  // In groups: thousands of connections in one moment are an attack, not a team that came to work.
+  // In groups, because thousands of new sockets at once are not a realistic load.
   while (held.length < job.sessions) {
     const group = await openSessions({ way: job.way, inFlight: Math.min(50, job.sessions - held.length) })
     held.push(...group)

@@ -1,6 +1,6 @@
 let lastId = 0
 
-/** Never the same twice in this process: the barest of the proxies tells callers apart by it. */
+/** Unique in this process, because the simplest proxy assigns answers to callers by the id alone. */
 export function nextId(): number {
   lastId += 1
   return lastId

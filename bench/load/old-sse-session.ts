@@ -9,7 +9,7 @@ type OldSseWay = Extract<Way, { kind: 'old-sse' }>
 
 const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 
-/** HTTP+SSE of 2024, which some peers still speak: answers come on one standing stream, whatever was posted. */
+/** The HTTP+SSE transport of 2024, which some peers still use: all answers arrive on one open stream. */
 export async function openOldSseSession(way: OldSseWay): Promise<Session> {
   const url = new URL(way.url)
   const stream = new Client(url.origin, { headersTimeout: 60_000, bodyTimeout: 0 })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** How a target is spoken to. */
+/** The transport and address of a target. */
 export const Way = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('http'), url: z.string(), headers: z.record(z.string(), z.string()) }),
   z.object({ kind: z.literal('old-sse'), url: z.string() }),
@@ -8,7 +8,7 @@ export const Way = z.discriminatedUnion('kind', [
 ])
 export type Way = z.infer<typeof Way>
 
-/** What every session asks for again and again; several tools are called in turn. */
+/** The request that every session repeats; several tools are called in turn. */
 export const Asking = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('call'), tools: z.array(z.string()).min(1), bytes: z.number() }),
   z.object({ kind: z.literal('list'), count: z.number() }),
@@ -20,11 +20,11 @@ export const Job = z.discriminatedUnion('kind', [
     kind: z.literal('slice'),
     way: Way,
     asking: Asking,
-    /** Sessions, each with a connection of its own and one request in flight. */
+    /** Number of sessions, each with one socket and one request in flight. */
     inFlight: z.number(),
     warmUpMs: z.number(),
     measureMs: z.number(),
-    /** Whose CPU time is counted. */
+    /** The process whose CPU time is measured. */
     pid: z.number().optional(),
   }),
   z.object({ kind: z.literal('hold'), way: Way, sessions: z.number() }),

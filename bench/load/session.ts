@@ -3,11 +3,11 @@ import { openOldSseSession } from './old-sse-session.ts'
 import type { Way } from './protocol.ts'
 import { openStdioSession } from './stdio-session.ts'
 
-/** One client of the older era, as an agent would be: a connection, a session, one request after the other. */
+/** A client of the older protocol revisions: one socket, one MCP session, one request at a time. */
 export type Session = {
   /** Sends one request and resolves with the bytes of its answer. */
   exchange(id: number, body: string): Promise<Buffer>
-  /** Opens the standing stream where the target has one. */
+  /** Opens the event stream, if the target has one. */
   listen(): Promise<void>
   close(): Promise<void>
 }

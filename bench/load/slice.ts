@@ -8,7 +8,7 @@ import { openSession, type Session } from './session.ts'
 
 const longestMs = 20_000
 
-/** A closed loop: every session asks again as soon as it is answered. Only the middle of it counts. */
+/** A closed loop: every session sends the next request after each answer. Warm-up and end are not measured. */
 export async function runSlice(job: SliceJob): Promise<Slice> {
   const sessions = await openSessions(job)
   try {
@@ -47,12 +47,12 @@ async function drive(job: SliceJob, sessions: readonly Session[]): Promise<Slice
   ended.catch(() => {
     running = false
   })
-  // A loop ends early only by failing, and then there is nothing to wait for.
+  // A loop ends early only after a failure, so there is nothing to wait for.
   await Promise.race([ended, delay(warmUpMs)])
   const [started, cpuBefore] = [performance.now(), cpu()]
   measuring = true
   await Promise.race([ended, delay(measureMs)])
-  // A slice too short for its cell says nothing: everybody must have been answered once, on average.
+  // Continue until there is on average one answer per session; a shorter slice would have too few values.
   while (latencies.length < sessions.length && performance.now() - started < longestMs) {
     await Promise.race([ended, delay(20)])
   }
@@ -60,7 +60,7 @@ async function drive(job: SliceJob, sessions: readonly Session[]): Promise<Slice
   const [seconds, cpuUsed] = [(performance.now() - started) / 1000, cpu() - cpuBefore]
   running = false
   await ended
-  if (latencies.length === 0) throw new Error(`Not one call was answered within ${longestMs} ms`)
+  if (latencies.length === 0) throw new Error(`No call was answered within ${longestMs} ms`)
   const sorted = Float64Array.from(latencies).sort()
   return {
     calls: sorted.length,

@@ -11,7 +11,7 @@ type Child = { readonly process: ChildProcess; readonly waiting: ReturnType<type
 
 const children = new Map<string, Child>()
 
-/** Straight to a stdio server: all sessions share one child, as they do behind a gateway. */
+/** Connects directly to a stdio server. All sessions share one child process, as behind a gateway. */
 export async function openStdioSession(way: StdioWay): Promise<Session> {
   const key = JSON.stringify(way)
   const child = children.get(key) ?? start(way)

@@ -1,6 +1,6 @@
 import { idOf } from './check.ts'
 
-/** Answers that come on one stream, handed to whoever asked. */
+/** Assigns the answers of one stream to their requests. */
 export function createWaiting() {
   const waiting = new Map<number, PromiseWithResolvers<Buffer>>()
   return {

@@ -4,7 +4,7 @@ import { percentile } from '../lib/statistics.ts'
 
 export type Commits = { readonly p50: number; readonly p99: number }
 
-/** What the disk takes for one durable row: the least that a writing call must wait for. */
+/** Time of the disk for one durable row, which is the minimum for a writing call. */
 export function measureCommits(folder: string, milliseconds: number): Commits {
   const database = new Sqlite(join(folder, 'commits.db'))
   try {

@@ -6,13 +6,13 @@ import { type Contestant, further, type Stage } from '../stages.ts'
 import { type Servers, type Target, untilListed } from '../targets/target.ts'
 import { type LeftOut, mayBeLeftOut, type RoundsParts, toReason } from './rounds.ts'
 
-/** Long enough for what a start leaves behind to be collected. */
+/** Time for the garbage collector after the start. */
 const settleMs = 3000
 const sessions = 1000
-/** Gateways; a plain proxy stands in front of one server. */
+/** Targets that support many servers; a plain proxy has one server. */
 const takesMany = new Set(['mcp-hub', 'sallyport'])
 
-/** Memory in RAM of each process: idle with one server, with ten of them, with a thousand sessions. */
+/** Resident memory of each process: idle with one server, with ten servers, and with a thousand sessions. */
 export async function measureMemory(
   stage: Stage,
   leftOut: LeftOut,

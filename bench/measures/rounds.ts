@@ -17,19 +17,19 @@ export type RoundsParts = {
   readonly folder: string
   readonly rounds: number
   readonly seconds: number
-  /** Rounds whose figures are thrown away: the first calls through anything are compiled while they run. */
+  /** Rounds that are not measured, because the first calls include compilation. */
   readonly warmUps: number
   readonly profile: string | undefined
   say(line: string): void
 }
 
 /**
- * Before anything is measured: what runs for days is compiled once, and a program with more code needs more calls until
- * it is. Measured after a second, our own costs half as much again as it does after ten.
+ * Load before the first measurement, until the JIT compiler has optimised the code; a larger program needs more calls for
+ * that. After one second of load, Sallyport costs 1.5 times as much per call as after ten.
  */
 const cold = { seconds: 8, inFlight: 16 }
 
-/** All cells of a stage, with everybody started once: in each round a slice of every target in turn. */
+/** Runs all cells of a stage. Each target is started once; each round measures a slice of every target in turn. */
 export async function runStage(stage: Stage, cells: readonly Cell[], parts: RoundsParts): Promise<CellResult[]> {
   const leftOut: LeftOut = {}
   const running = await startAll(stage, leftOut, parts)
@@ -46,7 +46,7 @@ export async function runStage(stage: Stage, cells: readonly Cell[], parts: Roun
   }
 }
 
-/** Whoever fails here fails again where it is noticed. */
+/** Failures are ignored here: the measurement reports them. */
 async function warmUp(
   stage: Stage,
   [first]: readonly Cell[],
@@ -139,7 +139,7 @@ function runSlice(cell: Cell, { contestant, target }: Running, parts: RoundsPart
   })
 }
 
-/** Calls go to every server in turn, except to the one that only lists. */
+/** Calls use every server in turn, except the server for list requests. */
 function toAsking(cell: Cell, { servers }: Contestant, target: Target): Asking {
   if (cell.asks === 'list') return { kind: 'list', count: toolsOfMany }
   const called = servers.filter(({ name }) => name !== 'many')
@@ -167,7 +167,7 @@ function toMeasured(own: readonly Slice[], yardstick: readonly Slice[]): Measure
   }
 }
 
-/** Of others' programs nobody knows what they can do; one of ours that fails is a failure of the bench. */
+/** A failing program of others is left out; a failing program of ours fails the bench. */
 export function mayBeLeftOut({ name }: Contestant): boolean {
   return peerNames.includes(name)
 }

@@ -4,14 +4,14 @@ import type { Contestant, Stage } from '../stages.ts'
 import { untilListed } from '../targets/target.ts'
 import { type LeftOut, mayBeLeftOut, type RoundsParts, toReason } from './rounds.ts'
 
-/** From the start of a process to the first list that is complete, in milliseconds; each in turn, as all else. */
+/** Milliseconds from the start of a process to its first complete list; targets take turns. */
 export async function measureStart(
   stage: Stage,
   leftOut: LeftOut,
   parts: RoundsParts,
 ): Promise<Record<string, Spread>> {
   const taken = new Map<string, number[]>()
-  // The first start of all is not like the others: what it makes (a database, a token) is there for the next one.
+  // The first start is not measured, because it also creates the database and a token.
   for (let round = -1; round < parts.rounds; round++) {
     parts.say(`start: ${round < 0 ? 'warm-up' : `round ${round + 1} of ${parts.rounds}`}`)
     for (const contestant of stage.contestants) {

@@ -1,4 +1,4 @@
-// The yardstick: forwards bytes by node:http alone, over connections that stay open. Knows nothing of MCP.
+// The plain proxy for comparison: forwards bytes with node:http over sockets that stay open. It does not parse MCP.
 import { Agent, request as send } from 'node:http'
 import { serveProgram } from '../lib/serve-program.ts'
 

@@ -1,5 +1,5 @@
-// The yardstick for stdio servers: HTTP in front, lines to one child process, answers matched by the id in their bytes.
-// It relies on callers whose ids never meet and on a server that writes the id first; a real gateway may do neither.
+// The plain proxy for stdio servers: HTTP requests become lines to one child process, and answers are matched by id.
+// It requires unique ids of all callers and a server that writes the id first; a real gateway cannot require this.
 import { spawn } from 'node:child_process'
 import type { ServerResponse } from 'node:http'
 import { createLines } from '../lib/lines.ts'

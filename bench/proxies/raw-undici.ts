@@ -1,4 +1,4 @@
-// The same with undici towards the server: what a plain proxy can save by a better client.
+// Like raw-http, but with undici towards the server: shows what a faster HTTP client saves.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Dispatcher, Pool } from 'undici'
 import { serveProgram } from '../lib/serve-program.ts'

@@ -1,4 +1,4 @@
-// A proxy made of the official SDK in its usual form: one client towards the server, one server object per session.
+// A proxy with the official SDK in its usual form: one client for the server, one server object per session.
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'

@@ -12,7 +12,7 @@ export async function writeDocs(results: Results): Promise<void> {
   await fill(join(root, 'README.md'), toSummary(results))
 }
 
-/** What stands between the two marks is ours; a page without them is left alone. */
+/** Replaces the text between the two marks; a page without the marks is not changed. */
 async function fill(file: string, text: string): Promise<void> {
   const page = await readFile(file, 'utf8')
   const filled = fillMarks(page, text)
@@ -34,7 +34,7 @@ const shown: Readonly<Record<string, string>> = {
   'stdio-read-100B-16': 'reading, stdio, 100 B',
 }
 
-/** CPU per call in times of the plain proxy: the few lines that say most. */
+/** CPU per call as a multiple of the plain proxy, for the most important cells. */
 export function toSummary({ cells }: Results): string {
   const rows = cells.filter(({ cell }) => cell.name in shown)
   const names = new Set(
@@ -42,7 +42,7 @@ export function toSummary({ cells }: Results): string {
   )
   const columns = inOrder([...names]).filter((name) => name !== 'direct' && !name.startsWith('raw-'))
   return toTable(
-    ['CPU per call, in times of a plain byte-forwarding proxy', ...columns],
+    ['CPU per call, relative to a plain byte-forwarding proxy', ...columns],
     rows.map(({ cell, targets }) => [
       shown[cell.name] ?? cell.name,
       ...columns.map((name) => {

@@ -38,7 +38,7 @@ const style = `
 
 type Bar = { readonly name: string; readonly median: number; readonly min: number; readonly max: number }
 
-/** CPU per call in times of the plain proxy, one bar each with its spread; one scale for all panels. */
+/** CPU per call as a multiple of the plain proxy, one bar per target with its spread; all panels share one scale. */
 export function toFigure({ cells, machine, rounds }: Results): string {
   const drawn = panels.flatMap(({ cell, title }) => {
     const result = cells.find((one) => one.cell.name === cell)
@@ -55,13 +55,13 @@ export function toFigure({ cells, machine, rounds }: Results): string {
   })
   const height = top + 20
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-labelledby="title description">
-  <title id="title">CPU per call, in times of a plain proxy</title>
+  <title id="title">CPU per call, relative to a plain proxy</title>
   <desc id="description">${toXml(drawn.map(describe).join(' '))}</desc>
   <style>${style}
   </style>
   <rect class="page" x="0.5" y="0.5" width="${width - 1}" height="${height - 1}" rx="10"/>
-  <text class="head" x="24" y="36">CPU per call, in times of a plain byte-forwarding proxy</text>
-  <text class="quiet" x="24" y="58">Less is better. Median of ${rounds} interleaved rounds, the line is the spread; ${machine.cores} cores, Node ${toXml(machine.node.slice(1))}</text>
+  <text class="head" x="24" y="36">CPU per call, relative to a plain byte-forwarding proxy</text>
+  <text class="quiet" x="24" y="58">Less is better. Median of ${rounds} interleaved rounds; the line is the spread; ${machine.cores} cores, Node ${toXml(machine.node.slice(1))}</text>
 ${body.join('\n')}
 </svg>
 `

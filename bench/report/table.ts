@@ -1,4 +1,4 @@
-/** A table in Markdown, which a terminal shows as well: all columns padded. */
+/** A Markdown table with padded columns, so that it is readable in a terminal. */
 export function toTable(titles: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = titles.map((title, index) =>
     Math.max(3, title.length, ...rows.map((row) => (row[index] ?? '').length)),

@@ -15,7 +15,7 @@ const order = [
   'supergateway',
 ]
 
-/** Everything that was measured: for the terminal, and for docs/performance.md. */
+/** All results, for the terminal and for docs/performance.md. */
 export function toReport(results: Results): string {
   const goals = results.short ? [] : judge(results)
   const parts = [
@@ -33,7 +33,7 @@ function toConditions({ at, short, machine, rounds, seconds, versions }: Results
   return [
     `Measured ${at.slice(0, 10)} on ${machine.cores} cores (${machine.cpu}), ${machine.memoryGb} GB, ${machine.system}, Node ${machine.node.slice(1)};`,
     `${rounds} ${rounds === 1 ? 'round' : 'rounds'}, slices of ${seconds} s${peers.length > 0 ? `; ${peers.join(', ')}` : ''}.`,
-    ...(short ? ['A short run: every answer was checked, and the times mean nothing.'] : []),
+    ...(short ? ['A short run: every answer was checked, but the times are not meaningful.'] : []),
   ].join('\n')
 }
 
@@ -63,7 +63,7 @@ function toCell(result: CellResult): string {
   const titles = ['target', 'calls/s', 'p50', 'p99', 'CPU ms/call', 'CPU ratio', 'p50 ratio', 'p99 ratio']
   const notes = [
     ...(result.commit
-      ? [`The disk's own commit: p50 ${toMs(result.commit.p50.median)}, p99 ${toMs(result.commit.p99.median)}.`]
+      ? [`Commit of the disk: p50 ${toMs(result.commit.p50.median)}, p99 ${toMs(result.commit.p99.median)}.`]
       : []),
     ...Object.entries(result.leftOut).map(([name, reason]) => `Left out: ${name} (${reason}).`),
   ]
@@ -87,12 +87,12 @@ function toMemory(memory: NonNullable<Results['memory']>): string {
   return toTable(['target', 'idle', '10 servers', '1,000 sessions'], rows)
 }
 
-/** The median, and in brackets the least and the most of all rounds. */
+/** The median, and in brackets the minimum and maximum of all rounds. */
 export function toRatio({ median, min, max }: Spread): string {
   return `${median.toFixed(2)} (${min.toFixed(2)}-${max.toFixed(2)})`
 }
 
-/** Yardsticks first, then ours, then the others; variants behind those. */
+/** Plain proxies first, then Sallyport, then other programs; variants last. */
 export function inOrder(names: readonly string[]): string[] {
   const place = (name: string) => (order.includes(name) ? order.indexOf(name) : order.length)
   return names.toSorted((a, b) => place(a) - place(b))

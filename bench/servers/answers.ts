@@ -3,7 +3,7 @@ import { fillerFor } from './payload.ts'
 /** One JSON-RPC answer in pieces, so that a megabyte of text is never copied. */
 export type Pieces = readonly Buffer[]
 
-/** Trusted as it is: who asks is one of ours, and a check would be a good part of what is measured. */
+/** Not validated: requests come from our own programs, and validation would distort the measurement. */
 type Request = {
   readonly id?: number | string
   readonly method?: string
@@ -15,7 +15,7 @@ type Request = {
 
 const tail = Buffer.from('"}]}}')
 
-/** Answers every request of the older era; undefined where none is due. `tools` is the list, ready as JSON. */
+/** Answers requests of the older protocol revisions; undefined for notifications. `tools` is the list as JSON. */
 export function createAnswers(tools: string): (body: string) => Pieces | undefined {
   return (body) => {
     const { id, method, params = {} }: Request = JSON.parse(body)
@@ -54,7 +54,7 @@ export const echoTools: string = JSON.stringify([
   { name: 'write', description: 'Answers with text', inputSchema, annotations: { destructiveHint: false } },
 ])
 
-/** Tools of the size that real servers have. */
+/** Tools with definitions of a realistic size. */
 export function manyTools(count: number): string {
   const tools = Array.from({ length: count }, (_, index) => ({
     name: `tool_${String(index + 1).padStart(4, '0')}`,

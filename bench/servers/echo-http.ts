@@ -1,5 +1,5 @@
-// An MCP server over HTTP, written for speed: what is measured is what stands in front of it.
-// `/json` and `/sse` answer in the one or the other form; `/many` lists 1,000 tools; `/json/NUMBER` is one more server.
+// A fast MCP server over HTTP, so that the measurement shows the cost of the target in front of it.
+// `/json` answers with JSON, `/sse` with an event stream; `/many` lists 1,000 tools; `/json/NUMBER` are further servers.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { serveProgram } from '../lib/serve-program.ts'
 import { createAnswers, echoTools, manyTools, type Pieces } from './answers.ts'
@@ -10,7 +10,7 @@ let sessions = 0
 
 serveProgram((request, response) => {
   if (request.method === 'POST') return post(request, response)
-  const status = request.method === 'DELETE' ? 204 : 405 // no standing stream: nothing is said unasked
+  const status = request.method === 'DELETE' ? 204 : 405 // no GET event stream: this server sends no notifications
   response.writeHead(status).end()
 })
 

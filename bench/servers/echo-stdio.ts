@@ -1,4 +1,4 @@
-// The same server on standard input and output. Ends with its input.
+// The echo server on standard input and output. It ends when its input ends.
 
 import { createLines } from '../lib/lines.ts'
 import { createAnswers, echoTools } from './answers.ts'
@@ -15,7 +15,7 @@ const lines = createLines((line) => {
 process.stdin.on('data', (chunk: Buffer) => {
   lines.push(chunk)
   if (pending.length === 0) return
-  process.stdout.write(Buffer.concat(pending)) // one write for everything that came in one read
+  process.stdout.write(Buffer.concat(pending)) // one write for all messages of one read
   pending = []
 })
 process.stdin.on('end', () => process.exit(0))

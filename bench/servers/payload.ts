@@ -1,12 +1,12 @@
-/** What an echo server answers with: the caller's own mark, then text until the wanted size is reached. */
+/** An echo server answers with the nonce of the caller, then with text up to the wanted size. */
 export const nonceLength = 16
 
-/** As it stands in JSON. Quotes, line ends and letters beyond ASCII are what real results are full of. */
+/** Escaped for JSON. Real results also contain quotes, line breaks and letters that are not ASCII. */
 const sentence = 'The quick brown fox said \\"jump\\" and leapt over the lazy dög, twice a day.\\n'
 const sentenceBytes = Buffer.byteLength(sentence)
 const made = new Map<number, Buffer>()
 
-/** The rest of a text of `size` bytes behind the mark, as it stands in JSON; made once for each size. */
+/** The text after the nonce, `size` bytes in total, escaped for JSON; created once per size. */
 export function fillerFor(size: number): Buffer {
   const known = made.get(size)
   if (known) return known

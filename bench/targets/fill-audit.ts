@@ -3,7 +3,7 @@ import Sqlite from 'better-sqlite3'
 import type { Way } from '../load/protocol.ts'
 import { runSlice } from '../load/slice.ts'
 
-/** Gives a gateway a long past: some real calls, and then, while it is stopped, many copies of their rows. */
+/** Fills the audit: makes some real calls, stops the gateway, and copies their rows many times. */
 export async function fillAudit(parts: {
   way: Way
   tool: string
@@ -32,7 +32,7 @@ export async function fillAudit(parts: {
 
 type Copying = { readonly table: string; readonly shifted: Readonly<Record<string, string>> }
 
-/** Whatever columns a table has, only those that must differ are named here. */
+/** Copies all columns of a table; `shifted` lists the columns that must differ. */
 function copyRows(database: Sqlite.Database, copies: number, { table, shifted }: Copying): void {
   const columns = database.prepare(`select name from pragma_table_info('${table}')`).pluck().all().map(String)
   const values = columns.map((column) => shifted[column] ?? column)

@@ -1,6 +1,6 @@
 import { installOnDemand, onDemandPath } from '../../scripts/on-demand.ts'
 
-/** What they are measured in: exact versions, with the script that `npx` would run. */
+/** Exact versions of the peers, with the script that `npx` would run. */
 const peers = {
   'mcp-hub': { version: '4.2.1', script: 'dist/cli.js' },
   'mcp-proxy': { version: '6.7.19', script: 'dist/bin/mcp-proxy.mjs' },

@@ -4,7 +4,7 @@ import { freePort, startProgram } from '../lib/program.ts'
 import { peerScript } from './install-peers.ts'
 import { type EchoServer, type StartTarget, sameName } from './target.ts'
 
-/** `mcp-hub` puts many servers behind one address; towards clients it speaks HTTP+SSE of 2024 only. */
+/** `mcp-hub` offers many servers at one address. Its clients must use HTTP+SSE of 2024. */
 export const startMcpHub: StartTarget = async ({ folder, servers }) => {
   const port = await freePort()
   const config = join(folder, 'mcp-hub.json')
@@ -29,7 +29,7 @@ function toHubServer(server: EchoServer): [string, object] {
   return [name, { command: server.command, args: server.args }]
 }
 
-/** `mcp-proxy` puts one stdio server behind an address. */
+/** `mcp-proxy` offers one stdio server over HTTP. */
 export const startMcpProxy: StartTarget = async ({ servers: [server] }) => {
   const { command, args } = toCommand(server)
   const port = await freePort()
@@ -46,7 +46,7 @@ export const startMcpProxy: StartTarget = async ({ servers: [server] }) => {
   }
 }
 
-/** `supergateway` does the same, with a process of the server for every session. */
+/** `supergateway` offers one stdio server over HTTP, and starts a server process for every session. */
 export const startSupergateway: StartTarget = async ({ servers: [server] }) => {
   const { command, args } = toCommand(server)
   const port = await freePort()
@@ -65,5 +65,5 @@ export const startSupergateway: StartTarget = async ({ servers: [server] }) => {
 
 function toCommand(server: EchoServer): { command: string; args: readonly string[] } {
   if (server.transport === 'stdio') return server
-  throw new Error('It stands in front of stdio servers only')
+  throw new Error('This target supports only stdio servers')
 }

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { startProgram } from '../lib/program.ts'
 import { type EchoServer, type StartTarget, sameName } from './target.ts'
 
-/** Straight to the server: what no proxy can be faster than. */
+/** No proxy: the client connects directly to the server. This is the lower bound. */
 export const startDirect: StartTarget = async ({ servers: [server] }) => ({
   way:
     server.transport === 'http'

@@ -13,7 +13,7 @@ import type { EchoServer, Setting, Target } from './target.ts'
 const bin = fileURLToPath(new URL('../../bin/sallyport.js', import.meta.url))
 const run = promisify(execFile)
 
-/** The gateway as people run it: the bundle, a token for every request, rules, and the record on disk. */
+/** The gateway as in production: the bundle, a token for every request, rules, and the audit on disk. */
 export function startSallyport(setting: Setting): Promise<Target> {
   return startWith({ env: {} }, setting)
 }
@@ -23,7 +23,7 @@ export function startSallyportOf(checkout: string): (setting: Setting) => Promis
   return (setting) => startWith({ env: {}, program: join(checkout, 'bin', 'sallyport.js') }, setting)
 }
 
-/** The same with its record in a PostgreSQL on this machine, which sends every commit to the disk. */
+/** The gateway with PostgreSQL on this machine, which writes every commit to disk. */
 export async function startSallyportOnPostgres(setting: Setting): Promise<Target> {
   const database = await startPostgresServer({ durable: true })
   try {
@@ -55,7 +55,7 @@ async function startWith({ env, program: file = bin }: Start, setting: Setting):
   const start = () => startProgram({ args, env, cwd: folder })
 
   let program = await start()
-  // A database of its own begins anew with every start of this target.
+  // Each start of this target has a new PostgreSQL database.
   if (!existsSync(tokenFile) || 'SALLYPORT_DATABASE_URL' in env)
     await createToken(file, data)
       .then((made) => writeFile(tokenFile, made, { mode: 0o600 }))
@@ -90,7 +90,7 @@ function toConfig(servers: readonly EchoServer[]): object {
       { tools: '*', risk: 'write', action: 'ask' },
       { tools: '*_write', action: 'allow' },
     ],
-    // Out of the way: a megabyte must pass whole, and nobody is to be slowed down on purpose.
+    // High limits: results of one megabyte must not be cut, and calls must not be throttled.
     limits: { result: 4_194_304, callsPerMinute: 1_000_000_000, concurrent: 100_000 },
   }
 }

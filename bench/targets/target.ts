@@ -4,29 +4,29 @@ import { nextId, toList } from '../load/messages.ts'
 import type { Way } from '../load/protocol.ts'
 import { openSession } from '../load/session.ts'
 
-/** An echo server, as a gateway is told of it. */
+/** The definition of an echo server for a gateway. */
 export type EchoServer =
   | { readonly name: string; readonly transport: 'http'; readonly url: string }
   | { readonly name: string; readonly transport: 'stdio'; readonly command: string; readonly args: readonly string[] }
 
-/** Servers with at least one, which is all that a plain proxy can stand in front of. */
+/** At least one server; a plain proxy uses only the first. */
 export type Servers = readonly [EchoServer, ...EchoServer[]]
 
 export type Setting = {
   readonly servers: Servers
-  /** Of this target alone; what is in it stays until the bench is over. */
+  /** Folder of this target; its content is kept until the bench ends. */
   readonly folder: string
-  /** Entries of the audit that are there before the start. */
+  /** Number of audit entries before the start. */
   readonly entries?: number | undefined
-  /** Where a profile of the process is written when it ends. */
+  /** Folder for a CPU profile of the process. */
   readonly profile?: string | undefined
 }
 
-/** Something that runs between the load and the servers; or nothing, and then it has no process. */
+/** A program between the load generator and the servers. `direct` has no process. */
 export type Target = {
   readonly way: Way
   readonly pid: number | undefined
-  /** The name under which a tool of a server is called here. */
+  /** The tool name at this target. */
   toolName(server: string, tool: string): string
   close(): Promise<void>
 }
@@ -37,7 +37,7 @@ export const sameName = (_server: string, tool: string): string => tool
 
 const listedMs = 30_000
 
-/** Resolves when the target lists this many tools at least: not before that would an agent find what it came for. */
+/** Resolves when the target lists at least this many tools, so that all servers are connected. */
 export async function untilListed(target: Target, count: number): Promise<void> {
   const end = performance.now() + listedMs
   let last = 'nothing'
@@ -47,7 +47,7 @@ export async function untilListed(target: Target, count: number): Promise<void> 
     last = typeof found === 'number' ? `${found} tools` : found
     await delay(5)
   }
-  throw new Error(`It did not list ${count} tools within ${listedMs} ms: ${last}`)
+  throw new Error(`The target did not list ${count} tools within ${listedMs} ms: ${last}`)
 }
 
 async function listOnce(target: Target): Promise<number> {

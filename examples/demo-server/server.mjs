@@ -1,40 +1,40 @@
 #!/usr/bin/env node
-// A small MCP server over standard input and output: a notebook that lives in memory.
-// It needs nothing but Node, so that a fresh gateway has something to connect to, and it has one tool of each risk.
+// A small MCP server over standard input and output: a notebook in memory.
+// It needs only Node, so that a new gateway can always connect to it, and it has tools of each risk.
 
 import { createInterface } from 'node:readline'
 
 const protocolVersions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']
 const serverInfo = { name: 'demo-notebook', title: 'Demo notebook', version: '1.0.0' }
 const instructions =
-  'A notebook in memory with a few notes about Sallyport. Start with list_notes. Everything written is gone when the server stops.'
+  'A notebook in memory with a few notes about Sallyport. Start with list_notes. All changes are lost when the server stops.'
 
 const limits = { notes: 200, name: 64, text: 10_000 }
 
 const notes = new Map([
   [
     'welcome',
-    'This notebook is a demo server behind Sallyport. Your request came in at one address, was looked up, decided, written to the record, and only then sent here. Read the notes "risk", "rules" and "record" for what happened on the way.',
+    'This notebook is a demo server behind Sallyport. The gateway received your request, found the tool, checked the rules, wrote the audit, and then sent the request here. The notes "risk", "rules" and "record" explain these steps.',
   ],
   [
     'names',
-    'The gateway offers each tool under a public name: the name of the server, an underscore, the name of the tool. Two servers may both have a tool called search, and both stay reachable.',
+    'The gateway offers each tool under a public name: the name of the server, an underscore, the name of the tool. Two servers can both have a tool named search, and both can be called.',
   ],
   [
     'risk',
-    'Every tool has a risk: read, write or danger. Here list_notes, read_note and search_notes read, write_note writes, and delete_note is danger. The gateway takes that from the hints of this server, because its operator trusts them; an operator can also set the risk of any tool.',
+    'Every tool has a risk: read, write or danger. Here list_notes, read_note and search_notes read, write_note writes, and delete_note is danger. The gateway reads the risk from the annotations of this server, because the configuration trusts them. An administrator can also set the risk of any tool.',
   ],
   [
     'rules',
-    'Without rules, reading calls are allowed and all others wait for a person, who answers on the dashboard or with sallyport approvals watch. Try it: call write_note. A rule in sallyport.yaml lets such calls through without asking, for example: rules: [{ server: demo, risk: write, action: allow }]',
+    'Without rules, reading calls are allowed and all other calls require approval. A person approves them on the dashboard or with sallyport approvals watch. Try it: call write_note. A rule in sallyport.yaml can allow such calls without approval, for example: rules: [{ server: demo, risk: write, action: allow }]',
   ],
   [
     'record',
-    'Each call leaves entries in the record: who called, which tool, which arguments, what decided, how it ended. Look with: sallyport audit list. A call that may change something is written down before one byte of it reaches the server.',
+    'Each call is recorded in the audit: the caller, the tool, the arguments, the decision and the result. To see the entries, run sallyport audit list. A call that may change something is recorded before it is sent to the server.',
   ],
   [
     'next-step',
-    'Add a server of your own: sallyport servers add files -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31 /srv/docs. Its tools appear at once, and no agent needs to be restarted.',
+    'Add your own server: sallyport servers add files -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31 /srv/docs. Its tools appear at once, without a restart of agents.',
   ],
 ])
 
@@ -94,7 +94,7 @@ const tools = [
     name: 'write_note',
     title: 'Write a note',
     description:
-      'Adds a note. If a note of that name exists, the text is added at its end as a new line; nothing that stands there is changed.',
+      'Adds a note. If a note of that name exists, the text is added at its end as a new line; existing text is not changed.',
     inputSchema: {
       type: 'object',
       properties: {
@@ -109,7 +109,7 @@ const tools = [
       const before = notes.get(name)
       if (before === undefined && notes.size >= limits.notes) throw new ToolFailure('The notebook is full.')
       const after = before === undefined ? text : `${before}\n${text}`
-      if (after.length > limits.text) throw new ToolFailure(`A note holds at most ${limits.text} characters.`)
+      if (after.length > limits.text) throw new ToolFailure(`A note can have at most ${limits.text} characters.`)
       notes.set(name, after)
       return before === undefined ? `Added the note "${name}".` : `Continued the note "${name}".`
     },
@@ -117,7 +117,7 @@ const tools = [
   {
     name: 'delete_note',
     title: 'Delete a note',
-    description: 'Removes one note for good.',
+    description: 'Removes one note permanently.',
     inputSchema: {
       type: 'object',
       properties: { name: noteName },
@@ -129,10 +129,10 @@ const tools = [
   },
 ]
 
-/** What the tool could not do: a result that the model can read, not an error of the protocol. */
+/** A failure of the tool, returned as a result for the model, not as a protocol error. */
 class ToolFailure extends Error {}
 
-/** What the protocol answers with an error. */
+/** Answered with a JSON-RPC error. */
 class RequestError extends Error {
   constructor(code, message) {
     super(message)
@@ -164,13 +164,13 @@ function callTool({ name, arguments: given = {} }) {
   }
 }
 
-/** Knows just as much of JSON Schema as the schemas above use. */
+/** Checks only the JSON Schema keywords that the schemas above use. */
 function checkArguments({ properties, required = [] }, given) {
   if (!isObject(given)) throw new ToolFailure('Arguments must be an object.')
   const missing = required.find((key) => !Object.hasOwn(given, key))
   if (missing !== undefined) throw new ToolFailure(`The argument "${missing}" is missing.`)
   for (const [key, value] of Object.entries(given)) {
-    if (!Object.hasOwn(properties, key)) throw new ToolFailure(`There is no argument "${key}".`)
+    if (!Object.hasOwn(properties, key)) throw new ToolFailure(`The argument "${key}" is unknown.`)
     const { minLength, maxLength } = properties[key]
     if (typeof value !== 'string') throw new ToolFailure(`The argument "${key}" must be a string.`)
     if (value.length < minLength || value.length > maxLength) {
@@ -179,10 +179,10 @@ function checkArguments({ properties, required = [] }, given) {
   }
 }
 
-/** The answer to one message, or nothing where none is due. */
+/** The answer to one message; undefined for notifications and answers. */
 function answer(message) {
   if (!isObject(message) || message.jsonrpc !== '2.0') return failure(null, -32600, 'Not a JSON-RPC 2.0 message')
-  if (!Object.hasOwn(message, 'method')) return undefined // an answer, though nothing was asked
+  if (!Object.hasOwn(message, 'method')) return undefined // an unexpected answer
   if (!Object.hasOwn(message, 'id')) return undefined // a notification
   const { id, method, params = {} } = message
   if (typeof method !== 'string') return failure(id, -32600, 'The method must be a string')
@@ -211,7 +211,7 @@ function receive(line) {
   send(Array.isArray(message) && message.length > 0 ? answerBatch(message) : answer(message))
 }
 
-/** One revision of the protocol, 2025-03-26, asks servers to take several messages in one line. */
+/** The protocol revision 2025-03-26 requires servers to accept several messages in one line. */
 function answerBatch(messages) {
   const answers = messages.map(answer).filter((one) => one !== undefined)
   return answers.length > 0 ? answers : undefined
@@ -222,7 +222,7 @@ function send(message) {
 }
 
 function noSuchNote(name) {
-  throw new ToolFailure(`There is no note "${name}". list_notes shows which there are.`)
+  throw new ToolFailure(`There is no note "${name}". Use list_notes to see all notes.`)
 }
 
 function overview(entries, whenEmpty) {
@@ -238,6 +238,6 @@ function isObject(value) {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-process.stdout.on('error', () => process.exit(0)) // nobody is listening any more
+process.stdout.on('error', () => process.exit(0)) // the reader closed the pipe
 createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY }).on('line', receive)
-// Nothing else keeps the process alive: when standard input ends, it ends.
+// Only standard input keeps the process alive, so the process ends with it.

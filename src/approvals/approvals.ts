@@ -7,4 +7,4 @@ export {
   type GrantService,
   type WantedAnswer,
 } from './service.ts'
-export { type About, type ApprovalStore, createApprovalStore, type Said } from './store.ts'
+export { type About, type ApprovalStore, createApprovalStore, type GivenAnswer } from './store.ts'

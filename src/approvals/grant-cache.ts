@@ -5,23 +5,23 @@ import { createTurns } from '../lib/turns.ts'
 import { type Answerer, countsFor, findGrants, type Grantee } from '../policy/policy.ts'
 import type { Storage } from '../storage/storage.ts'
 
-/** The standing permissions as this instance remembers them. What may still be spent, the claim decides. */
+/** The active grants in the memory of this instance. The claim in the database decides whether a grant can still be used. */
 export type GrantCache = {
-  /** Those that permit a call which these people would have to approve, the one to spend first. */
+  /** The grants that allow a call which these approvers would have to approve, in the order of use. */
   find(call: Grantee & { readonly approvers: readonly string[] }): Grant[]
-  /** A claim found it used up, over or taken back. */
+  /** Must be called when a claim found that the grant is used up, expired or revoked. */
   drop(id: string): void
-  /** One more call may be left after all. */
+  /** Must be called when a use of a grant was returned, because the call was not sent. */
   refunded(): void
   add(grant: Grant, by: string): Promise<void>
-  /** Holds everywhere when it resolves: every claim asks the database. */
+  /** After it resolves no instance uses the grant, because every claim reads the database. */
   revoke(id: string, by: string): Promise<Grant>
   close(): void
 }
 
 type GrantCacheParts = {
   readonly storage: Pick<Storage, 'grants' | 'changes'>
-  /** A user as they are at this moment. */
+  /** The current data of a user. */
   findUser(name: string): (Answerer & { readonly id: string }) | undefined
   readonly log: Log
 }
@@ -52,7 +52,10 @@ export async function createGrantCache({ storage, findUser, log }: GrantCachePar
     },
     refunded() {
       changes.announce('grants').catch((error: unknown) => {
-        log.warn({ code: toGatewayError(error).code }, 'a refunded grant is used again later')
+        log.warn(
+          { code: toGatewayError(error).code },
+          'a refunded grant could not be announced; it can be used again after the next change of grants',
+        )
       })
     },
     async add(grant, by) {
@@ -63,7 +66,7 @@ export async function createGrantCache({ storage, findUser, log }: GrantCachePar
     },
     async revoke(id, by) {
       const change = { principal: by, subject: `grant:${id}`, body: { action: 'grant-revoked', id } }
-      await grants.revoke(id, by, change) // one that was taken back before stays as it is
+      await grants.revoke(id, by, change) // does nothing if the grant was revoked before
       const grant = await grants.find(id)
       if (!grant) throw new GatewayError('grant-not-found', `No grant has the id ${id}`)
       await changes.announce('grants')

@@ -3,7 +3,7 @@ import type { Storage } from '../storage/storage.ts'
 import type { ApprovalStore } from './store.ts'
 
 type RemoverParts = {
-  readonly storage: Pick<Storage, 'questions' | 'grants'>
+  readonly storage: Pick<Storage, 'approvals' | 'grants'>
   readonly approvalStore: Pick<ApprovalStore, 'withdraw'>
 }
 
@@ -20,7 +20,7 @@ export function createApprovalsRemover({ storage, approvalStore }: RemoverParts)
     )
   }
 
-  const openOf = (subjects: readonly Subject[]) => storage.questions.openBy(idsOf(subjects), namesOf(subjects, 'user'))
+  const openOf = (subjects: readonly Subject[]) => storage.approvals.openBy(idsOf(subjects), namesOf(subjects, 'user'))
 
   return {
     topics: ['grants'],
@@ -35,7 +35,7 @@ export function createApprovalsRemover({ storage, approvalStore }: RemoverParts)
       storage.grants.revokeAll({ keys: scopesOf(subjects), giverIds: idsOf(subjects, 'user') }, 'removal'),
     ],
     async settle(subjects, why) {
-      for (const question of await openOf(subjects)) await approvalStore.withdraw(question, why)
+      for (const approval of await openOf(subjects)) await approvalStore.withdraw(approval, why)
     },
   }
 }

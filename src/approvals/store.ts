@@ -11,12 +11,12 @@ import type { Log } from '../lib/log.ts'
 import { createTurns } from '../lib/turns.ts'
 import { approvalsNeeded } from '../policy/policy.ts'
 import type { Storage } from '../storage/storage.ts'
-import type { NewQuestion, StoredQuestion } from '../storage/tables/questions.ts'
+import type { NewApproval, StoredApproval } from '../storage/tables/approvals.ts'
 import { createWaiters } from './waiters.ts'
 
-/** What a person has to know, and what the answer is bound to. */
+/** What the person who answers is shown, and the hashes that the answer is valid for. */
 export type About = Pick<
-  NewQuestion,
+  NewApproval,
   | 'hash'
   | 'definition'
   | 'argumentsHash'
@@ -29,42 +29,42 @@ export type About = Pick<
   | 'input'
   | 'meta'
 > & {
-  /** How the definition differs from the accepted one; worked out only for a question that is really asked. */
+  /** How the definition differs from the accepted one; computed only when a new approval is stored. */
   readonly drift?: { readonly kind: ApprovalDrift['kind']; difference(): string } | undefined
 }
 
-export type Said = {
+export type GivenAnswer = {
   readonly by: string
   readonly verdict: Verdict
   readonly reason?: string | undefined
   readonly grant?: Grant | undefined
 }
 
-/** The questions that wait for people. Each change is one commit, so that of several at once exactly one counts. */
+/** The approvals. Each change is one commit, so of several changes at once exactly one succeeds. */
 export type ApprovalStore = {
-  /** The question of this call: the one that an equal call of the same principal asked, or a new one; or why there is none. */
-  ask(call: ResolvedCall, about: About, most: number): Promise<StoredQuestion | GatewayError>
-  find(id: string): Promise<StoredQuestion | undefined>
-  /** The question as it stands now; one whose time is up has expired. */
-  look(question: StoredQuestion): Promise<StoredQuestion>
-  /** What people said to an equal call of the same principal that has not come back for it yet. */
-  findAnswered(principalId: string, hash: string): Promise<StoredQuestion | undefined>
-  /** Resolves when it no longer waits, rejects when `signal` says that nobody wants to know. */
-  settled(question: StoredQuestion, signal: AbortSignal): Promise<StoredQuestion>
-  /** How many requests of this instance wait for the answer. */
+  /** The open approval of an equal call of the same principal, or a new approval, or an error if too many wait. */
+  request(call: ResolvedCall, about: About, most: number): Promise<StoredApproval | GatewayError>
+  find(id: string): Promise<StoredApproval | undefined>
+  /** Reads the approval again, and expires it if its expiry has passed. */
+  refresh(approval: StoredApproval): Promise<StoredApproval>
+  /** The answered approval of an equal call of the same principal, if its outcome was not delivered yet. */
+  findAnswered(principalId: string, hash: string): Promise<StoredApproval | undefined>
+  /** Resolves when the approval no longer waits; rejects when `signal` aborts. */
+  settled(approval: StoredApproval, signal: AbortSignal): Promise<StoredApproval>
+  /** How many requests this instance holds open for the answer. */
   waiting(id: string): number
-  /** The question as it is then; throws `approval-answered` when somebody was faster, or its time was up. */
-  answer(question: StoredQuestion, said: Said): Promise<StoredQuestion>
-  /** What it was asked for cannot run any more. */
-  withdraw(question: StoredQuestion, why: string): Promise<void>
-  /** Whoever asked gets the outcome; when this resolves an equal call is a new one. */
-  deliver(question: StoredQuestion): Promise<void>
+  /** The approval with the answer; throws `approval-answered` when it no longer waits. */
+  answer(approval: StoredApproval, given: GivenAnswer): Promise<StoredApproval>
+  /** Ends an open approval whose call must not run any more. */
+  withdraw(approval: StoredApproval, why: string): Promise<void>
+  /** The caller gets the outcome now; after this resolves, an equal call is a new call. */
+  deliver(approval: StoredApproval): Promise<void>
   close(): void
 }
 
 export type ApprovalStoreParts = {
-  readonly storage: Pick<Storage, 'questions' | 'asking' | 'changes' | 'calls'>
-  /** Milliseconds until an unanswered question expires. */
+  readonly storage: Pick<Storage, 'approvals' | 'approvalChanges' | 'changes' | 'calls'>
+  /** Milliseconds until an approval expires. */
   readonly expiry: () => number
   readonly clock: Clock
   readonly ids: Ids
@@ -72,87 +72,87 @@ export type ApprovalStoreParts = {
   readonly emit: Emitter<EventTable>['emit']
 }
 
-/** Each time an equal call was faster, and its question over before it could be joined. */
+/** Another try is needed if an equal call stored its approval first, and that approval ended before this call could join it. */
 const mostTries = 5
 
 export function createApprovalStore({ storage, expiry, clock, ids, log, emit }: ApprovalStoreParts): ApprovalStore {
-  const { questions, asking, changes } = storage
-  /** Nobody asks between counting and asking. */
+  const { approvals, approvalChanges, changes } = storage
+  /** Serializes new approvals, so that the count of waiting approvals is still correct when the new one is stored. */
   const inTurn = createTurns()
-  const waiters = createWaiters({ questions, changes, clock, log, emit, expire })
+  const waiters = createWaiters({ approvals, changes, clock, log, emit, expire })
 
   return {
-    async ask(call, about, most) {
+    async request(call, about, most) {
       for (let tries = 1; tries <= mostTries; tries++) {
-        const live = await questions.findLive(call.principalId, about.hash)
+        const live = await approvals.findLive(call.principalId, about.hash)
         if (live && !isOver(live)) return live
         if (live) await expire(live)
         else {
-          const asked = await inTurn(() => askAnew(call, about, most))
-          if (asked) return asked
+          const requested = await inTurn(() => requestNew(call, about, most))
+          if (requested) return requested
         }
       }
-      throw new GatewayError('internal', `The question for ${call.tool} could not be asked`)
+      throw new GatewayError('internal', `No approval for ${call.tool} could be stored`)
     },
-    find: questions.find,
-    async look({ id }) {
-      const now = await getQuestion(id)
+    find: approvals.find,
+    async refresh({ id }) {
+      const now = await getApproval(id)
       if (!isOver(now)) return now
       await expire(now)
-      return getQuestion(id)
+      return getApproval(id)
     },
     async findAnswered(principalId, hash) {
-      const live = await questions.findLive(principalId, hash)
+      const live = await approvals.findLive(principalId, hash)
       return live && live.state !== 'waiting' && !isOver(live) ? live : undefined
     },
     settled: waiters.settled,
     waiting: waiters.waiting,
-    async answer(question, said) {
-      const answer = toAnswer(said, clock.now())
-      const next = nextState(question, answer)
-      const answered = await change(question, async () => {
+    async answer(approval, given) {
+      const answer = toAnswer(given, clock.now())
+      const next = nextState(approval, answer)
+      const answered = await change(approval, async () => {
         crashPoint('before the answer is written')
-        if (!(await asking.answer(question, { answer, next, grant: said.grant }))) return false
+        if (!(await approvalChanges.answer(approval, { answer, next, grant: given.grant }))) return false
         crashPoint('the answer is written')
-        if (said.grant) await changes.announce('grants')
+        if (given.grant) await changes.announce('grants')
         return true
       })
-      if (!answered) throw await tooLate(question)
+      if (!answered) throw await tooLate(approval)
       return answered
     },
-    async withdraw(question, why) {
-      await change(question, () => asking.withdraw(question, why))
+    async withdraw(approval, why) {
+      await change(approval, () => approvalChanges.withdraw(approval, why))
     },
-    deliver: asking.deliver,
+    deliver: approvalChanges.deliver,
     close: waiters.close,
   }
 
-  async function getQuestion(id: string): Promise<StoredQuestion> {
-    const question = await questions.find(id)
-    if (question) return question
-    throw new GatewayError('approval-not-found', `No question has the id ${id}`)
+  async function getApproval(id: string): Promise<StoredApproval> {
+    const approval = await approvals.find(id)
+    if (approval) return approval
+    throw new GatewayError('approval-not-found', `No approval has the id ${id}`)
   }
 
-  async function askAnew(
+  async function requestNew(
     call: ResolvedCall,
     about: About,
     most: number,
-  ): Promise<StoredQuestion | GatewayError | undefined> {
+  ): Promise<StoredApproval | GatewayError | undefined> {
     const { principal, principalId } = call
-    const live = await questions.findLive(principalId, about.hash) // somebody whose turn was earlier may have asked the same
+    const live = await approvals.findLive(principalId, about.hash) // an equal call may have stored its approval before this turn
     if (live) return isOver(live) ? undefined : live
-    if ((await questions.countWaiting(principalId)) >= most) return tooMany(principal, most)
-    const question = toQuestion(call, about)
-    crashPoint('before the question')
-    if (!(await asking.ask(call, question))) return undefined
-    crashPoint('the question is asked')
-    waiters.asked(question)
-    return { ...question, live: true }
+    if ((await approvals.countWaiting(principalId)) >= most) return tooMany(principal, most)
+    const approval = toApproval(call, about)
+    crashPoint('before the approval is stored')
+    if (!(await approvalChanges.request(call, approval))) return undefined
+    crashPoint('the approval is stored')
+    waiters.requested(approval)
+    return { ...approval, live: true }
   }
 
-  function toQuestion(call: ResolvedCall, { drift, ...about }: About): NewQuestion {
+  function toApproval(call: ResolvedCall, { drift, ...about }: About): NewApproval {
     const shown = call.recorded ?? call
-    const askedAt = clock.now()
+    const now = clock.now()
     return {
       id: ids.next('approval'),
       state: 'waiting',
@@ -164,48 +164,53 @@ export function createApprovalStore({ storage, expiry, clock, ids, log, emit }: 
       arguments: shown.arguments,
       risk: call.risk,
       ...about,
-      askedAt: toIso(askedAt),
-      expiresAt: toIso(askedAt + expiry()),
+      requestedAt: toIso(now),
+      expiresAt: toIso(now + expiry()),
       answers: [],
       ...(drift && { drift: { kind: drift.kind, difference: drift.difference() } }),
     }
   }
 
-  async function expire(question: StoredQuestion): Promise<void> {
-    await change(question, () => asking.expire(question))
+  async function expire(approval: StoredApproval): Promise<void> {
+    await change(approval, () => approvalChanges.expire(approval))
   }
 
-  /** Every change of a question: written, then told. Undefined if somebody else had changed it before. */
-  function change(question: StoredQuestion, write: () => Promise<boolean>): Promise<StoredQuestion | undefined> {
-    return waiters.whileChanging(question.id, async () => ((await write()) ? told(question) : undefined))
+  /** Writes a change of an approval, then reports it. Undefined if another change was written first. */
+  function change(approval: StoredApproval, write: () => Promise<boolean>): Promise<StoredApproval | undefined> {
+    return waiters.whileChanging(approval.id, async () => ((await write()) ? report(approval) : undefined))
   }
 
-  function isOver({ state, expiresAt }: StoredQuestion): boolean {
+  function isOver({ state, expiresAt }: StoredApproval): boolean {
     return (state === 'waiting' || state === 'approved') && Date.parse(expiresAt) <= clock.now()
   }
 
-  /** Reads how it stands now and tells everyone: whoever waits for it, whoever listens, the other instances. */
-  async function told(question: StoredQuestion): Promise<StoredQuestion> {
-    const now = (await questions.find(question.id)) ?? question
+  /** Reads the approval again and reports it to waiting requests, event listeners and the other instances. */
+  async function report(approval: StoredApproval): Promise<StoredApproval> {
+    const now = (await approvals.find(approval.id)) ?? approval
     waiters.changed(now)
     const call = ended.has(now.state) ? await storage.calls.find(now.call) : undefined
     if (call) emit('call-ended', { call })
     return now
   }
 
-  async function tooLate(question: StoredQuestion): Promise<GatewayError> {
-    const now = (await questions.find(question.id)) ?? question
+  async function tooLate(approval: StoredApproval): Promise<GatewayError> {
+    const now = (await approvals.find(approval.id)) ?? approval
     if (isOver(now))
       await expire(now).catch((error: unknown) =>
-        log.warn({ code: toGatewayError(error).code }, 'a question whose time is up is still open'),
+        log.warn({ code: toGatewayError(error).code }, 'an approval could not be expired'),
       )
     const { state, answers } = now
     if (state === 'waiting' && !isOver(now))
-      return new GatewayError('approval-answered', 'Somebody answered in the same moment: look again, then decide', {
-        state,
-      })
+      return new GatewayError(
+        'approval-answered',
+        'Another person answered at the same time: read the approval again, then decide',
+        {
+          state,
+        },
+      )
     const last = answers.at(-1)
-    const how = state === 'waiting' || state === 'expired' ? 'Its time was up' : `It was ${words[state]}`
+    const how =
+      state === 'waiting' || state === 'expired' ? 'The approval has expired' : `The approval was ${words[state]}`
     const by = last && state !== 'expired' && state !== 'lapsed' ? ` by ${last.by}` : ''
     return new GatewayError('approval-answered', `${how}${by}`, { state: state === 'waiting' ? 'expired' : state })
   }
@@ -214,25 +219,25 @@ export function createApprovalStore({ storage, expiry, clock, ids, log, emit }: 
 const words = {
   approved: 'approved',
   used: 'approved',
-  lapsed: 'approved, and not used in time',
+  lapsed: 'approved, but the call was not repeated in time',
   denied: 'denied',
-  withdrawn: 'taken back',
+  withdrawn: 'withdrawn',
 } as const
 
-/** Nothing of it runs any more, and nothing has run. */
+/** The states in which the call has not run and will not run. */
 const ended: ReadonlySet<ApprovalState> = new Set(['denied', 'expired', 'lapsed', 'withdrawn'])
 
-function toAnswer({ by, verdict, reason }: Said, now: number): ApprovalAnswer {
+function toAnswer({ by, verdict, reason }: GivenAnswer, now: number): ApprovalAnswer {
   return { by, verdict, at: toIso(now), ...(reason !== undefined && { reason }) }
 }
 
-/** One no is a no; a yes may need a second one. */
-function nextState({ answers, approvers }: StoredQuestion, { verdict }: ApprovalAnswer) {
+/** One denial is enough. An approval may need two people. */
+function nextState({ answers, approvers }: StoredApproval, { verdict }: ApprovalAnswer) {
   if (verdict === 'deny') return 'denied'
   return answers.length + 1 >= approvalsNeeded(approvers) ? 'approved' : 'waiting'
 }
 
 function tooMany(principal: string, most: number): GatewayError {
-  const message = `${principal} has ${most} questions waiting, as many as may be; try again when one is answered`
+  const message = `${principal} has ${most} waiting approvals, which is the limit; try again when one is answered`
   return new GatewayError('limit-exceeded', message, { limit: 'pending', most, retryAfter: 30, retryAfterMs: 30_000 })
 }

@@ -6,130 +6,138 @@ import type { Emitter } from '../lib/emitter.ts'
 import type { Log } from '../lib/log.ts'
 import { onAbort } from '../lib/signals.ts'
 import type { Storage } from '../storage/storage.ts'
-import type { NewQuestion, StoredQuestion } from '../storage/tables/questions.ts'
+import type { NewApproval, StoredApproval } from '../storage/tables/approvals.ts'
 
-/** Who waits for which question, here and in the other instances on this database, and when each is over. */
+/** The requests of this instance that wait for an approval, and the events about approvals. Expires approvals in time. */
 export type Waiters = {
-  settled(question: StoredQuestion, signal: AbortSignal): Promise<StoredQuestion>
-  /** How many requests of this instance wait for the answer to a question. */
+  settled(approval: StoredApproval, signal: AbortSignal): Promise<StoredApproval>
+  /** How many requests of this instance wait for this approval. */
   waiting(id: string): number
-  /** This instance asked it, or changed it. */
-  asked(question: NewQuestion): void
+  /** This instance has stored a new approval. */
+  requested(approval: NewApproval): void
   /**
-   * Runs a task that changes a question and then reports that with `changed`. Until the task has ended, reading the
-   * database does not report the question: otherwise its change would be reported twice.
+   * Runs a task that changes an approval and then reports that with `changed`. Until the task has ended, reading the
+   * database does not report the approval: otherwise its change would be reported twice.
    */
   whileChanging<Result>(id: string, task: () => Promise<Result>): Promise<Result>
-  changed(question: StoredQuestion): void
+  /** This instance has changed an approval. */
+  changed(approval: StoredApproval): void
   close(): void
 }
 
 type WaitersParts = {
-  readonly questions: Storage['questions']
+  readonly approvals: Storage['approvals']
   readonly changes: Storage['changes']
   readonly clock: Clock
   readonly log: Log
   readonly emit: Emitter<EventTable>['emit']
-  expire(question: StoredQuestion): Promise<void>
+  expire(approval: StoredApproval): Promise<void>
 }
 
-type Waiter = (question: StoredQuestion) => void
+type Waiter = (approval: StoredApproval) => void
 
-/** Word of other instances comes at once; should it be lost, this is how long it takes. */
-const lookEvery = 10_000
-const mostLooked = 500
-/** Timers may fire a moment early. */
+/** Other instances announce their changes at once. If an announcement is lost, the change is found after this time. */
+const readEveryMs = 10_000
+const mostRead = 500
+/** Timers may fire a few milliseconds early. */
 const roundingMs = 5
 
-export function createWaiters({ questions, changes, clock, log, emit, expire }: WaitersParts): Waiters {
+export function createWaiters({ approvals, changes, clock, log, emit, expire }: WaitersParts): Waiters {
   const waiters = new Map<string, Set<Waiter>>()
-  /** Questions that were waiting when last looked at. */
+  /** Approvals that were waiting when they were last read. */
   const known = new Set<string>()
-  /** How many tasks of this instance are changing a question at the moment. */
+  /** How many tasks of this instance are changing an approval at the moment. */
   const changing = new Map<string, number>()
-  let looking: Promise<void> | undefined
+  let reading: Promise<void> | undefined
   let again = false
   let closed = false
-  let cancelLook = clock.after(lookEvery, sweep)
-  const stop = changes.on('questions', look)
+  let cancelRead = clock.after(readEveryMs, sweep)
+  const stop = changes.on('approvals', readChanges)
 
   function sweep(): void {
-    cancelLook = clock.after(lookEvery, sweep)
-    void look()
+    cancelRead = clock.after(readEveryMs, sweep)
+    void readChanges()
   }
 
-  /** One look at a time; a call during one makes another. */
-  function look(): Promise<void> {
-    again = looking !== undefined
-    looking ??= lookOnce()
-      .catch((error: unknown) => log.warn({ code: toGatewayError(error).code }, 'questions could not be read'))
+  /** Only one read runs at a time. A call during a read starts another read after it. */
+  function readChanges(): Promise<void> {
+    again = reading !== undefined
+    reading ??= readOnce()
+      .catch((error: unknown) => log.warn({ code: toGatewayError(error).code }, 'approvals could not be read'))
       .finally(() => {
-        looking = undefined
-        if (again && !closed) return look()
+        reading = undefined
+        if (again && !closed) return readChanges()
       })
-    return looking
+    return reading
   }
 
-  async function lookOnce(): Promise<void> {
+  async function readOnce(): Promise<void> {
     if (closed) return
-    for (const question of await questions.overdue(clock.now(), mostLooked)) await expire(question)
-    const { items } = await questions.list({ limit: mostLooked, state: 'waiting' })
+    for (const approval of await approvals.overdue(clock.now(), mostRead)) await expire(approval)
+    const { items } = await approvals.list({ limit: mostRead, state: 'waiting' })
     const waiting = new Set(items.map(({ id }) => id))
     for (const approval of items) {
       if (known.has(approval.id)) continue
       known.add(approval.id)
-      emit('question-asked', { approval: toShown(approval), elsewhere: true })
+      emit('approval-requested', { approval: toShown(approval), elsewhere: true })
     }
     for (const id of new Set([...known, ...waiters.keys()])) {
       if (waiting.has(id)) continue
-      const question = await questions.find(id)
+      const approval = await approvals.find(id)
       if (changing.has(id)) continue
-      if (!question) known.delete(id)
-      else if (question.state !== 'waiting') tell(question, true)
+      if (!approval) known.delete(id)
+      else if (approval.state !== 'waiting') report(approval, true)
     }
   }
 
-  function tell(question: StoredQuestion, elsewhere: boolean): void {
-    const wasKnown = known.has(question.id)
-    if (question.state !== 'waiting') {
-      known.delete(question.id)
-      for (const waiter of waiters.get(question.id) ?? []) waiter(question)
+  function report(approval: StoredApproval, elsewhere: boolean): void {
+    const wasKnown = known.has(approval.id)
+    if (approval.state !== 'waiting') {
+      known.delete(approval.id)
+      for (const waiter of waiters.get(approval.id) ?? []) waiter(approval)
     }
-    if (!elsewhere) emit('question-answered', { approval: toShown(question) })
-    else if (wasKnown) emit('question-answered', { approval: toShown(question), elsewhere })
+    if (!elsewhere) emit('approval-answered', { approval: toShown(approval) })
+    else if (wasKnown) emit('approval-answered', { approval: toShown(approval), elsewhere })
   }
 
   function announce(): void {
     changes
-      .announce('questions')
-      .catch((error: unknown) => log.warn({ code: toGatewayError(error).code }, 'others were not told of a question'))
+      .announce('approvals')
+      .catch((error: unknown) =>
+        log.warn(
+          { code: toGatewayError(error).code },
+          'a change of an approval could not be announced to other instances',
+        ),
+      )
   }
 
   return {
-    settled(question, signal) {
-      const { promise, resolve, reject } = Promise.withResolvers<StoredQuestion>()
-      if (question.state !== 'waiting') return Promise.resolve(question)
-      const giveUp = () => reject(new GatewayError('call-cancelled', 'Nobody waits for this answer any more'))
+    settled(approval, signal) {
+      const { promise, resolve, reject } = Promise.withResolvers<StoredApproval>()
+      if (approval.state !== 'waiting') return Promise.resolve(approval)
+      const giveUp = () => reject(new GatewayError('call-cancelled', 'The caller stopped waiting for the approval'))
       const unlink = onAbort(signal, giveUp)
-      const here = waiters.get(question.id) ?? new Set()
-      waiters.set(question.id, here.add(resolve))
-      const left = Math.max(0, Date.parse(question.expiresAt) - clock.now())
+      const here = waiters.get(approval.id) ?? new Set()
+      waiters.set(approval.id, here.add(resolve))
+      const left = Math.max(0, Date.parse(approval.expiresAt) - clock.now())
       const cancelExpiry = clock.after(left + roundingMs, () => {
-        expire(question).catch((error: unknown) => log.warn({ code: toGatewayError(error).code }, 'not expired yet'))
+        expire(approval).catch((error: unknown) =>
+          log.warn({ code: toGatewayError(error).code }, 'an approval could not be expired'),
+        )
       })
-      // It may have been answered between being read and being waited for.
-      questions.find(question.id).then((now) => now && now.state !== 'waiting' && resolve(now), reject)
+      // The approval may have been answered since it was read.
+      approvals.find(approval.id).then((now) => now && now.state !== 'waiting' && resolve(now), reject)
       return promise.finally(() => {
         cancelExpiry()
         unlink()
         here.delete(resolve)
-        if (here.size === 0) waiters.delete(question.id)
+        if (here.size === 0) waiters.delete(approval.id)
       })
     },
     waiting: (id) => waiters.get(id)?.size ?? 0,
-    asked(question) {
-      known.add(question.id)
-      emit('question-asked', { approval: toShown(question) })
+    requested(approval) {
+      known.add(approval.id)
+      emit('approval-requested', { approval: toShown(approval) })
       announce()
     },
     async whileChanging(id, task) {
@@ -142,20 +150,20 @@ export function createWaiters({ questions, changes, clock, log, emit, expire }: 
         else changing.set(id, left)
       }
     },
-    changed(question) {
-      tell(question, false)
+    changed(approval) {
+      report(approval, false)
       announce()
     },
     close() {
       closed = true
-      cancelLook()
+      cancelRead()
       stop()
     },
   }
 }
 
-/** What a grant would be bound to is nobody's business. */
-function toShown(question: Approval & Partial<StoredQuestion>): Approval {
-  const { definition: _definition, argumentsHash: _hash, live: _live, drift: _drift, ...shown } = question
+/** Without the internal fields: hashes for grants, and the text of a drift, which can be long. */
+function toShown(approval: Approval & Partial<StoredApproval>): Approval {
+  const { definition: _definition, argumentsHash: _hash, live: _live, drift: _drift, ...shown } = approval
   return shown
 }

@@ -11,9 +11,9 @@ import { createDelivery, type Delivery, type DeliveryStatus } from './delivery.t
 import { toLine } from './lines.ts'
 
 export type Anchors = {
-  /** Writes an anchor now, if anything is new, and hands it to the places outside. */
+  /** Writes an anchor now, if there are new entries, and sends it to the configured files and webhook. */
   anchor(): Promise<void>
-  /** The same, and whether the files have it. */
+  /** Like `anchor`. Returns whether the anchor files contain the anchor. */
   anchorDurably(): Promise<boolean>
   status(): DeliveryStatus[]
   close(): Promise<void>
@@ -23,29 +23,32 @@ export type AnchorParts = {
   readonly storage: Pick<Storage, 'audit' | 'record' | 'instance'>
   readonly folder: string
   settings(): AuditSettings['anchors']
-  /** Sends a text to an address as JSON; throws when it was not taken. */
+  /** Posts a text as JSON. Throws unless the receiver accepted it. */
   post(url: string, body: string, signal: AbortSignal): Promise<void>
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Chains of dead instances that an anchor names: the older ones are named by anchors in these. */
+/**
+ * The number of chains of stopped instances that an anchor names. Older chains are named by earlier anchors, which
+ * these chains contain.
+ */
 const newestChains = 64
-const lookEvery = 5000
+const checkEvery = 5000
 const postMs = 15_000
-/** How long a gateway that stops waits for places that do not answer. */
-const farewellMs = 2000
+/** How long a stopping gateway waits for files and webhooks that do not answer. */
+const closeMs = 2000
 
-/** Says at intervals where the chains stand, in the record and outside it. */
+/** Regularly writes the heads of all chains to an anchor entry, and sends it to files and a webhook outside the database. */
 export function createAnchors({ storage, folder, settings, post, clock, log }: AnchorParts): Anchors {
   const known = new Map<string, number>()
   const deliveries = new Map<string, Delivery>()
   let lastAt = Number.NEGATIVE_INFINITY
   let lastSequence = 0
   let working: Promise<void> = Promise.resolve()
-  let cancelLook = () => {}
+  let cancelCheck = () => {}
   let closed = false
-  look()
+  scheduleCheck()
 
   return {
     anchor,
@@ -57,21 +60,21 @@ export function createAnchors({ storage, folder, settings, post, clock, log }: A
     },
     status: () => [...deliveries.values()].map((delivery) => delivery.status()),
     async close() {
-      cancelLook()
+      cancelCheck()
       await anchor()
       closed = true
       const { promise, resolve } = Promise.withResolvers<void>()
-      const cancel = clock.after(farewellMs, resolve)
+      const cancel = clock.after(closeMs, resolve)
       await Promise.race([Promise.all([...deliveries.values()].map((delivery) => delivery.settled())), promise])
       cancel()
       for (const delivery of deliveries.values()) delivery.close()
     },
   }
 
-  function look(): void {
-    cancelLook = clock.after(Math.min(lookEvery, settings().every), async () => {
+  function scheduleCheck(): void {
+    cancelCheck = clock.after(Math.min(checkEvery, settings().every), async () => {
       await anchorIfDue()
-      if (!closed) look()
+      if (!closed) scheduleCheck()
     })
   }
 
@@ -86,7 +89,7 @@ export function createAnchors({ storage, folder, settings, post, clock, log }: A
     }
   }
 
-  /** One at a time: each tells what is new since the one before. */
+  /** Runs one at a time, because each anchor names only the chains that changed since the one before. */
   function anchor(): Promise<void> {
     working = working.then(write).catch(report)
     return working
@@ -102,7 +105,7 @@ export function createAnchors({ storage, folder, settings, post, clock, log }: A
     if (Object.keys(heads).length === 0 && lastSequence > 0) return
     const body: AnchorBody = { heads }
     const { row, previous } = await storage.audit.mark('anchor', body)
-    crashPoint('an anchor stands in the record, not outside')
+    crashPoint('an anchor is written, not delivered')
     for (const [instance, { sequence }] of Object.entries(heads)) known.set(instance, sequence)
     known.set(storage.instance, row.sequence)
     lastSequence = row.sequence
@@ -139,14 +142,14 @@ export function createAnchors({ storage, folder, settings, post, clock, log }: A
   }
 
   function report(error: unknown): void {
-    log.error({ reason: toGatewayError(error).message }, 'the record could not be anchored')
+    log.error({ reason: toGatewayError(error).message }, 'could not write an anchor of the audit')
   }
 }
 
 type Target = {
   readonly kind: 'file' | 'webhook'
   readonly key: string
-  /** For people. */
+  /** The name that is shown to people. */
   readonly target: string
   deliver(line: string, signal: AbortSignal): Promise<void>
 }
@@ -155,7 +158,7 @@ export function toAnchorFile(folder: string): string {
   return join(folder, 'anchors.jsonl')
 }
 
-/** Addresses of webhooks often hold a secret in their path or query: people see only where it leads. */
+/** Webhook URLs often contain a secret in their path or query, so only the origin is shown. */
 function toShown(url: string): string {
   return new URL(url).origin
 }

@@ -19,15 +19,15 @@ export type { ExportQuery } from './export.ts'
 export { type StoppedRecord, verifyFile, verifyStopped } from './offline.ts'
 export { toAuditSettings } from './settings.ts'
 
-/** The record that can be proven: anchors it, checks it, copies it, and lets go of what is old. */
+/** Makes the audit verifiable: writes anchors, verifies, exports, and removes old entries. */
 export type Audit = {
-  /** Goes through the whole record; whoever asks while it does gets the same report. */
+  /** Verifies the whole audit. Concurrent callers share one run. */
   verify(signal: AbortSignal): Promise<AuditReport>
-  /** The record piece by piece, as text. */
+  /** The entries as text, in pieces. */
   export(query: ExportQuery, signal: AbortSignal): AsyncIterable<string>
   anchors(): DeliveryStatus[]
   retention(): ReturnType<Retention['status']>
-  /** An administrator says what time it is, so that retention believes the clock of this gateway. */
+  /** An administrator confirms the current time, so that retention trusts the clock of this gateway. */
   confirmClock: Retention['confirmClock']
   /** Writes an anchor now. */
   anchor(): Promise<void>
@@ -39,7 +39,7 @@ export type AuditParts = {
     Storage,
     'audit' | 'record' | 'remove' | 'reclaim' | 'instance' | 'memory' | 'databaseTime' | 'flush'
   >
-  /** The one in use, and those before it. */
+  /** The current key and the keys before it. */
   readonly keys: readonly Buffer[]
   readonly folder: string
   settings(): AuditSettings
@@ -57,14 +57,14 @@ export function createAudit({ storage, keys, folder, settings, post, clock, log 
   const retention = createRetention({ storage, anchorDurably: anchors.anchorDurably, clock, log })
   let verifying: Promise<AuditReport> | undefined
   let retaining: Promise<void> | undefined
-  /** Apart from retention: whoever verifies need not wait for it. */
+  /** Separate from `retaining`, so that a verification does not wait for it. */
   let reclaiming: Promise<void> | undefined
   let cancelRetain = () => {}
-  void anchors.anchor().then(retain) // links what earlier instances wrote
+  void anchors.anchor().then(retain) // the first anchor names the chains of earlier instances
 
   return {
     verify(signal) {
-      // Whoever came first may go: the others still wait for it.
+      // Uses the gateway's own signal: other callers may still wait when the first caller cancels.
       verifying ??= verify(ending.signal).finally(() => {
         verifying = undefined
       })
@@ -93,7 +93,7 @@ export function createAudit({ storage, keys, folder, settings, post, clock, log 
   }
 
   async function verify(signal: AbortSignal): Promise<AuditReport> {
-    await retaining // its checkpoint comes before what it removes: half of it would look like theft
+    await retaining // a removal in progress would look like missing entries
     await storage.flush()
     const { file } = settings().anchors
     return verifyRecord({
@@ -131,7 +131,7 @@ export function createAudit({ storage, keys, folder, settings, post, clock, log 
   }
 }
 
-/** The result, or the signal's reason if that comes first. */
+/** Resolves with the result, or rejects with the signal's reason if the signal aborts first. */
 async function unless<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
   signal.throwIfAborted()
   const { promise, reject } = Promise.withResolvers<never>()

@@ -5,24 +5,24 @@ import type { Findings } from './findings.ts'
 
 export type CallCheck = {
   feed(row: AuditTable): void
-  /** `open` are the chains that may still grow: calls without an end may be running there. */
+  /** `open` are the chains of running instances. Calls without an outcome may still be running there. */
   end(open: ReadonlySet<string>): { running: number }
 }
 
 type Place = { readonly instance: string; readonly sequence: number }
 
-/** Only calls that are under way are remembered; this many mean that the record is beyond following. */
+/** Only unfinished calls are kept in memory. With more than this the check becomes incomplete. */
 const mostRemembered = 200_000
 
 /**
- * Every call that was begun has one end. An end `unknown` that another instance wrote may be followed by one late outcome
- * of the instance that began the call. `floor` is the id below which calls are older than what retention has kept: their
- * beginning may be gone.
+ * Checks that every call has exactly one intent and one outcome. If another instance wrote the outcome `unknown`, one
+ * late outcome of the instance that began the call may follow. Calls with an id below `floor` are skipped, because
+ * retention may have removed their intent.
  */
 export function createCallCheck(findings: Findings, floor: string): CallCheck {
   const begun = new Map<string, Place>()
   const ended = new Map<string, Place>()
-  /** Calls that another instance has closed as `unknown`: which one, and which one began it. */
+  /** Calls that another instance closed as `unknown`, with that instance and the one that began the call. */
   const closed = new Map<string, { by?: string; owner?: string }>()
   const late = new Map<string, Place>()
 
@@ -39,14 +39,14 @@ export function createCallCheck(findings: Findings, floor: string): CallCheck {
       for (const [call, { instance, sequence }] of begun) {
         if (call < floor) continue
         if (open.has(instance)) running++
-        else findings.add({ kind: 'no-outcome', message: `The call ${call} has no end`, call, instance, sequence })
+        else findings.add({ kind: 'no-outcome', message: `The call ${call} has no outcome`, call, instance, sequence })
       }
       for (const [call, { instance, sequence }] of ended) {
         if (call < floor) continue
-        const message = `The call ${call} has an end without a beginning, or a second end`
+        const message = `The call ${call} has an outcome without an intent, or a second outcome`
         findings.add({ kind: 'no-intent', message, call, instance, sequence })
       }
-      for (const [call, place] of late) if (call >= floor) judgeLate(call, place)
+      for (const [call, place] of late) if (call >= floor) checkLate(call, place)
       return { running }
     },
   }
@@ -54,9 +54,9 @@ export function createCallCheck(findings: Findings, floor: string): CallCheck {
   function onIntent(call: string, place: Place): void {
     const known = closed.get(call)
     if (known) known.owner = place.instance
-    if (ended.delete(call)) return // another instance closed it, and its chain came first
+    if (ended.delete(call)) return // another instance wrote the outcome, and its chain was read first
     if (begun.has(call)) {
-      findings.add({ kind: 'no-outcome', message: `The call ${call} has two beginnings`, call, ...place })
+      findings.add({ kind: 'no-outcome', message: `The call ${call} has two intents`, call, ...place })
     }
     if (begun.size < mostRemembered) begun.set(call, place)
   }
@@ -78,10 +78,10 @@ export function createCallCheck(findings: Findings, floor: string): CallCheck {
     if (late.size < mostRemembered) late.set(call, place)
   }
 
-  function judgeLate(call: string, place: Place): void {
+  function checkLate(call: string, place: Place): void {
     const { by, owner } = closed.get(call) ?? {}
     if (by !== undefined && by !== place.instance && owner === place.instance) return
-    const message = `The call ${call} has a late outcome, but no other instance had closed it as unknown for the one that began it`
+    const message = `The call ${call} has a late outcome, but no other instance had closed the call as unknown`
     findings.add({ kind: 'late-outcome', message, call, ...place })
   }
 }
@@ -92,7 +92,7 @@ function isUnknown(body: string): boolean {
   return body.includes('"unknown"') && fitsBody(Unknown, body)
 }
 
-/** A refused call has one entry that says both what was asked for and what became of it. */
+/** A refused call has a single entry, which contains both the intent and the outcome. */
 const Refusal = z.object({ tool: z.string(), state: z.string() })
 
 function isRefusal(body: string): boolean {

@@ -5,28 +5,31 @@ import type { AuditTable } from '../storage/database.ts'
 import type { NewEntry } from '../storage/unit.ts'
 import type { Findings } from './findings.ts'
 
-/** An entry on its way through the check; an export says itself what came before. */
+/** An audit entry to check. Only entries of an export contain the hash of the previous entry. */
 export type CheckedRow = AuditTable & { readonly previous?: string | null }
 
 export type ChainCheckParts = {
   readonly instance: string
-  /** One of them chained it. Without any only places and links are compared, and no content is proven. */
+  /**
+   * The keys that may have chained the entries. Without a key only sequence numbers and links are compared, and no
+   * content is verified.
+   */
   readonly keys: readonly KeyObject[]
-  /** Up to where retention has removed this chain, as checkpoints say. */
+  /** The entries up to which retention removed this chain, from checkpoints. */
   readonly removed: readonly ChainMark[]
-  /** Heads that anchors say this chain had; the farthest inside and outside. */
+  /** The heads of this chain that anchors name: the last one from the database, and the last one from outside. */
   readonly anchored: readonly AnchoredHead[]
-  /** Entries up to here are older than the chain and have no hash. */
+  /** Entries up to this sequence were written before entries had hashes. */
   readonly unchainedUpTo: number
   readonly findings: Findings
 }
 
-/** A chain's head as an anchor saw it, and when. */
+/** The head of a chain in an anchor, and the time of the anchor. */
 export type AnchoredHead = ChainMark & { readonly at: number; readonly outside: boolean }
 
 export type ChainCheck = {
   feed(row: CheckedRow): void
-  /** The last entry is behind us: what is missing at the end is missed now. */
+  /** Call it after the last entry. Entries that are missing at the end are reported by the caller. */
   end(): ChainEnd
 }
 
@@ -37,11 +40,11 @@ export type ChainEnd = {
   readonly proven: number
 }
 
-/** Follows one chain entry by entry. */
+/** Checks one chain entry by entry. */
 export function createChainCheck(parts: ChainCheckParts): ChainCheck {
   const { instance, keys, removed, anchored, unchainedUpTo, findings } = parts
   let last: ChainMark = { sequence: 0, hash: '' }
-  /** The hash that the next entry must build on; undefined when nobody knows it. */
+  /** The hash of the entry before the next one; undefined if unknown. */
   let previous: string | undefined = ''
   let begins = 0
   let unchained = 0
@@ -55,7 +58,7 @@ export function createChainCheck(parts: ChainCheckParts): ChainCheck {
     if (begins > 0 && sequence <= last.sequence) {
       findings.add({
         kind: 'order',
-        message: `Entry ${name(sequence)} stands behind entry ${last.sequence}`,
+        message: `Entry ${name(sequence)} comes after entry ${last.sequence}`,
         sequence,
         instance,
       })
@@ -67,7 +70,7 @@ export function createChainCheck(parts: ChainCheckParts): ChainCheck {
     else prove(row)
     for (const head of anchored) if (head.sequence === sequence) compare(head, hash)
     if (removed.some((mark) => mark.sequence === sequence && mark.hash !== hash)) {
-      const message = `Entry ${name(sequence)} is not the one that a checkpoint names`
+      const message = `Entry ${name(sequence)} differs from the entry that a checkpoint names`
       findings.add({ kind: 'anchor-differs', message, instance, sequence })
     }
     last = { sequence, hash }
@@ -76,11 +79,11 @@ export function createChainCheck(parts: ChainCheckParts): ChainCheck {
 
   function miss({ sequence }: CheckedRow): void {
     if (sequence <= unchainedUpTo) return void unchained++
-    const message = `Entry ${name(sequence)} has no hash, and should`
+    const message = `The hash of entry ${name(sequence)} is missing`
     findings.add({ kind: 'unchained', message, instance, sequence })
   }
 
-  /** The hash that an entry without one had, so that the entries after it are proven all the same. */
+  /** Computes the missing hash of an entry, so that the entries after it can still be verified. */
   function findLost(row: CheckedRow): string | undefined {
     if (row.sequence <= unchainedUpTo) return ''
     const base = row.previous ?? previous
@@ -98,7 +101,7 @@ export function createChainCheck(parts: ChainCheckParts): ChainCheck {
     gap(row, 1)
   }
 
-  /** What a checkpoint names ends exactly here, and the hash there is known: then nothing is missed. */
+  /** Reports missing entries, unless a checkpoint names the removed entries exactly up to here. */
   function gap(row: CheckedRow, from: number): void {
     const to = row.sequence - 1
     const mark = removed.find(({ sequence }) => sequence === to)
@@ -115,23 +118,23 @@ export function createChainCheck(parts: ChainCheckParts): ChainCheck {
     const base = row.previous ?? previous
     if (base === undefined) return
     if (previous !== undefined && base !== previous) {
-      const message = `Entry ${name(row.sequence)} does not build on the one before it`
+      const message = `Entry ${name(row.sequence)} is not linked to the entry before it`
       findings.add({ kind: 'altered', message, instance, sequence: row.sequence })
       return
     }
     if (keys.length === 0) return
-    // The first that fits is the one: an instance has one key for all its life.
+    // An instance uses one key for all its entries, so the first key that matches is used for the whole chain.
     const fit = (fits ? [fits] : keys).find((key) => linkEntry(key, base, toLinked(row)) === row.hash)
     fits ??= fit
     if (fit) return void proven++
-    const message = `Entry ${name(row.sequence)} is not what the gateway wrote there`
+    const message = `Entry ${name(row.sequence)} was changed after the gateway wrote it`
     findings.add({ kind: 'altered', message, instance, sequence: row.sequence })
   }
 
   function compare(head: AnchoredHead, hash: string): void {
     if (head.hash === hash) return
-    const where = head.outside ? 'an anchor outside' : 'an anchor in the record'
-    const message = `Entry ${name(head.sequence)} is not the one that ${where} names (${toTime(head.at)})`
+    const where = head.outside ? 'an anchor outside the database' : 'an anchor in the database'
+    const message = `Entry ${name(head.sequence)} differs from the entry that ${where} names (${toTime(head.at)})`
     findings.add({ kind: 'anchor-differs', message, instance, sequence: head.sequence })
   }
 
@@ -140,7 +143,7 @@ export function createChainCheck(parts: ChainCheckParts): ChainCheck {
   }
 }
 
-/** Trusted as far as a hash goes: an unknown kind is hashed like a known one. */
+/** The cast is safe for hashing: an unknown kind is hashed like a known one. */
 export function toLinked(row: AuditTable): NewEntry & { instance: string; sequence: number } {
   return row as NewEntry & { instance: string; sequence: number }
 }

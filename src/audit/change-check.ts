@@ -11,7 +11,7 @@ export type ChangeCheck = {
 
 type Place = { readonly instance: string; readonly sequence: number }
 
-/** More changes without an outcome than this mean that the record cannot be followed any more. */
+/** With more changes without an outcome than this, the check becomes incomplete. */
 const mostRemembered = 100_000
 
 /** Changes that are recorded before they take effect have an id. Each of them has one outcome. */

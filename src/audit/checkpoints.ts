@@ -7,9 +7,9 @@ import { parseBody } from './known-anchors.ts'
 import type { RecordSource } from './verify.ts'
 
 export type Checkpoints = {
-  /** The latest time before which retention has removed anything. */
+  /** The latest time before which retention removed entries. */
   readonly before: number
-  /** Up to where retention has removed each chain. */
+  /** The entries up to which retention removed each chain. */
   readonly removed: ReadonlyMap<string, readonly ChainMark[]>
   /** The last removals, newest first. */
   readonly removals: readonly AuditRemoval[]
@@ -21,7 +21,7 @@ type WrittenCheckpoint = { readonly sequence: number; readonly at: number; reado
 
 const mostRemovals = 100
 
-/** What the checkpoints in a record say. Whoever uses it proves them as well. */
+/** Reads the checkpoints. They are not verified here: the caller must also check the chains that contain them. */
 export async function readCheckpoints(source: Pick<RecordSource, 'marks'>, findings: Findings): Promise<Checkpoints> {
   const removed = new Map<string, ChainMark[]>()
   const written = new Map<string, WrittenCheckpoint[]>()
@@ -57,27 +57,28 @@ function toRemoval(row: AuditTable, { before, entries, days }: CheckpointBody): 
 }
 
 /**
- * A checkpoint that was written by a clock far ahead removed entries too early. It shows when that clock is ahead of
- * whoever verifies, or when the chain goes on at an earlier time because the clock was set right.
+ * Finds checkpoints that were written while the clock was far ahead, so that entries were removed too early. Such a
+ * clock is ahead of the clock of the verification, or later entries of the chain have earlier times because the clock
+ * was corrected.
  */
 export function createRemovalCheck({ written }: Checkpoints, now: number, findings: Findings) {
-  const told = new Set<WrittenCheckpoint>()
+  const reported = new Set<WrittenCheckpoint>()
   for (const [instance, marks] of written) {
     for (const mark of marks) if (mark.at - now > mostDriftMs) add(instance, mark, `it is ${toTime(now)} now`)
   }
   return {
     feed({ instance, sequence, at }: AuditTable): void {
       for (const mark of written.get(instance) ?? []) {
-        if (sequence <= mark.sequence || mark.at - at <= mostDriftMs || told.has(mark)) continue
+        if (sequence <= mark.sequence || mark.at - at <= mostDriftMs || reported.has(mark)) continue
         add(instance, mark, `entry ${instance}:${sequence}, written later, is from ${toTime(at)}`)
       }
     },
   }
 
   function add(instance: string, mark: WrittenCheckpoint, why: string): void {
-    told.add(mark)
+    reported.add(mark)
     const { sequence } = mark
-    const message = `Retention removed entries before ${toTime(mark.before)} by a wrong clock: checkpoint ${instance}:${sequence} is from ${toTime(mark.at)}, but ${why}`
+    const message = `Retention removed entries before ${toTime(mark.before)} with a wrong clock: checkpoint ${instance}:${sequence} is from ${toTime(mark.at)}, but ${why}`
     findings.add({ kind: 'retention-clock', message, instance, sequence })
   }
 }

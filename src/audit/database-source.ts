@@ -5,7 +5,7 @@ import type { RecordSource } from './verify.ts'
 const pageRows = 500
 const pageCalls = 1000
 
-/** The record of a database, page by page; whoever else uses it gets in between. */
+/** Reads the audit of a database in pages, so that other queries can run in between. */
 export function createDatabaseSource(record: RecordStore, restored: () => Promise<string | undefined>): RecordSource {
   return {
     name: 'the database',
@@ -36,7 +36,7 @@ async function* entriesOf(record: RecordStore): AsyncGenerator<AuditTable[]> {
   }
 }
 
-/** The entries of one chain between two places. */
+/** The entries of one chain between two sequence numbers. */
 export async function* pagesOf(
   record: RecordStore,
   { instance, after, before }: { instance: string; after: number; before: number },

@@ -3,7 +3,7 @@ import { type BackoffSettings, backoffDelay } from '../lib/backoff.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 
-/** How one place outside is served, for status and doctor. */
+/** The state of one anchor target, for `status` and `doctor`. */
 export type DeliveryStatus = {
   readonly target: string
   readonly waiting: number
@@ -13,16 +13,16 @@ export type DeliveryStatus = {
 }
 
 export type Delivery = {
-  /** Does not wait. With too many waiting the oldest goes: a later anchor proves what it proved. */
+  /** Does not wait. If too many lines are waiting, the oldest is dropped: a later anchor covers the same entries. */
   send(line: string): void
-  /** Resolves when nothing waits, or when the attempt under way has failed. */
+  /** Resolves after the current attempt. True if all lines were delivered. */
   settled(): Promise<boolean>
   status(): DeliveryStatus
   close(): void
 }
 
 export type DeliveryParts = {
-  /** For people. */
+  /** The name that is shown to people. */
   readonly target: string
   deliver(line: string, signal: AbortSignal): Promise<void>
   readonly clock: Clock
@@ -33,7 +33,7 @@ export type DeliveryParts = {
 const mostWaiting = 100
 const usualBackoff: BackoffSettings = { first: 1000, most: 300_000, factor: 2 }
 
-/** One place outside the database: in order, again and again until it takes them, and never in anybody's way. */
+/** Delivers anchors to one file or webhook, in order, with retries. Callers never wait for it. */
 export function createDelivery({ target, deliver, clock, log, backoff = usualBackoff }: DeliveryParts): Delivery {
   const ending = new AbortController()
   const waiting: string[] = []
@@ -93,7 +93,7 @@ export function createDelivery({ target, deliver, clock, log, backoff = usualBac
 
   function retryLater(reason: string): void {
     if (ending.signal.aborted) return
-    if (error === undefined) log.warn({ target, reason }, 'an anchor could not be delivered; it is tried again')
+    if (error === undefined) log.warn({ target, reason }, 'an anchor could not be delivered; retrying')
     error = reason
     attempt++
     cancelRetry = clock.after(backoffDelay(attempt, backoff), () => {

@@ -14,7 +14,7 @@ export type ExportQuery = Pick<AuditFilter, 'since' | 'until' | 'principal' | 's
   readonly format: 'jsonl' | 'csv'
 }
 
-/** Chain by chain, so that whoever reads it can follow each; in pieces, so that nobody holds it all. */
+/** Exports chain by chain, so that a reader can verify each chain, and in pieces, to limit memory. */
 export async function* exportRecord(
   record: RecordStore,
   query: ExportQuery,
@@ -46,7 +46,7 @@ async function findMark(record: RecordStore, instance: string, sequence: number)
   return row
 }
 
-/** The hash that an entry builds on: of the one before it, or of the one that a checkpoint names in its place. */
+/** The hash of the entry before: from that entry, or from a checkpoint if the entry was removed. */
 function findPrevious(row: ChainMark, last: ChainMark | undefined, marks: readonly ChainMark[]): string | null {
   if (row.sequence === 1) return ''
   return [...(last ? [last] : []), ...marks].find(({ sequence }) => sequence === row.sequence - 1)?.hash ?? null
@@ -71,14 +71,14 @@ export function toCsvRow(values: readonly string[]): string {
 }
 
 /**
- * Where a spreadsheet could find the beginning of a formula: at the start of a value, and behind a character at which a
- * spreadsheet with other settings begins a new cell or row, quoted or not. Spaces and quotation marks in between do not
- * help. Commas are not among them: a reader that splits at commas respects the quotation marks.
+ * Positions where a spreadsheet could see the beginning of a formula: at the start of a value, and after a character
+ * that starts a new cell or row in a spreadsheet with other settings, quoted or not. Spaces and quotation marks before
+ * the formula are ignored. Commas are not included: a reader that splits at commas respects the quotation marks.
  */
 const formulas =
   /(?:^(?=[\s"]*[=+\-@\uff1d\uff0b\uff0d\uff20])|(?<=[;\t|\r\n])(?=(?:"|[^\S\t\r\n])*[=+\-@\uff1d\uff0b\uff0d\uff20]))/g
 
-/** An apostrophe makes text of a formula. */
+/** A spreadsheet shows a formula with an apostrophe before it as text. */
 function toCsvField(value: string): string {
   const safe = toVisible(value.replace(formulas, "'"))
   return /[",;\t|\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe

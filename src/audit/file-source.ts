@@ -7,14 +7,14 @@ import type { RecordSource } from './verify.ts'
 
 const pageRows = 500
 
-/** The record of an export. It is read several times: for its time, its checkpoints, its anchors, and its entries. */
+/** Reads the audit of an export. The file is read several times: for its time span, checkpoints, anchors and entries. */
 export function createFileSource(file: string): RecordSource {
   return {
     name: `the export ${basename(file)}`,
     marks: (kind) => marksOf(file, kind),
     pages: () => pagesOf(file),
     async openInstances() {
-      // An export does not say which calls were under way when it was made.
+      // An export does not say which calls were running when it was made.
       const instances = new Set<string>()
       for await (const { instance } of entriesOf(file)) instances.add(instance)
       return instances
@@ -50,7 +50,7 @@ async function* entriesOf(file: string): AsyncGenerator<ExportedEntry> {
   for await (const entry of readLines(file)) {
     line++
     if (!entry)
-      throw new GatewayError('request-invalid', `Line ${line} of ${file} is not an entry of an export as JSON Lines`)
+      throw new GatewayError('request-invalid', `Line ${line} of ${file} is not an entry of a JSON Lines export`)
     yield entry
   }
 }

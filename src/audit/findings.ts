@@ -8,7 +8,7 @@ export type Findings = {
 
 const mostListed = 100
 
-/** Counts all and keeps the first: somebody who deletes a million entries must not fill the memory with it. */
+/** Counts all findings but keeps only the first ones, because an attacker may have deleted a million entries. */
 export function createFindings(): Findings {
   const list: AuditFinding[] = []
   let count = 0

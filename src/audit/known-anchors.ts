@@ -6,28 +6,31 @@ import type { AuditTable } from '../storage/database.ts'
 import type { AnchoredHead } from './chain-check.ts'
 import type { Findings } from './findings.ts'
 
-/** One line of a file of anchors; undefined if it cannot be read. */
+/** One line of an anchor file. `anchor` is undefined if the line cannot be parsed. */
 export type OutsideAnchor = { readonly file: string; readonly line: number; readonly anchor: ExportedEntry | undefined }
 
 export type KnownAnchors = {
   addInside(row: AuditTable, findings: Findings): void
   addOutside(line: OutsideAnchor, keys: readonly KeyObject[], findings: Findings): void
-  /** Lines of files that are no anchors: torn by a crash, or by somebody. */
+  /** Messages about lines that are not anchors, for example after a crash during a write. */
   unreadable(): readonly string[]
   of(instance: string): AnchoredHead[]
   outsideOf(instance: string): AnchoredHead | undefined
   farthest(): Map<string, AnchoredHead>
-  /** Entries up to here are older than the chain and have no hash. */
+  /** Entries up to this sequence were written before entries had hashes. */
   unchainedUpTo(instance: string): number
   counts(): { inside: number; outside: number; last: number }
 }
 
-/** Of every chain only the farthest head is kept: the links prove what lies before it. */
+/** Keeps only the last head of each chain, because the links verify the entries before it. */
 export function createKnownAnchors(span: { oldest: number; newest: number } | undefined): KnownAnchors {
   const inside = new Map<string, AnchoredHead>()
   const outside = new Map<string, AnchoredHead>()
   const unchained = new Map<string, number>()
-  /** Instances that wrote anchors, or had a hash when one was written: a head without a hash was blanked. */
+  /**
+   * Instances that wrote anchors or had a hash in an anchor. If a head of such an instance has no hash, the hash was
+   * deleted.
+   */
   const chained = new Set<string>()
   const unreadable: string[] = []
   const counts = { inside: 0, outside: 0, last: 0 }
@@ -44,7 +47,7 @@ export function createKnownAnchors(span: { oldest: number; newest: number } | un
       }
     },
     addOutside({ file, line, anchor }, keys, findings) {
-      if (!anchor) return void unreadable.push(`Line ${line} of ${file} is no anchor, or half of one.`)
+      if (!anchor) return void unreadable.push(`Line ${line} of ${file} is not a complete anchor.`)
       if (keys.length > 0 && !keys.some((key) => linkEntry(key, anchor.previous ?? '', anchor) === anchor.hash)) {
         const message = `Line ${line} of ${file} is not an anchor that this gateway wrote`
         return findings.add({ kind: 'anchor-forged', message, instance: anchor.instance, sequence: anchor.sequence })

@@ -7,13 +7,13 @@ import { parseJson } from '../lib/json.ts'
 import type { AuditTable } from '../storage/database.ts'
 import type { OutsideAnchor } from './known-anchors.ts'
 
-/** One entry as a line: of an export, of a file of anchors. `previous` is the hash of the entry before it. */
+/** One entry as a line of an export or an anchor file. `previous` is the hash of the entry before. */
 export function toLine(row: AuditTable, previous: string | null): string {
   const { instance, sequence, at, kind, call, principal, subject, body, hash } = row
   return `${JSON.stringify({ instance, sequence, at, kind, call, principal, subject, body, previous, hash })}\n`
 }
 
-/** The entries of a file one after the other; undefined for a line that is none. */
+/** The entries of a file in order; undefined for a line that is not an entry. */
 export async function* readLines(file: string): AsyncGenerator<ExportedEntry | undefined> {
   const input = createReadStream(file)
   try {
@@ -39,7 +39,7 @@ function parseLine(line: string): ExportedEntry | undefined {
   }
 }
 
-/** Anchors from several files; one that is not there holds none. */
+/** The anchors of several files. Missing files are skipped. */
 export async function* readAnchors(files: readonly string[]): AsyncGenerator<OutsideAnchor> {
   for (const file of files) {
     if (!existsSync(file)) continue

@@ -13,14 +13,14 @@ import { verifyRecord } from './verify.ts'
 export type StoppedRecord = {
   /** The data folder. */
   readonly folder: string
-  /** Files of anchors beside the one in the folder. */
+  /** Additional anchor files. The one in the data folder is always read. */
   readonly anchors: readonly string[]
-  /** Milliseconds since 1970; the clock of this machine if it is missing. */
+  /** Milliseconds since 1970. Default: the clock of this machine. */
   readonly now?: number
   readonly signal: AbortSignal
 }
 
-/** The record of a gateway that does not run, straight from its data folder. */
+/** Verifies the audit of a stopped gateway, read from its data folder. */
 export async function verifyStopped({
   folder,
   anchors,
@@ -44,7 +44,7 @@ export async function verifyStopped({
   }
 }
 
-/** An export. The key and the anchors of the data folder are used if there is one here. */
+/** Verifies an export. Uses the key and the anchors of the data folder if one is given. */
 export async function verifyFile(
   file: string,
   {
@@ -66,7 +66,7 @@ export async function verifyFile(
   })
 }
 
-/** A report must not say that it compared with anchors from outside when the file named for them is missing. */
+/** A report must not claim a comparison with outside anchors if the given file is missing. */
 function demandFiles(anchors: readonly string[]): void {
   const missing = anchors.find((file) => !existsSync(file))
   if (missing !== undefined)

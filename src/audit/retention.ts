@@ -16,16 +16,19 @@ import { createFindings } from './findings.ts'
 type RetentionStatus = NonNullable<Status['retention']>
 
 export type Retention = {
-  /** One pass: judges the clock, then removes a bounded part of the entries that are too old. Tells whether any went. */
+  /**
+   * One pass: checks the clock, then removes a limited part of the entries that are too old. Returns whether entries
+   * were removed.
+   */
   apply(days: number | undefined, signal: AbortSignal): Promise<boolean>
-  /** An administrator says what time it is; it must agree with the clock of this gateway. */
+  /** An administrator confirms the current time. It must agree with the clock of this gateway. */
   confirmClock(principal: string, time: number): Promise<void>
   status(days: number | undefined): RetentionStatus | undefined
 }
 
 export type RetentionParts = {
   readonly storage: Pick<Storage, 'audit' | 'record' | 'remove' | 'memory' | 'instance' | 'databaseTime'>
-  /** Whether what the record says now stands in the files outside. */
+  /** Writes an anchor. Returns whether the anchor files contain it. */
   anchorDurably(): Promise<boolean>
   readonly clock: Clock
   readonly log: Log
@@ -33,15 +36,18 @@ export type RetentionParts = {
 
 const dayMs = 86_400_000
 const perPiece = 1000
-/** Once a day is enough: each time costs an entry that names all chains that were cut. */
+/** Entries are removed at most once a day, because each removal writes a checkpoint that names all shortened chains. */
 const slackMs = dayMs
-/** One pass removes at most this much time from the beginning of the record, so that a mistake can be noticed. */
+/** One pass removes at most this time span from the beginning of the audit, so that a mistake can be noticed. */
 const mostPerPassMs = 31 * dayMs
-/** How far the clocks of the gateway and the database, or of whoever confirms, may differ. */
+/** How much the gateway's clock may differ from the database's clock, or from the time that an administrator confirms. */
 const mostDifferenceMs = 3_600_000
 const clockKey = 'retention-clock'
 
-/** Removes old entries: behind a checkpoint that says where each kept chain begins, and by a clock that is believed. */
+/**
+ * Removes old entries. First a checkpoint is written that names the new beginning of each chain. The clock must be
+ * trusted.
+ */
 export function createRetention({ storage, anchorDurably, clock, log }: RetentionParts): Retention {
   let held: string | undefined
   let last: RetentionStatus['last']
@@ -49,11 +55,11 @@ export function createRetention({ storage, anchorDurably, clock, log }: Retentio
 
   return {
     async apply(days, signal) {
-      const judgement = await judge()
+      const judgement = await checkClock()
       if (days === undefined) return false
       const databaseTime = await storage.databaseTime()
       const reason = toReason(judgement, databaseTime)
-      await tell(reason, judgement)
+      await reportHold(reason, judgement)
       if (reason !== undefined) return false
       const before = Math.min(clock.now(), databaseTime ?? Number.POSITIVE_INFINITY) - days * dayMs
       const behind = Object.fromEntries(Object.entries(judgement.record.behind).filter(([, time]) => time >= before))
@@ -63,7 +69,7 @@ export function createRetention({ storage, anchorDurably, clock, log }: Retentio
     async confirmClock(principal, time) {
       const now = clock.now()
       if (Math.abs(now - time) > mostDifferenceMs) {
-        const message = `The clock of this gateway says ${toIso(now)}, not ${toIso(time)}`
+        const message = `The clock of this gateway shows ${toIso(now)}, which differs from ${toIso(time)} by more than an hour`
         throw new GatewayError('request-invalid', message, { clock: toIso(now) })
       }
       const known = await read()
@@ -78,7 +84,7 @@ export function createRetention({ storage, anchorDurably, clock, log }: Retentio
     },
   }
 
-  async function judge(): Promise<ClockJudgement> {
+  async function checkClock(): Promise<ClockJudgement> {
     const known = await read()
     const monotonic = clock.monotonic()
     const ranMs = monotonic - readAt
@@ -88,7 +94,7 @@ export function createRetention({ storage, anchorDurably, clock, log }: Retentio
     return judgement
   }
 
-  /** Before the first reading, the newest entry of earlier gateways says when the clock was last believed. */
+  /** If no state is stored yet, the newest entry of earlier gateways is the last confirmed time. */
   async function read(): Promise<ClockRecord> {
     const text = await storage.memory.get(clockKey)
     if (text !== undefined) return ClockRecord.parse(parseJson(text))
@@ -103,15 +109,15 @@ export function createRetention({ storage, anchorDurably, clock, log }: Retentio
   function toReason({ doubt, record }: ClockJudgement, databaseTime: number | undefined): string | undefined {
     const now = clock.now()
     if (databaseTime !== undefined && Math.abs(databaseTime - now) > mostDifferenceMs) {
-      return `the clock of this gateway says ${toIso(now)} and the clock of the database ${toIso(databaseTime)}`
+      return `the clock of this gateway shows ${toIso(now)}, but the clock of the database shows ${toIso(databaseTime)}`
     }
     if (!doubt) return undefined
     const distance = `${toDays(Math.abs(doubt.byMs))} ${doubt.byMs > 0 ? 'ahead of' : 'behind'}`
-    const rest = `an administrator confirms the clock, or gateways have run with it for ${toDays(doubt.remainingMs)} more`
-    return `the clock says ${toIso(now)}, ${distance} the last confirmed time ${toIso(record.confirmed)}; nothing is removed until ${rest}`
+    const rest = `an administrator confirms the clock, or gateways have run with it for another ${toDays(doubt.remainingMs)}`
+    return `the clock shows ${toIso(now)}, ${distance} the last confirmed time ${toIso(record.confirmed)}; nothing is removed until ${rest}`
   }
 
-  async function tell(reason: string | undefined, { accepted, record }: ClockJudgement): Promise<void> {
+  async function reportHold(reason: string | undefined, { accepted, record }: ClockJudgement): Promise<void> {
     const was = held
     held = reason
     if (accepted) await note({ action: 'clock-accepted', clock: toIso(record.confirmed) })
@@ -134,27 +140,30 @@ export function createRetention({ storage, anchorDurably, clock, log }: Retentio
     const { removed, grown } = await findRemovable(storage.record, before, kept)
     if (grown === 0) return false
     await storage.audit.mark('checkpoint', { before, removed, days, entries: grown } satisfies CheckpointBody)
-    crashPoint('a checkpoint stands in the record, nothing is removed')
+    crashPoint('a checkpoint is written, nothing is removed')
     if (!(await anchorDurably())) {
-      log.warn({}, 'nothing is removed from the record: its checkpoint could not be anchored')
+      log.warn({}, 'no old audit entries were removed: the checkpoint could not be anchored')
       return false
     }
     for (const [instance, { sequence }] of Object.entries(removed)) await remove(instance, sequence, signal)
     const floor = toIdFloor('call', before)
     while (!signal.aborted && (await storage.remove(storage.record.callRemoval(floor, before, perPiece))) > 0);
-    while (!signal.aborted && (await storage.remove(storage.record.questionRemoval(before, perPiece))) > 0);
+    while (!signal.aborted && (await storage.remove(storage.record.approvalRemoval(before, perPiece))) > 0);
     last = { at: toIso(clock.now()), before: toIso(before), entries: grown }
-    log.info({ before: toIso(before), entries: grown }, 'retention removed old entries of the record')
+    log.info({ before: toIso(before), entries: grown }, 'retention removed old audit entries')
     return true
   }
 
-  /** From the end: what is left at any moment builds on the beginning of the chain, and the rest on the checkpoint. */
+  /**
+   * Removes from the end backwards. After an interruption the remaining old entries still begin at the start of the
+   * chain, and the newer entries begin at the checkpoint.
+   */
   async function remove(instance: string, through: number, signal: AbortSignal): Promise<void> {
     const [first] = await storage.record.entries(instance, 0, 1)
     if (!first) return
     for (let end = through; end >= first.sequence && !signal.aborted; end -= perPiece) {
       await storage.remove(storage.record.removal(instance, Math.max(first.sequence, end - perPiece + 1), end))
-      crashPoint('a piece of the record is removed')
+      crashPoint('some old entries are removed')
     }
   }
 }
@@ -167,7 +176,7 @@ function toDays(milliseconds: number): string {
 
 type Removable = { readonly removed: CheckpointBody['removed']; readonly grown: number }
 
-/** Where each chain will begin, also those that begin later already; and how many entries go. */
+/** The new beginning of each chain, including chains that were shortened before, and the number of entries to remove. */
 async function findRemovable(record: Storage['record'], before: number, kept: ReadonlySet<string>): Promise<Removable> {
   const source = createDatabaseSource(record, async () => undefined)
   const earlier = (await readCheckpoints(source, createFindings())).removed
@@ -182,7 +191,7 @@ async function findRemovable(record: Storage['record'], before: number, kept: Re
     const [last] = cut >= first.sequence ? await record.entries(instance, cut - 1, 1) : []
     if (last) {
       grown += last.sequence - first.sequence + 1
-      // An earlier removal may have been interrupted: what it has named is gone in part already.
+      // An earlier removal may have been interrupted: some entries before its checkpoint are gone already.
       const { sequence, hash } = marks.find((mark) => mark.sequence > last.sequence) ?? last
       removed[instance] = { sequence, hash, ...(after && { after }) }
     } else if (after) removed[instance] = after
@@ -190,17 +199,20 @@ async function findRemovable(record: Storage['record'], before: number, kept: Re
   return { removed, grown }
 }
 
-const perLook = 10_000
+const perQuery = 10_000
 
-/** The last entry before the first one that is kept. Times in a chain go back when a clock is set, so all are compared. */
+/**
+ * The last entry before the first one that is kept. Times in a chain can decrease when a clock is set, so all entries
+ * are compared.
+ */
 async function findCut(
   record: Storage['record'],
   instance: string,
   { first, before }: { first: number; before: number },
 ): Promise<number> {
   const end = await record.firstSince(instance, before)
-  for (let from = first; from < end; from += perLook) {
-    const through = Math.min(end - 1, from + perLook - 1)
+  for (let from = first; from < end; from += perQuery) {
+    const through = Math.min(end - 1, from + perQuery - 1)
     const newer = await record.firstNotBefore({ instance, from, through, time: before })
     if (newer !== undefined) return newer - 1
   }

@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import type { AuditSettings } from '../contract/config.ts'
 
-/** With the file of anchors where it is meant: beside the configuration, unless it says more. */
+/** Resolves the anchor file relative to the folder of the configuration file. */
 export function toAuditSettings(settings: AuditSettings, configFile: string): AuditSettings {
   const { file } = settings.anchors
   if (file === undefined) return settings

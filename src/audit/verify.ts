@@ -11,44 +11,43 @@ import { createRemovalCheck, readCheckpoints } from './checkpoints.ts'
 import { createFindings } from './findings.ts'
 import { createKnownAnchors, type OutsideAnchor, parseOrNothing } from './known-anchors.ts'
 
-/** Where the record is read from: a database, or a file that was exported. */
+/** The source of the audit entries: a database or an exported file. */
 export type RecordSource = {
-  /** For people: "the database", "the export x.jsonl". */
+  /** The name that is shown to people: "the database", "the export x.jsonl". */
   readonly name: string
   marks(kind: 'anchor' | 'checkpoint'): AsyncIterable<AuditTable>
-  /** All entries; those of one chain in their order. */
+  /** All entries. Entries of one chain are in order. */
   pages(): AsyncIterable<readonly CheckedRow[]>
-  /** Chains that may still grow. */
+  /** Chains of running instances, which may still grow. */
   openInstances(): Promise<ReadonlySet<string>>
-  /** Calls in the table of calls that the record does not know; a file has no such table. */
+  /** Calls in the calls table that have no audit entry. A file has no such table. */
   unrecordedCalls?(): AsyncIterable<string>
-  /** What the last restore of a backup left behind. */
+  /** The note that the last restore of a backup left. */
   restored?(): Promise<string | undefined>
-  /** An export ends somewhere: anchors from later say nothing about it. */
+  /** The time span of an export. Anchors outside it are ignored. */
   span?(): Promise<{ readonly oldest: number; readonly newest: number }>
 }
 
 export type VerifyParts = {
   readonly source: RecordSource
-  /** All that entries may have been chained with; none proves no content. */
+  /** All keys that may have chained entries. Without a key no content is verified. */
   readonly keys: readonly KeyObject[]
   readonly outside: AsyncIterable<OutsideAnchor>
-  /** Anchors stand somewhere that whoever changes the database may not reach. */
+  /** Whether anchors are stored where an attacker with access to the database may not reach them. */
   readonly apart: boolean
-  /** Milliseconds since 1970, by the clock of whoever verifies. */
+  /** Milliseconds since 1970, from the clock of the verification. */
   readonly now: number
   readonly signal: AbortSignal
 }
 
-/** Goes through the whole record page by page and says what it found, and what it cannot see. */
+/** Verifies the whole audit page by page. Reports findings, and what the verification cannot detect. */
 export async function verifyRecord({ source, keys, outside, apart, now, signal }: VerifyParts): Promise<AuditReport> {
   const findings = createFindings()
   const keyed = keys.length > 0
   const notices: string[] = []
   const span = await source.span?.()
-  // Whoever can take the key away must not get a record without one accepted.
-  if (!keyed && !span)
-    findings.add({ kind: 'wrong-key', message: 'The key of the record is not there: nothing is proven' })
+  // A missing key is a finding, so that an attacker cannot avoid the check by deleting the key.
+  if (!keyed && !span) findings.add({ kind: 'wrong-key', message: 'The audit key is missing: nothing can be verified' })
   const checkpoint = await readCheckpoints(source, findings)
   const anchors = createKnownAnchors(span)
   for await (const row of source.marks('anchor')) anchors.addInside(row, findings)
@@ -81,25 +80,25 @@ export async function verifyRecord({ source, keys, outside, apart, now, signal }
   let afterAnchor = 0
   for (const [instance, chain] of chains) endChain(instance, chain)
   for (const [instance, head] of anchors.farthest()) if (!chains.has(instance)) missChain(instance, head)
-  await nameRestore()
+  await reportRestore()
   const open = await source.openInstances()
   const { running } = calls.end(open)
   changes.end(open)
   if (running > 0)
-    notices.push(`${countOf(running, 'call')} without an end yet: under way, or closed at the next start.`)
+    notices.push(`${countOf(running, 'call')} without an outcome: still running, or closed at the next start.`)
   if (source.unrecordedCalls) {
     for await (const call of source.unrecordedCalls()) {
       if (call < floor) continue
       signal.throwIfAborted()
       findings.add({
         kind: 'not-recorded',
-        message: `The call ${call} is in the table of calls and not in the record`,
+        message: `The call ${call} is in the calls table but not in the audit`,
         call,
       })
     }
   }
   if (keyed && findings.count() > 1 && findings.list.length > 0 && chains.size > 0 && !anyProven()) {
-    const message = 'Nothing in the record fits this key: is it the one that the record was written with?'
+    const message = 'No entry matches this key. Check that it is the key that the audit was written with'
     findings.add({ kind: 'wrong-key', message })
   }
   return toReport()
@@ -116,14 +115,16 @@ export async function verifyRecord({ source, keys, outside, apart, now, signal }
     const { last, unchained, begins } = chain.end()
     if (begins > 1 && source.span) notices.push(`The export begins at entry ${begins} of ${instance}.`)
     if (unchained > 0)
-      notices.push(`${countOf(unchained, 'entry', 'entries')} of ${instance} are older than the chain and not proven.`)
+      notices.push(
+        `${countOf(unchained, 'entry', 'entries')} of ${instance} are older than the chain and not verified.`,
+      )
     for (const head of anchors.of(instance)) if (head.sequence > last.sequence) missTail(instance, last, head)
     afterAnchor += Math.max(0, last.sequence - (anchors.outsideOf(instance)?.sequence ?? 0))
   }
 
   function missTail(instance: string, last: ChainMark, head: AnchoredHead): void {
     if (findRemoved(instance, head.sequence)) return
-    const where = head.outside ? 'an anchor outside' : 'an anchor in the record'
+    const where = head.outside ? 'an anchor outside the database' : 'an anchor in the database'
     const message = `Entries ${last.sequence + 1} to ${head.sequence} of ${instance} are missing: ${where} of ${toTime(head.at)} names them`
     if (head.outside) gone.push(instance)
     findings.add({ kind: 'cut', message, instance, sequence: last.sequence + 1 })
@@ -133,14 +134,14 @@ export async function verifyRecord({ source, keys, outside, apart, now, signal }
     const removed = findRemoved(instance, head.sequence)
     if (removed) {
       if (removed.sequence === head.sequence && removed.hash !== head.hash) {
-        const message = `The end of ${instance}, which retention removed, is not the one that an anchor names`
+        const message = `The end of ${instance}, which retention removed, differs from the entry that an anchor names`
         findings.add({ kind: 'anchor-differs', message, instance, sequence: head.sequence })
       }
       return
     }
-    if (head.at < checkpoint.before) return // older than what retention keeps
-    if (source.span) return void notices.push(`The export holds nothing of ${instance}.`)
-    const where = head.outside ? 'an anchor outside' : 'an anchor in the record'
+    if (head.at < checkpoint.before) return // old enough to be removed by retention
+    if (source.span) return void notices.push(`The export has no entries of ${instance}.`)
+    const where = head.outside ? 'an anchor outside the database' : 'an anchor in the database'
     const message = `All ${head.sequence} entries of ${instance} are missing: ${where} of ${toTime(head.at)} names them`
     if (head.outside) gone.push(instance)
     findings.add({ kind: 'chain-missing', message, instance })
@@ -150,17 +151,17 @@ export async function verifyRecord({ source, keys, outside, apart, now, signal }
     return checkpoint.removed.get(instance)?.find((mark) => mark.sequence >= sequence)
   }
 
-  async function nameRestore(): Promise<void> {
+  async function reportRestore(): Promise<void> {
     const found = await source.restored?.()
     const restored = found && describeRestore(found)
     if (restored === undefined) {
       if (gone.length > 0)
-        notices.push('An older backup that was put in place without `sallyport restore` looks the same.')
+        notices.push('Copying an older backup into place without `sallyport restore` has the same effect.')
       return
     }
     if (gone.length === 0)
       return void notices.push(`This data was restored from a backup (${restored}); no anchored entry is missing.`)
-    const message = `This data was restored from a backup (${restored}): what ${countOf(gone.length, 'chain')} had after it is gone`
+    const message = `This data was restored from a backup (${restored}): later entries of ${countOf(gone.length, 'chain')} are missing`
     findings.add({ kind: 'restored', message })
   }
 
@@ -190,15 +191,15 @@ export async function verifyRecord({ source, keys, outside, apart, now, signal }
 
   function toChecked(inside: number, outsideCount: number): string[] {
     const proven = keyed
-      ? 'each is what the gateway wrote and builds on the one before it'
-      : 'each names the one before it'
+      ? 'each entry is unchanged and linked to the entry before it'
+      : 'each entry is linked to the entry before it'
     return [
-      `${countOf(entries, 'entry', 'entries')} in ${countOf(chains.size, 'chain')} of ${source.name}: whether none is missing in between, and ${proven}.`,
-      `${countOf(inside, 'anchor')} in the record and ${outsideCount} outside: whether the chains reach as far as they say.`,
-      'Whether every call that was begun has one end, and every change of the configuration one outcome.',
-      ...(source.unrecordedCalls ? ['Whether every row in the table of calls is in the record.'] : []),
+      `${countOf(entries, 'entry', 'entries')} in ${countOf(chains.size, 'chain')} of ${source.name}: whether no entry between the first and the last is missing, and whether ${proven}.`,
+      `${countOf(inside, 'anchor')} in the database and ${outsideCount} outside: whether the chains contain every entry that the anchors name.`,
+      'Whether every call and every change of the configuration has one outcome.',
+      ...(source.unrecordedCalls ? ['Whether every row in the calls table is in the audit.'] : []),
       ...(checkpoint.before > 0
-        ? [`Whether retention removed only entries before ${toTime(checkpoint.before)}, and by a clock that was right.`]
+        ? [`Whether retention removed only entries before ${toTime(checkpoint.before)}, with a correct clock.`]
         : []),
     ]
   }
@@ -207,36 +208,38 @@ export async function verifyRecord({ source, keys, outside, apart, now, signal }
     const unseen: string[] = []
     if (!keyed)
       unseen.push(
-        'Without the key no content is proven: whoever changes an entry can make up its hash and all after it.',
+        'Without the key no content is proven: an attacker who changes an entry can also recompute the hashes after it.',
       )
     if (outsideCount === 0) {
-      unseen.push('There is no anchor outside: whether the end of a chain, or a whole one, was cut off cannot be told.')
+      unseen.push(
+        'There is no anchor outside the database: a removed end of a chain, or a removed chain, cannot be detected.',
+      )
     } else {
       unseen.push(
-        `${countOf(afterAnchor, 'entry', 'entries')} came after the last anchor outside (${toTime(last)}): if more had come and were cut off, it cannot be told.`,
+        `${countOf(afterAnchor, 'entry', 'entries')} came after the last anchor outside the database (${toTime(last)}): if later entries were removed, that cannot be detected.`,
       )
       if (!apart) {
         unseen.push(
-          'The anchors stand in the data folder: whoever can change the database can cut them as well. Set audit.anchors.file or audit.anchors.webhook.',
+          'The anchors are in the data folder, where an attacker who can change the database can remove them as well. Set audit.anchors.file or audit.anchors.webhook.',
         )
       }
     }
     if (keyed)
       unseen.push(
-        'Whoever has both the key and the database can write another record, as far as no anchor is out of reach.',
+        'An attacker with both the key and the database can rewrite all entries that no anchor elsewhere names.',
       )
-    if (source.span) unseen.push('An export says nothing of what was written after it was made.')
+    if (source.span) unseen.push('Entries that were written after the export are not checked.')
     return unseen
   }
 }
 
 const mostNotices = 50
-/** Times and places do not fit to the millisecond. */
+/** Tolerance, because the times of ids and entries can differ by some milliseconds. */
 const edgeMs = 1000
 
 const Restore = z.object({ createdAt: z.string(), restoredAt: z.string() })
 
 function describeRestore(value: string): string {
   const { data } = Restore.safeParse(parseOrNothing(value))
-  return data ? `of ${data.createdAt}, put back ${data.restoredAt}` : value.slice(0, 200)
+  return data ? `of ${data.createdAt}, restored ${data.restoredAt}` : value.slice(0, 200)
 }

@@ -12,17 +12,26 @@ import type { ScopeKey } from '../contract/scope.ts'
 import { toCanonicalText } from '../lib/canonical.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import { onAbort } from '../lib/signals.ts'
-import { bindingOf, type Decision, hashOf, type Subject, toTitle } from '../policy/policy.ts'
+import { type Decision, hashOf, type Subject, toCallHash, toTitle } from '../policy/policy.ts'
 import type { Storage } from '../storage/storage.ts'
+import type { StoredApproval } from '../storage/tables/approvals.ts'
 import { toApprovalKey } from '../storage/tables/idempotency.ts'
-import type { StoredQuestion } from '../storage/tables/questions.ts'
-import type { CallOptions, CallOutcome, CallRequest } from './calls.ts'
+import type { Caller } from '../wire/caller.ts'
+import type { CallOutcome, CallRequest } from './calls.ts'
 import type { CallLimits } from './limits.ts'
 import type { Once } from './once.ts'
 import type { Records } from './records.ts'
-import { changedMeanwhile, denied, deniedByPerson, expired, serverAway, tooManyAsk, withdrawn } from './refusals.ts'
+import {
+  changedSinceApproval,
+  denied,
+  deniedByPerson,
+  expired,
+  serverDisconnected,
+  tooManyWaiting,
+  withdrawn,
+} from './refusals.ts'
 
-/** A call with all that was decided about it. */
+/** A call with its target and the decision about it. */
 export type Judged = {
   readonly call: ResolvedCall
   readonly target: Target
@@ -30,10 +39,21 @@ export type Judged = {
   readonly subject: Subject
 }
 
+/** A call with the grant or approval that its claim has to use. */
+export type Permitted = ResolvedCall & { readonly permission: Permission }
+
+/**
+ * The permissions for one call, in the order in which they are tried. `advance` claims each and passes back how the call ended,
+ * or undefined if another call had used the permission before. The last value is the outcome of the call.
+ */
+export type Permissions = AsyncIterator<Permitted, CallOutcome, CallOutcome | undefined>
+
+type Asking<Ended = CallOutcome | undefined> = AsyncGenerator<Permitted, Ended, CallOutcome | undefined>
+
 export type Ask = {
-  /** A call that a rule asks about: a grant lets it run, or a person, or it does not run. */
-  pass(request: CallRequest, options: CallOptions, judged: Judged): Promise<CallOutcome>
-  /** Whoever is held open for a person is let go. */
+  /** For a call that requires approval: first grants, then an approval by a person. */
+  permissions(request: CallRequest, caller: Caller, judged: Judged): Permissions
+  /** Ends the requests that are held open for a person. */
   close(): void
 }
 
@@ -46,35 +66,37 @@ type AskParts = {
   readonly limits: Pick<CallLimits, 'mostPending'>
   readonly once: Once
   readonly emit: Emitter<EventTable>['emit']
-  /** Looks at the request again: what stood when it was asked may stand no longer. */
+  /** Judges the request again: rules and definitions may have changed since the approval was requested. */
   judge(request: CallRequest): Judged | GatewayError
-  /** Whether the server behind a connection is there. */
+  /** Whether the server behind a connection has listed its tools. */
   isListed(connection: string): boolean
   refuse(call: ResolvedCall, why: GatewayError): Promise<CallOutcome>
-  /** Claims and sends; throws `permission-spent` when somebody else was faster, and then nothing has happened. */
-  run(request: CallRequest, options: CallOptions, call: ResolvedCall): Promise<CallOutcome>
 }
 
-/** Questions are bounded, but not how often the same call is made; each that is held costs a connection. */
+/** Waiting approvals of a principal are limited, but equal calls join one approval. Each held request costs a socket. */
 const mostAsking = 500
-/** Each time the question was another one when it was looked at again. */
+/** How often another call may use or change the approval before this call gives up. */
 const mostRounds = 20
 
 export function createAsk(parts: AskParts): Ask {
   const { storage, records, approvalStore, grants, config, limits, once } = parts
-  const leaving = new AbortController()
-  /** By principal, how many of its calls a person is asked about, those that joined included. */
+  const closing = new AbortController()
+  /** By principal, the number of its requests that wait for a person. */
   const asking = new Map<string, number>()
 
-  return { pass, close: () => leaving.abort() }
+  return { permissions, close: () => closing.abort() }
 
-  async function pass(request: CallRequest, options: CallOptions, judged: Judged): Promise<CallOutcome> {
-    const outcome = await spendGrant(request, options, judged)
-    if (outcome) return outcome
+  async function* permissions(request: CallRequest, caller: Caller, judged: Judged): Asking<CallOutcome> {
+    const granted = yield* byGrant(request, judged)
+    if (granted) return granted
     const { principal } = judged.call
-    if ((asking.get(principal) ?? 0) >= mostAsking) return parts.refuse(judged.call, tooManyAsk(principal))
+    if ((asking.get(principal) ?? 0) >= mostAsking) return parts.refuse(judged.call, tooManyWaiting(principal))
     count(principal, 1)
-    return askPerson(request, options, judged).finally(() => count(principal, -1))
+    try {
+      return yield* byApproval(request, caller, judged)
+    } finally {
+      count(principal, -1)
+    }
   }
 
   function count(principal: string, more: number): void {
@@ -83,19 +105,15 @@ export function createAsk(parts: AskParts): Ask {
     else asking.delete(principal)
   }
 
-  async function spendGrant(
-    request: CallRequest,
-    options: CallOptions,
-    judged: Judged,
-  ): Promise<CallOutcome | undefined> {
+  async function* byGrant(request: CallRequest, judged: Judged): Asking {
     const found = grants.find(toGrantee(request.principal, judged))
     if (found.length === 0) return undefined
-    // What a person said to this very call comes first: a grant that was given with it is for those that follow.
-    const { hash: binding } = toAbout(request.principal, judged)
-    if (await approvalStore.findAnswered(judged.call.principalId, binding)) return undefined
+    // If this call has an answered approval, that is used first: a grant that was given with the answer is for later calls.
+    const { hash: callHash } = toAbout(request.principal, judged)
+    if (await approvalStore.findAnswered(judged.call.principalId, callHash)) return undefined
     for (const { id, givenBy } of found) {
-      const decision = `a grant of ${givenBy} permits it`
-      const outcome = await attempt(request, options, { ...judged.call, decision, permission: { grant: id } })
+      const decision = `allowed by a grant of ${givenBy}`
+      const outcome = yield { ...judged.call, decision, permission: { grant: id } }
       if (outcome) return outcome
       grants.drop(id)
     }
@@ -116,146 +134,126 @@ export function createAsk(parts: AskParts): Ask {
     }
   }
 
-  /** Undefined when the permission was gone: nothing has happened. */
-  async function attempt(
-    request: CallRequest,
-    options: CallOptions,
-    call: Permitted,
-  ): Promise<CallOutcome | undefined> {
-    try {
-      return await parts.run(request, options, call)
-    } catch (error) {
-      if (error instanceof GatewayError && error.code === 'permission-spent') return undefined
-      throw error
-    }
-  }
-
-  async function askPerson(request: CallRequest, options: CallOptions, judged: Judged): Promise<CallOutcome> {
+  async function* byApproval(request: CallRequest, caller: Caller, judged: Judged): Asking<CallOutcome> {
     const most = limits.mostPending(request.principal)
-    const asked = await approvalStore.ask(judged.call, toAbout(request.principal, judged), most)
-    if (asked instanceof GatewayError) return parts.refuse(judged.call, asked)
-    const call = { ...judged.call, id: asked.call, startedAt: Date.parse(asked.askedAt), begun: undefined }
-    if (asked.call === judged.call.id) parts.emit('call-waiting', { call: toWaiting(call), approval: asked.id })
-    let question = asked
-    for (let round = 0; round < mostRounds; round++) {
-      if (question.state === 'waiting') {
-        if (round > 0 || !options.present) break
-        question = await present(question, options)
-        continue
-      }
-      const outcome = await settle(request, options, question, call)
-      if (outcome) return await deliver(question, outcome, options.signal)
-      question = await approvalStore.look(question)
+    const requested = await approvalStore.request(judged.call, toAbout(request.principal, judged), most)
+    if (requested instanceof GatewayError) return parts.refuse(judged.call, requested)
+    const startedAt = Date.parse(requested.requestedAt)
+    const call = { ...judged.call, id: requested.call, startedAt, begun: undefined }
+    const isNew = requested.call === judged.call.id
+    if (isNew) parts.emit('call-waiting', { call: toWaiting(call), approval: requested.id })
+    let approval = requested.state === 'waiting' ? await present(requested, caller) : requested
+    for (let round = 0; round < mostRounds && approval.state !== 'waiting'; round++) {
+      const outcome = yield* settle({ request, caller, approval, call })
+      if (outcome) return deliver(approval, outcome, caller.signal)
+      approval = await approvalStore.refresh(approval)
     }
-    return { kind: 'waiting', call: toWaiting(call), approval: question }
+    return { kind: 'waiting', call: toWaiting(call), approval }
   }
 
-  /** The surface shows it until it is answered, or until it has waited long enough. */
-  async function present(question: StoredQuestion, options: CallOptions): Promise<StoredQuestion> {
+  /** The surface shows the approval until it is answered, or until the surface stops holding the request open. */
+  async function present(approval: StoredApproval, caller: Caller): Promise<StoredApproval> {
+    if (!caller.present) return approval
     const ending = new AbortController()
     const end = () => ending.abort()
-    const unlinks = [options.signal, leaving.signal].map((each) => onAbort(each, end))
-    const settled = approvalStore.settled(question, ending.signal).then(
+    const unlinks = [caller.signal, closing.signal].map((each) => onAbort(each, end))
+    const settled = approvalStore.settled(approval, ending.signal).then(
       () => {},
       () => {},
     )
     try {
-      const said = await options.present?.(question, { settled, signal: ending.signal })
-      if (options.signal.aborted) throw new GatewayError('call-cancelled', 'The caller stopped waiting for an answer')
-      if (said && question.approvers.includes('client')) {
-        // Whoever was faster counts, and the round that follows sees it.
-        await approvalStore.answer(question, { ...said, by: question.principal }).catch(ignoreLate)
+      const given = await caller.present(approval, { settled, signal: ending.signal })
+      if (caller.signal.aborted) throw new GatewayError('call-cancelled', 'The caller stopped waiting for an answer')
+      if (given && approval.approvers.includes('client')) {
+        // If somebody else has answered first, that answer is used.
+        await approvalStore.answer(approval, { ...given, by: approval.principal }).catch(ignoreLate)
       }
-      return await approvalStore.look(question)
+      return await approvalStore.refresh(approval)
     } finally {
       end()
       for (const unlink of unlinks) unlink()
     }
   }
 
-  /** How a question that no longer waits ends this call; undefined when somebody used it meanwhile. */
-  async function settle(
-    request: CallRequest,
-    options: CallOptions,
-    question: StoredQuestion,
-    call: ResolvedCall,
-  ): Promise<CallOutcome | undefined> {
-    if (question.state === 'approved') return run(request, options, question, call)
-    if (question.state === 'used') return outcomeOf(question, call, options.signal)
-    return refused(call, question)
+  type Settling = {
+    readonly request: CallRequest
+    readonly caller: Caller
+    readonly approval: StoredApproval
+    readonly call: ResolvedCall
   }
 
-  /** Everything is looked at again: an approval is for what was asked, and a rule may deny it by now. */
-  async function run(
-    request: CallRequest,
-    options: CallOptions,
-    question: StoredQuestion,
-    call: ResolvedCall,
-  ): Promise<CallOutcome | undefined> {
-    if (options.signal.aborted) throw new GatewayError('call-cancelled', 'The caller left before it could run')
+  /** How an approval that no longer waits ends this call; undefined when it was used or changed by another call. */
+  async function* settle(settling: Settling): Asking {
+    const { approval, call, caller } = settling
+    if (approval.state === 'approved') return yield* runApproved(settling)
+    if (approval.state === 'used') return outcomeOf(approval, call, caller.signal)
+    return refused(call, approval)
+  }
+
+  /** The request is judged again: an approval is only for the call that was shown, and a rule may deny it now. */
+  async function* runApproved({ request, caller, approval, call }: Settling): Asking {
+    if (caller.signal.aborted)
+      throw new GatewayError('call-cancelled', 'The caller cancelled before the call could run')
     const now = parts.judge(request)
-    if (now instanceof GatewayError && !parts.isListed(call.connection)) return refuseAway(call, question)
-    if (now instanceof GatewayError) return takeBack(question, now)
-    const problem = whyNotRun(request.principal, now, question)
-    if (problem) return takeBack(question, problem)
-    const by = question.answers.map((answer) => answer.by).join(' and ')
-    const once = call.once ?? { key: toApprovalKey(question.id), hash: question.hash }
-    const permission = { question: question.id }
-    const { id, startedAt } = call
-    return attempt(request, options, {
+    if (now instanceof GatewayError)
+      return parts.isListed(call.connection) ? withdraw(approval, now) : refuseDisconnected(call, approval)
+    const problem = whyNotRun(request.principal, now, approval)
+    if (problem) return withdraw(approval, problem)
+    const by = approval.answers.map((answer) => answer.by).join(' and ')
+    return yield {
       ...now.call,
-      id,
-      startedAt,
+      id: call.id,
+      startedAt: call.startedAt,
       begun: undefined,
-      once,
-      permission,
+      once: call.once ?? { key: toApprovalKey(approval.id), hash: approval.hash },
+      permission: { approval: approval.id },
       decision: `approved by ${by}`,
-    })
+    }
   }
 
-  /** A server that is away may come back in time: until then the approval is good for the same call. */
-  function refuseAway(call: ResolvedCall, question: StoredQuestion): CallOutcome {
-    return { kind: 'refused', call: toWaiting(call), error: serverAway(call, question) }
+  /** A disconnected server may return before the approval expires. Until then the approval is kept. */
+  function refuseDisconnected(call: ResolvedCall, approval: StoredApproval): CallOutcome {
+    return { kind: 'refused', call: toWaiting(call), error: serverDisconnected(call, approval) }
   }
 
-  async function takeBack(question: StoredQuestion, { message }: GatewayError): Promise<undefined> {
-    await approvalStore.withdraw(question, message)
+  async function withdraw(approval: StoredApproval, { message }: GatewayError): Promise<undefined> {
+    await approvalStore.withdraw(approval, message)
   }
 
-  function whyNotRun(principal: Principal, now: Judged, question: StoredQuestion): GatewayError | undefined {
+  function whyNotRun(principal: Principal, now: Judged, approval: StoredApproval): GatewayError | undefined {
     const { action, approvers } = now.decision
     if (action === 'deny') return denied(now.call)
-    // Who was asked may not be who has to be asked by now.
-    if (action === 'ask' && !sameSet(approvers, question.approvers)) return changedMeanwhile(now.call)
-    return toAbout(principal, now).hash === question.hash ? undefined : changedMeanwhile(now.call)
+    // The rules may require other approvers now.
+    if (action === 'ask' && !sameSet(approvers, approval.approvers)) return changedSinceApproval(now.call)
+    return toAbout(principal, now).hash === approval.hash ? undefined : changedSinceApproval(now.call)
   }
 
-  /** An equal call of the same principal ran, and this one gets what that one got. */
+  /** An equal call of the same principal used the approval. This call gets the same outcome. */
   async function outcomeOf(
-    question: StoredQuestion,
+    approval: StoredApproval,
     call: ResolvedCall,
     signal: AbortSignal,
   ): Promise<CallOutcome | undefined> {
-    const earlier = await once.findOf(question.call, signal)
+    const earlier = await once.findOf(approval.call, signal)
     if (earlier?.kind === 'answered') return earlier
-    const record = (await storage.calls.find(question.call)) ?? records.toRecord(call, { state: 'unknown' })
+    const record = (await storage.calls.find(approval.call)) ?? records.toRecord(call, { state: 'unknown' })
     if (earlier) return { kind: 'refused', call: record, error: earlier.error }
-    // Nothing of it was sent, and the approval is unused again: this call may run by it.
+    // Nothing was sent, and the approval is unused again: this call can use it.
     if (record.state === 'waiting') return undefined
-    const { code, message } = record.error ?? { code: 'call-unknown', message: 'How it ended is not known any more' }
+    const { code, message } = record.error ?? { code: 'call-unknown', message: 'The outcome of the call is not known' }
     return { kind: 'refused', call: record, error: recall(code, message) }
   }
 
-  async function refused(call: ResolvedCall, question: StoredQuestion): Promise<CallOutcome> {
-    const state = question.state === 'expired' || question.state === 'lapsed' ? 'expired' : 'denied'
-    const record = (await storage.calls.find(question.call)) ?? records.toRecord(call, { state })
-    return { kind: 'refused', call: record, error: toRefusal(question, record.error) }
+  async function refused(call: ResolvedCall, approval: StoredApproval): Promise<CallOutcome> {
+    const state = approval.state === 'expired' || approval.state === 'lapsed' ? 'expired' : 'denied'
+    const record = (await storage.calls.find(approval.call)) ?? records.toRecord(call, { state })
+    return { kind: 'refused', call: record, error: toRefusal(approval, record.error) }
   }
 
-  /** Until then an equal call gets the same outcome: whoever hung up can come back for it. */
-  async function deliver(question: StoredQuestion, outcome: CallOutcome, signal: AbortSignal): Promise<CallOutcome> {
+  /** Until the outcome is delivered, an equal call gets the same outcome, so a caller whose request failed can repeat it. */
+  async function deliver(approval: StoredApproval, outcome: CallOutcome, signal: AbortSignal): Promise<CallOutcome> {
     const { state } = outcome.call
-    if (!signal.aborted && state !== 'waiting' && state !== 'running') await approvalStore.deliver(question)
+    if (!signal.aborted && state !== 'waiting' && state !== 'running') await approvalStore.deliver(approval)
     return outcome
   }
 
@@ -269,7 +267,7 @@ export function createAsk(parts: AskParts): Ask {
     const owner = userBehind(principal)
     return {
       ...(owner !== undefined && { owner }),
-      hash: bindingOf({
+      hash: toCallHash({
         principal: call.principal,
         method: call.method,
         connection: call.connection,
@@ -292,7 +290,7 @@ export function createAsk(parts: AskParts): Ask {
     }
   }
 
-  /** How the server is reached and with which secrets, by their names: a rotated value is the same credential. */
+  /** Hash of the server's definition with the names of its secrets, not the values, so that a rotated secret changes nothing. */
   function credentialOf(principal: Principal, { server }: ResolvedCall): string {
     const definition = config.effective(principal).servers.get(server)?.definition
     return hash('sha256', toCanonicalText(definition ?? null), 'hex')
@@ -304,15 +302,13 @@ export function createAsk(parts: AskParts): Ask {
   }
 }
 
-type Permitted = ResolvedCall & { readonly permission: Permission }
-
-function toRefusal(question: StoredQuestion, recorded: Call['error']): GatewayError {
-  if (question.state === 'denied') return deniedByPerson(question)
-  if (question.state === 'expired' || question.state === 'lapsed') return expired(question)
-  return recorded ? recall(recorded.code, recorded.message) : withdrawn(question)
+function toRefusal(approval: StoredApproval, recorded: Call['error']): GatewayError {
+  if (approval.state === 'denied') return deniedByPerson(approval)
+  if (approval.state === 'expired' || approval.state === 'lapsed') return expired(approval)
+  return recorded ? recall(recorded.code, recorded.message) : withdrawn(approval)
 }
 
-/** What runs may have no definition of its own, such as a resource. */
+/** Resources have no definition; for them the hash is empty. */
 function definitionOf({ hash: definition = '' }: Target): string {
   return definition
 }
@@ -322,7 +318,7 @@ function sameSet(a: readonly string[], b: readonly string[]): boolean {
 }
 
 function toObject(value: unknown): JsonObject {
-  return value as JsonObject // arguments are an object, masked or not
+  return value as JsonObject // arguments are always an object, masked or not
 }
 
 function ignoreLate(error: unknown): void {

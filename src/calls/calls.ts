@@ -1,7 +1,7 @@
 import type { ApprovalStore, GrantCache } from '../approvals/approvals.ts'
-import { type Catalog, inFormOf, ownServer, type Target, type ViewSelector } from '../catalog/catalog.ts'
+import { type Catalog, inFormOf, type Target, type ViewSelector } from '../catalog/catalog.ts'
 import { type ConfigStore, projectOf } from '../config/config.ts'
-import type { Approval, Verdict } from '../contract/approval.ts'
+import type { Approval } from '../contract/approval.ts'
 import type { Call, CallEndState } from '../contract/call.ts'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { EventTable } from '../contract/events.ts'
@@ -19,89 +19,69 @@ import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import { driftWords } from '../definitions/definitions.ts'
 import type { Clock } from '../lib/clock.ts'
 import { crashPoint } from '../lib/crash-point.ts'
-import type { Account, Delivery } from '../lib/delivery.ts'
+import type { Account } from '../lib/delivery.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Ids } from '../lib/ids.ts'
 import { onAbort } from '../lib/signals.ts'
 import type { Masking } from '../masking/masking.ts'
 import { type Decision, decide, type Subject } from '../policy/policy.ts'
-import type { Servers, Subscriber } from '../servers/servers.ts'
+import type { Servers } from '../servers/servers.ts'
 import { toUnusedApproval } from '../storage/claim.ts'
 import type { Storage } from '../storage/storage.ts'
 import { type Answer, isToolError } from '../wire/answer.ts'
-import { type Caller, muteCaller } from '../wire/caller.ts'
-import type { Progress } from '../wire/peer.ts'
+import { type Caller, type CallerFacts, type Subscriber, toCaller } from '../wire/caller.ts'
 import { createAsk, type Judged } from './ask.ts'
 import { stopped, toEnd } from './end.ts'
 import { createKeptResults } from './kept.ts'
 import { createLimits } from './limits.ts'
 import { createOnce, toKeyEnd } from './once.ts'
-import { createOwnTools, withoutAsking } from './own.ts'
+import { createOwnServer } from './own-server.ts'
 import { createRecords, type HowItEnded } from './records.ts'
 import { denied, notFound, stillApproved } from './refusals.ts'
 import { createRefusedCalls } from './refused.ts'
-import { fits, toUnread } from './results.ts'
+import { fits, toDropped } from './results.ts'
 import { createTasks } from './tasks.ts'
 
 export { toResultPage } from './kept.ts'
+export { approvalStatusName, readResultName, waitForApprovalName } from './own-names.ts'
 export { waiting } from './refusals.ts'
 export { createCallsRemover } from './remover.ts'
 
-/** One request, as a surface hands it in. */
+/** One request from a surface. */
 export type CallRequest = {
   readonly principal: Principal
   readonly surface: Surface
   readonly selector: ViewSelector
-  /** A call of a tool if nothing else is said. */
+  /** `tools/call` by default. */
   readonly method?: CallMethod
   /** The name or address as the caller sees it. */
   readonly name: string
   readonly arguments: JsonObject
-  /** `_meta` for the server without its trace context: part of what is judged, approved and recorded. */
+  /** `_meta` for the server without trace context: judged, approved and recorded like the arguments. */
   readonly meta?: JsonObject | undefined
-  /** W3C trace context, as `_meta` carries it: sent and recorded, but not bound by an approval. */
+  /** W3C trace context from `_meta`: sent and recorded, but not part of what an approval is valid for. */
   readonly trace?: JsonObject | undefined
-  /** Answers to a server's questions that the caller brings along. */
+  /** Replies to questions of the server. */
   readonly input?: JsonObject | undefined
-  /** What else the surface knows of the request must fit what it is for. */
+  /** A check by the surface that the rest of the request fits the target, such as its headers. */
   readonly check?: ((target: Target) => GatewayError | undefined) | undefined
-  /** Of this principal's calls with the same key one runs, and the others get what it got. */
+  /** Idempotency key: of this principal's calls with the same key one runs, and the others get its outcome. */
   readonly key?: string | undefined
 }
 
-export type CallOptions = {
-  readonly signal: AbortSignal
-  /** Who can be asked, and told what the server logs. */
-  readonly caller?: Caller | undefined
-  readonly subscriber?: Subscriber | undefined
-  readonly onProgress?: ((progress: Progress) => void) | undefined
-  /** How whoever waits is shown that a person is asked; who has none hears at once that it waits. */
-  readonly present?: Present | undefined
-  /** Tells when the answer has reached its client; without it the call leaves its place as soon as it has ended. */
-  readonly delivery?: Pick<Delivery, 'onEnd'> | undefined
-}
-
-/**
- * Shows a question in the form of a surface, until it is settled or has been held long enough. Tells what a person
- * said right there, where a rule lets them answer at the agent's own program.
- */
-export type Present = (question: Approval, wait: Wait) => Promise<SaidThere | undefined>
-export type Wait = { readonly settled: Promise<void>; readonly signal: AbortSignal }
-export type SaidThere = { readonly verdict: Verdict; readonly reason?: string | undefined }
-
-/** How a call ended: with what the server answered, or with what Sallyport says instead. */
+/** How a call ended: with the answer of the server, or with an error of the gateway. */
 export type CallOutcome =
   | { readonly kind: 'answered'; readonly call: Call; readonly answer: Answer; readonly replayed?: true }
   | { readonly kind: 'refused'; readonly call: Call; readonly error: GatewayError }
-  /** It has not ended: a person is asked, and the same call made again goes on. */
+  /** The call has not ended: it waits for approval. Repeating the same call continues it. */
   | { readonly kind: 'waiting'; readonly call: Call; readonly approval: Approval }
 
 export type Calls = {
-  advance(request: CallRequest, options: CallOptions): Promise<CallOutcome>
+  advance(request: CallRequest, caller: CallerFacts): Promise<CallOutcome>
   running(): number
-  /** The bytes that are buffered for a principal. */
+  /** The bytes buffered for a principal. */
   accountOf(principal: Principal): Account
-  /** Takes nothing new, gives what is under way a moment, then ends it. */
+  /** Refuses new calls, waits for running ones, then aborts them. */
   close(graceMs: number): Promise<void>
 }
 
@@ -123,7 +103,7 @@ export type CallsParts = {
   readonly config: Pick<ConfigStore, 'effective' | 'current' | 'usedBy'>
   readonly approvalStore: ApprovalStore
   readonly grants: GrantCache
-  readonly servers: Pick<Servers, 'send'>
+  readonly servers: Pick<Servers, 'send' | 'attach'>
   readonly masking: Pick<Masking, 'text' | 'value'>
   readonly clock: Clock
   readonly ids: Ids
@@ -138,7 +118,7 @@ export function createCalls(parts: CallsParts): Calls {
   const tasks = createTasks(catalog)
   const limits = createLimits({ config, clock })
   const kept = createKeptResults({ storage, limits: () => config.current().limits, clock, ids })
-  const own = createOwnTools({ kept, approvalStore, clock })
+  const ownServer = createOwnServer({ kept, approvalStore, clock })
   const once = createOnce({ keys: storage.keys, clock })
   const refused = createRefusedCalls({ storage, clock })
   const records = createRecords({ instance: storage.instance, masking, clock, ids })
@@ -154,29 +134,30 @@ export function createCalls(parts: CallsParts): Calls {
     judge,
     isListed: catalog.isListed,
     refuse: (call, why) => refuse(call, 'denied', why),
-    run,
   })
+  servers.attach(ownServer)
   let closing = false
   let stopping = false
 
   return { advance: begin, running: () => running.size, accountOf: limits.accountOf, close }
 
-  /** From its first line to its last entry a call is under way, and whoever closes waits for it. */
-  async function begin(wanted: CallRequest, options: CallOptions): Promise<CallOutcome> {
+  /** A call is running until its last entry is written. `close` waits for running calls. */
+  async function begin(wanted: CallRequest, facts: CallerFacts): Promise<CallOutcome> {
     if (closing) throw new GatewayError('shutting-down', 'The gateway is stopping and takes no new calls')
     const { principal } = wanted
     const request =
       principal.id === undefined ? { ...wanted, principal: { ...principal, id: parts.idOf(principal) } } : wanted
-    const call = request.key === undefined ? advance(request, options) : advanceOnce(request, options)
+    const caller = toCaller(facts)
+    const call = request.key === undefined ? advance(request, caller) : advanceOnce(request, caller)
     running.add(call)
     return call.finally(() => running.delete(call))
   }
 
-  /** Whoever loses the race for a key finds it taken the next time; whoever hangs up may come back for the result. */
-  async function advanceOnce(request: CallRequest, options: CallOptions): Promise<CallOutcome> {
+  /** If another call takes the key first, this call tries again and then gets the outcome of that call. */
+  async function advanceOnce(request: CallRequest, caller: Caller): Promise<CallOutcome> {
     for (let tries = 1; ; tries++) {
       try {
-        return await advance(request, options)
+        return await advance(request, caller)
       } catch (error) {
         if (!(error instanceof GatewayError) || error.code !== 'idempotency-busy' || tries >= mostTries) throw error
       }
@@ -184,28 +165,36 @@ export function createCalls(parts: CallsParts): Calls {
   }
 
   /** Every governed call passes these lines, in this order. */
-  async function advance(request: CallRequest, options: CallOptions): Promise<CallOutcome> {
+  async function advance(request: CallRequest, caller: Caller): Promise<CallOutcome> {
     const judged = judge(request)
     if (judged instanceof GatewayError) return refuse(records.toUnknown(request), 'denied', judged)
     const { call, target, decision } = judged
     const unfit = request.check?.(target)
     if (unfit) return refuse(call, 'denied', unfit)
     if (decision.action === 'deny') return refuse(call, 'denied', denied(call))
-    const earlier = call.once && (await once.findEarlier(call, options.signal))
+    const earlier = call.once && (await once.findEarlier(call, caller.signal))
     if (earlier) return earlier.kind === 'refusal' ? refuse(call, 'denied', earlier.error) : earlier
-    if (decision.action === 'ask') return ask.pass(request, options, judged)
-    return run(request, options, call)
+    if (decision.action === 'allow') return claimAndSend(request, caller, call)
+    const permissions = ask.permissions(request, caller, judged)
+    try {
+      let step = await permissions.next()
+      while (!step.done) step = await permissions.next(await ifUnspent(claimAndSend(request, caller, step.value)))
+      return step.value
+    } finally {
+      await permissions.return?.()
+    }
   }
 
   function judge(request: CallRequest): Judged | GatewayError {
     const target = findTarget(request)
     if (target instanceof GatewayError) return target
     const subject = toSubject(request, target)
-    const decision = withoutAsking(target, decideOn(request, subject))
+    const decision = allowStatusTools(target, decideOn(request, subject))
     return { call: records.toCall(request, target, decision), target, decision, subject }
   }
 
-  async function run(request: CallRequest, options: CallOptions, call: ResolvedCall): Promise<CallOutcome> {
+  /** Throws `permission-spent` when another call used the grant or approval first; nothing was sent then. */
+  async function claimAndSend(request: CallRequest, caller: Caller, call: ResolvedCall): Promise<CallOutcome> {
     const place = limits.enter(request.principal, call)
     if (place instanceof GatewayError) return refuseNow(call, place)
     try {
@@ -213,37 +202,37 @@ export function createCalls(parts: CallsParts): Calls {
       const permit = await storage.claim(call) // durable before anything is sent, or nothing is sent
       crashPoint('after the claim')
       emit('call-started', { call: records.toRecord(call, { state: 'running' }) })
-      const outcome = await send(permit, request.selector, toAttended(request, options, call))
+      const outcome = await send(permit, request.selector, toSender(request, caller, call))
       if (outcome.kind !== 'answered') return outcome
       tasks.noteAnswer(request, permit, outcome.answer)
-      // Until its client has read it, or not at all: a client that reads nothing must not fill the memory.
-      const room = limits.hold(place, outcome.answer.bytes.length)
-      return room ? outcome : { ...outcome, answer: toUnread(outcome.answer, call.method) }
+      // The answer is buffered until the client has read it. A client that reads nothing must not fill the memory.
+      const room = limits.buffer(place, outcome.answer.bytes.length)
+      return room ? outcome : { ...outcome, answer: toDropped(outcome.answer, call.method) }
     } finally {
       const leave = () => limits.leave(place)
-      if (options.delivery) options.delivery.onEnd(leave)
+      if (caller.onDelivered) caller.onDelivered(leave)
       else leave()
     }
   }
 
-  /** A call that was approved stays good for its outcome: waiting ends, and the approval with it, when it was run. */
+  /** An approved call over a limit keeps its approval, so that it can be repeated. */
   function refuseNow(call: ResolvedCall, why: GatewayError): Promise<CallOutcome> | CallOutcome {
-    if (!call.permission || !('question' in call.permission)) return refuse(call, 'denied', why)
+    if (!call.permission || !('approval' in call.permission)) return refuse(call, 'denied', why)
     return { kind: 'refused', call: records.toRecord(call, { state: 'waiting' }), error: why }
   }
 
-  function toAttended(request: CallRequest, options: CallOptions, call: ResolvedCall): CallOptions {
-    if (options.subscriber) return guarded(request, options, options.subscriber)
-    return call.once ? { ...options, signal: never } : options
+  /** The caller as the server reaches it. A call with a key is not cancelled with its request: the caller may return. */
+  function toSender(request: CallRequest, caller: Caller, call: ResolvedCall): Caller {
+    if (caller.subscriber) return { ...caller, subscriber: guarded(request, caller.subscriber) }
+    return call.once ? { ...caller, signal: never } : caller
   }
 
-  /** What was allowed when it was asked for may be denied by now, and a part of it may never have been allowed. */
-  function guarded(request: CallRequest, options: CallOptions, { signal, onUpdated }: Subscriber): CallOptions {
-    const tell = (uri: string) => void (mayHear(request, uri) && onUpdated(uri))
-    return { ...options, subscriber: { signal, onUpdated: tell } }
+  /** Judges each update again: rules may have changed, and a part of the resource may not be allowed. */
+  function guarded(request: CallRequest, { signal, onUpdated }: Subscriber): Subscriber {
+    return { signal, onUpdated: (uri) => void (mayReceive(request, uri) && onUpdated(uri)) }
   }
 
-  function mayHear(request: CallRequest, uri: string): boolean {
+  function mayReceive(request: CallRequest, uri: string): boolean {
     const target = findTarget(request)
     if (target instanceof GatewayError || decideOn(request, toSubject(request, target)).action !== 'allow') return false
     if (uri === target.original) return true
@@ -252,7 +241,7 @@ export function createCalls(parts: CallsParts): Calls {
     return decideOn(request, toSubject(request, known)).action === 'allow'
   }
 
-  /** What stands behind the name, or why there is none: also an address that leads nowhere was tried by somebody. */
+  /** The target of a name, or the error for it. The caller of this function records both. */
   function findTarget({ principal, selector, method = 'tools/call', name }: CallRequest): Target | GatewayError {
     try {
       if (isTaskMethod(method)) return tasks.resolve(principal, name) ?? notFound(method, name)
@@ -263,50 +252,44 @@ export function createCalls(parts: CallsParts): Calls {
     }
   }
 
-  async function send(permit: Permit, selector: ViewSelector, options: CallOptions): Promise<CallOutcome> {
+  async function send(permit: Permit, selector: ViewSelector, caller: Caller): Promise<CallOutcome> {
     let resent = false
-    // By hand instead of `AbortSignal.any`, which costs as much as the rest of this function.
+    // Not `AbortSignal.any`: it costs as much as the rest of this function.
     const ending = new AbortController()
-    const unlink = onAbort(options.signal, () => ending.abort(options.signal.reason))
+    const unlink = onAbort(caller.signal, () => ending.abort(caller.signal.reason))
     if (stopping) ending.abort(stopped())
     sending.add(ending)
     try {
-      if (permit.connection === ownServer) return await answerOwn(permit, ending.signal)
-      const sent = servers.send(permit, {
-        signal: ending.signal,
-        caller: options.caller ?? muteCaller,
-        subscriber: options.subscriber,
-        onProgress: options.onProgress,
-        onLate: () => storage.markLate(permit.id),
-        onResent: () => {
-          resent = true
+      const sent = servers.send(
+        permit,
+        { ...caller, signal: ending.signal },
+        {
+          onLate: () => storage.markLate(permit.id),
+          onResent: () => {
+            resent = true
+          },
         },
-      })
+      )
       crashPoint('sent, and not answered')
       const answer = await sent
       crashPoint('after the answer')
-      const fitting = fits(answer, config.current().limits.result)
+      const fitting = permit.uncut || fits(answer, config.current().limits.result)
       const finished = fitting ? answer : await kept.finish(answer, permit, selector)
       return answered(permit, { answer, finished, resent })
     } catch (error) {
       const { state, error: why, unsent } = toEnd(permit, records.maskError(toGatewayError(error)), stopping)
-      // What was refused and sent again has left, whatever became of the second time.
+      // If the call was sent a second time, the first attempt was sent, so the call is not unsent.
       const isUnsent = unsent === true && !resent
-      const told = isUnsent ? stillApproved(permit, why) : why
-      const how = { state, error: told, resent, ...(isUnsent && { unsent: true }) }
-      return end(permit, how, (call) => ({ kind: 'refused', call, error: told }))
+      const shown = isUnsent ? stillApproved(permit, why) : why
+      const how = { state, error: shown, resent, ...(isUnsent && { unsent: true }) }
+      return end(permit, how, (call) => ({ kind: 'refused', call, error: shown }))
     } finally {
       unlink()
       sending.delete(ending)
     }
   }
 
-  async function answerOwn(permit: Permit, signal: AbortSignal): Promise<CallOutcome> {
-    const answer = await own.answer(permit, signal)
-    return answered(permit, { answer, finished: answer, resent: false })
-  }
-
-  /** How it went is what the server said; what the caller gets may be less. */
+  /** The state of the call is taken from `answer`. The caller gets `finished`, which may be cut. */
   function answered(permit: Permit, given: { answer: Answer; finished: Answer; resent: boolean }) {
     const { answer, finished, resent } = given
     const how: Omit<HowItEnded, 'state'> = { resent, resultBytes: answer.bytes.length }
@@ -323,14 +306,14 @@ export function createCalls(parts: CallsParts): Calls {
     return end(permit, { ...how, state: isToolError(answer) ? 'tool-error' : 'ok' }, toOutcome)
   }
 
-  /** A call with a key ends when what it leaves for the others is on disk; any other ends at once. */
+  /** A call with a key ends when its outcome is stored, so that equal calls can get it. Other calls do not wait for storage. */
   function end(call: Permit, how: HowItEnded, toOutcome: (call: Call) => CallOutcome): Ended {
     const ended = records.toEnd(call, how)
     crashPoint('before the outcome')
     if (call.once) return endOnce(call, ended, toOutcome)
     storage.finish(call, ended)
     if (ended.unsent && call.permission) grants.refunded()
-    crashPoint('the outcome is on its way')
+    crashPoint('the outcome is queued')
     return toOutcome(announce(call, ended))
   }
 
@@ -358,12 +341,12 @@ export function createCalls(parts: CallsParts): Calls {
     return record
   }
 
-  /** A policy that cannot be asked denies. */
+  /** If the rules cannot be evaluated, the call is denied. */
   function decideOn({ principal }: CallRequest, subject: Subject): Decision {
     try {
       return decide(config.effective(principal).rules, subject)
     } catch {
-      return { action: 'deny', because: 'the rules could not be asked', rule: undefined, approvers: [] }
+      return { action: 'deny', because: 'the rules could not be evaluated', rule: undefined, approvers: [] }
     }
   }
 
@@ -388,7 +371,7 @@ export function createCalls(parts: CallsParts): Calls {
   async function close(graceMs: number): Promise<void> {
     closing = true
     ask.close()
-    own.close()
+    ownServer.close()
     const { promise, resolve } = Promise.withResolvers<void>()
     const cancel = clock.after(graceMs, resolve)
     await Promise.race([Promise.allSettled(running), promise])
@@ -403,7 +386,22 @@ export function createCalls(parts: CallsParts): Calls {
 
 type Ended = CallOutcome | Promise<CallOutcome>
 
-/** For calls that go on without whoever asked: a key is for coming back. */
+/** A rule that requires approval for all tools must not apply to the tools that return the state of an approval. */
+function allowStatusTools({ inProcess }: Target, decision: Decision): Decision {
+  if (decision.action !== 'ask' || !inProcess?.neverAsks) return decision
+  return { ...decision, action: 'allow', because: 'the tool only returns the state of an approval of the caller' }
+}
+
+/** Undefined if another call used the permission first. */
+async function ifUnspent(outcome: Promise<CallOutcome>): Promise<CallOutcome | undefined> {
+  try {
+    return await outcome
+  } catch (error) {
+    if (error instanceof GatewayError && error.code === 'permission-spent') return undefined
+    throw error
+  }
+}
+
 const never = new AbortController().signal
-/** Each time somebody else had the key, and gave it back because nothing was done. */
+/** Another try is needed if another call had the key and released it because nothing was sent. */
 const mostTries = 5

@@ -3,16 +3,16 @@ import { GatewayError } from '../contract/errors.ts'
 import type { ResolvedCall } from '../contract/permit.ts'
 
 /**
- * What a call that got no answer ends as. The link knows whether the server may have seen anything of it; `unsent` is
- * what certainly never left, and what a grant does not pay for.
+ * The end of a call without a usable answer. The error's `reach` says whether the server may have received the call. `unsent`
+ * means that certainly nothing was sent, so the use of a grant or approval is returned.
  */
 export function toEnd(
   call: ResolvedCall,
   error: GatewayError,
   stopping: boolean,
 ): { state: CallEndState; error: GatewayError; unsent?: true } {
-  const { state, error: told } = judge(call, error, stopping)
-  return error.reach === 'unsent' ? { state, error: told, unsent: true } : { state, error: told }
+  const { state, error: shown } = judge(call, error, stopping)
+  return error.reach === 'unsent' ? { state, error: shown, unsent: true } : { state, error: shown }
 }
 
 function judge(
@@ -27,12 +27,12 @@ function judge(
   return { state: 'failed', error }
 }
 
-/** The error of calls that are still running when the gateway stops and `limits.grace` is over. */
+/** The error of calls that are still running after `limits.grace` when the gateway stops. */
 export function stopped(): GatewayError {
   return new GatewayError('shutting-down', 'The gateway stopped before the server answered')
 }
 
-/** A refusal before the work proves that nothing was done. Silence does not, nor does an answer that makes no sense. */
+/** A call without an answer, or with an invalid answer, may have taken effect. A call that the server refused has not. */
 function mayHaveHappened({ reach }: GatewayError): boolean {
   return reach !== 'unsent' && reach !== 'refused'
 }

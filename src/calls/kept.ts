@@ -1,20 +1,21 @@
 import { z } from 'zod'
-import { readResultName, type ViewSelector } from '../catalog/catalog.ts'
+import type { ViewSelector } from '../catalog/catalog.ts'
 import type { Limits } from '../contract/config.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { Permit } from '../contract/permit.ts'
+import type { Permit, ResolvedCall } from '../contract/permit.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Storage } from '../storage/storage.ts'
 import { type Answer, toResultAnswer } from '../wire/answer.ts'
+import { readResultName } from './own-names.ts'
 import { finishResult } from './results.ts'
 
-/** What of a result did not fit, for whoever made the call: by a handle, for a while. */
+/** Results that were too long for their caller. The caller reads the rest by a handle, for a limited time. */
 export type KeptResults = {
-  /** Cuts what is too much and keeps it whole. */
+  /** Cuts an answer that is too long, and stores the complete answer under a handle. */
   finish(answer: Answer, permit: Permit, selector: ViewSelector): Promise<Answer>
-  /** A call of the gateway's own tool. */
+  /** A call of `sallyport_read_result`. */
   read(permit: Permit): Promise<Answer>
   close(): void
 }
@@ -33,7 +34,7 @@ const ReadResult = z.object({
 })
 
 const sweepEvery = 60_000
-/** In the record stands that something was read on, never by which handle. */
+/** Recorded instead of a handle, because a handle gives access to the result. */
 const hiddenHandle = '[handle]'
 
 export function createKeptResults({ storage, limits, clock, ids }: KeptParts): KeptResults {
@@ -45,11 +46,11 @@ export function createKeptResults({ storage, limits, clock, ids }: KeptParts): K
         limit: limits().result,
         async keep(form, text) {
           const handle = ids.secret(24)
-          // A store that cannot keep the rest is no reason to lose the beginning.
+          // If the rest cannot be stored, the caller still gets the beginning.
           const kept = await storage.results
             .keep({ handle, principalId: permit.principalId, form, text })
             .catch(() => false)
-          if (!kept) return { readOn: () => 'The rest could not be kept' }
+          if (!kept) return { readOn: () => 'The rest could not be stored' }
           return { handle, readOn: (offset) => toInvitation(permit, selector, { handle, offset }) }
         },
       }),
@@ -58,11 +59,12 @@ export function createKeptResults({ storage, limits, clock, ids }: KeptParts): K
       const { result: most, kept } = limits()
       const wish = { handle, principalId: permit.principalId, offset, length: Math.min(length ?? most, most) }
       const piece = await storage.results.read(wish, kept)
-      if (!piece) throw new GatewayError('result-not-found', 'No result of yours has this handle, or not any more')
+      if (!piece)
+        throw new GatewayError('result-not-found', 'None of your stored results has this handle; it may have expired')
       const { text, form, total } = piece
       const end = piece.offset + text.length
       const next = end < total ? end : null
-      const rest = next === null ? 'this is the end' : `read on with offset ${next}`
+      const rest = next === null ? 'this is the end' : `continue with offset ${next}`
       return toResultAnswer({
         content: [
           { type: 'text', text },
@@ -76,7 +78,7 @@ export function createKeptResults({ storage, limits, clock, ids }: KeptParts): K
 
   function sweep(): void {
     cancelSweep = clock.after(sweepEvery, sweep)
-    // What fails now is swept the next time.
+    // A failed sweep is repeated by the next one.
     storage.results.sweep(limits().kept).catch(() => {})
     storage.keys.sweep().catch(() => {})
   }
@@ -96,18 +98,17 @@ const Page = z.object({
   }),
 })
 
-/** The answer of the gateway's own tool, for surfaces that have a form of their own for it. */
+/** The answer of `sallyport_read_result` as REST returns it. */
 export function toResultPage(answer: Answer) {
   const { content, _meta } = Page.parse(answer.value())
   return { ..._meta[pageKey], text: content[0].text }
 }
 
-/** The arguments as they are recorded; the handle itself travels beside them. */
-export function hideHandle(given: JsonObject): { readonly arguments: JsonObject; readonly input?: JsonObject } {
-  const { handle } = given
-  return typeof handle === 'string'
-    ? { arguments: { ...given, handle: hiddenHandle }, input: { handle } }
-    : { arguments: given }
+/** Replaces an argument in the recorded arguments. Its value is sent in `input`, which is not recorded. */
+export function hideArgument(given: JsonObject, name: string): Pick<ResolvedCall, 'arguments' | 'input'> {
+  const value = Object.hasOwn(given, name) ? given[name] : undefined
+  if (typeof value !== 'string') return { arguments: given }
+  return { arguments: { ...given, [name]: hiddenHandle }, input: { [name]: value } }
 }
 
 function readArguments(permit: Permit): z.infer<typeof ReadResult> {
@@ -122,7 +123,7 @@ function toInvitation(
   { kind }: ViewSelector,
   { handle, offset }: { handle: string; offset: number },
 ): string {
-  if (surface === 'http') return `Read on with GET /api/results/${handle}?offset=${offset}`
+  if (surface === 'http') return `Read the rest with GET /api/results/${handle}?offset=${offset}`
   const where = kind === 'server' ? ' at the address /mcp of this gateway' : ''
-  return `Read on${where} with ${readResultName} ${JSON.stringify({ handle, offset })}`
+  return `Read the rest${where} with ${readResultName} ${JSON.stringify({ handle, offset })}`
 }

@@ -9,21 +9,21 @@ import { count, createMeter, isIdle, type Meter, waitForRate } from '../lib/mete
 import { createQuietMap, type QuietMap } from '../lib/quiet-map.ts'
 import { countOf } from '../shared/words.ts'
 
-/** At most so many; a bound that is left out bounds nothing. */
+/** Limits of calls; undefined means no limit. */
 type Bounds = { readonly callsPerMinute?: number | undefined; readonly concurrent?: number | undefined }
 
-/** What a call takes up until its answer has been delivered. */
+/** The counters that include a call until its answer has been delivered. */
 export type Place = {
   readonly principal: Meter
-  /** Under which key the bytes of its owner are counted. */
+  /** Key of the meter for the bytes of the owner. */
   readonly owner: string
   readonly server?: Meter | undefined
   readonly tool?: Meter | undefined
-  /** The size of its answer, once there is one. */
+  /** Bytes of the answer; 0 before there is an answer. */
   bytes: number
 }
 
-/** Whose call it is, and where it goes. */
+/** The principal and the target of a call, which limits apply to. */
 export type Bounded = {
   readonly principal: PrincipalKey
   readonly server: string
@@ -32,27 +32,27 @@ export type Bounded = {
 }
 
 export type CallLimits = {
-  /** A place for a call, or when to come again. Nothing is awaited between looking and taking: N+1 never runs. */
+  /** Takes a place for a call, or returns an error. Synchronous, so that two calls cannot both take the last place. */
   enter(principal: Principal, call: Bounded): Place | GatewayError
-  /** Once for each place, however the call ended. */
+  /** Must be called once for each place, also if the call failed. */
   leave(place: Place): void
-  /** Counts the answer until the call leaves its place. False if too much is buffered: the answer must not be kept. */
-  hold(place: Place, bytes: number): boolean
-  /** The buffered bytes of a principal, for surfaces. */
+  /** Counts the bytes of the answer until the call leaves its place. False if they exceed the limit. */
+  buffer(place: Place, bytes: number): boolean
+  /** The account of buffered bytes of a principal, for surfaces. */
   accountOf(principal: Principal): Account
-  /** How many questions of one principal may wait. */
+  /** The most approvals of one principal that may wait. */
   mostPending(principal: Principal): number
 }
 
 type Parts = { readonly config: Pick<ConfigStore, 'current' | 'effective'>; readonly clock: Pick<Clock, 'monotonic'> }
 
 /**
- * A principal's meter with its bounds, which are looked up again when the configuration is another one. Under
- * `owner` the bytes of everything are counted that belongs to one user.
+ * The meter of a principal with its limits, which are read again when the configuration has changed. `owner` is the key of
+ * the meter for the bytes of all agents and sessions of one user.
  */
 type Known = { readonly meter: Meter; readonly owner: string; config: Config; bounds: Bounds }
 
-/** All agents and sessions of one user together may have so many times as much buffered as one of them. */
+/** All agents and sessions of one user together may buffer this many times `limits.buffered`. */
 const ownerShare = 4
 
 export function createLimits({ config, clock }: Parts): CallLimits {
@@ -63,10 +63,10 @@ export function createLimits({ config, clock }: Parts): CallLimits {
   let checked: Config | undefined
   let sharing = false
 
-  /** Most configurations bound no server: then nothing is looked up for one. */
+  /** Most configurations limit no server or tool. Then the lookup is skipped, because it runs for every call. */
   function boundsServers(current: Config): boolean {
     if (current !== checked) {
-      sharing = statesLimits(current)
+      sharing = hasSharedLimits(current)
       checked = current
     }
     return sharing
@@ -85,7 +85,7 @@ export function createLimits({ config, clock }: Parts): CallLimits {
     return principals.add(key, { meter: createMeter(), owner, config: current, bounds }, now)
   }
 
-  /** The server's and the tool's meter beside the principal's, where they are bounded. */
+  /** Also checks the meters of the server and the tool, if they have limits. */
   function enterShared(principal: Principal, call: Bounded, known: Known, now: number): Place | GatewayError {
     const { definition } = config.effective(principal).servers.get(call.server) ?? {}
     const first = call.connection === call.server ? own(config.current().servers, call.server) : undefined
@@ -116,7 +116,7 @@ export function createLimits({ config, clock }: Parts): CallLimits {
       count(known.meter, now)
       return { principal: known.meter, owner: known.owner, bytes: 0 }
     },
-    hold(place, bytes) {
+    buffer(place, bytes) {
       const buffers = buffersOf({ meter: place.principal, owner: place.owner })
       const room = hasRoom(buffers, bytes, config.current())
       if (room) place.bytes += bytes
@@ -146,26 +146,26 @@ export function createLimits({ config, clock }: Parts): CallLimits {
   }
 }
 
-/** What is buffered for a principal, and for all that its owner has. */
+/** The meters of a principal and of its owner. */
 type Buffers = { readonly meter: Meter; readonly owner: Meter }
 
 function hasRoom({ meter, owner }: Buffers, bytes: number, { limits }: Config): boolean {
   const fits = ({ buffered }: Meter, most: number) => {
-    // While little is buffered one message of any size passes; several together must fit.
+    // If little is buffered, one message of any size is allowed. Several messages together must fit.
     const little = Math.min(limits.request, most / 8)
     return buffered <= little || buffered + bytes <= most
   }
   return fits(meter, limits.buffered) && fits(owner, ownerShare * limits.buffered)
 }
 
-/** After an answer was dropped, half of what is buffered must be read before there are further calls. */
+/** After an answer was dropped, further calls are refused until the buffered bytes are at most half of the limit. */
 function addTo({ meter, owner }: Buffers, bytes: number, { limits }: Config): void {
   meter.buffered += bytes
   owner.buffered += bytes
   if (meter.full && meter.buffered <= limits.buffered / 2) meter.full = false
 }
 
-/** What the principal itself may: its clients must read their answers before it makes more calls. */
+/** Checks the limits of the principal. Its clients must read their answers before it can make more calls. */
 function checkOwn(
   { bounds, config }: Known,
   { meter, owner }: Buffers,
@@ -173,12 +173,12 @@ function checkOwn(
 ): GatewayError | undefined {
   const most = config.limits.buffered
   if (meter.full || meter.buffered >= most) {
-    const message = `${who} has ${meter.buffered} bytes buffered, in requests and in answers that its clients have not read, as many as may be; read them and try again`
-    return exceeded(message, { limit: 'buffered', most }, aMoment)
+    const message = `${who} has ${meter.buffered} bytes buffered in requests and unread answers; the limit is ${most}. Read the answers, then try again`
+    return exceeded(message, { limit: 'buffered', most }, retryMs)
   }
   if (owner.buffered >= ownerShare * most) {
-    const message = `The agents and sessions of one user, ${who} among them, have ${owner.buffered} bytes buffered, as many as may be; read their answers and try again`
-    return exceeded(message, { limit: 'buffered', most: ownerShare * most }, aMoment)
+    const message = `All agents and sessions of one user, including ${who}, have ${owner.buffered} bytes buffered; the limit is ${ownerShare * most}. Read their answers, then try again`
+    return exceeded(message, { limit: 'buffered', most: ownerShare * most }, retryMs)
   }
   return check(meter, bounds, now, who)
 }
@@ -187,8 +187,8 @@ function meterOf(meters: QuietMap<Meter>, key: string, now: number): Meter {
   return meters.find(key) ?? meters.add(key, createMeter(), now)
 }
 
-/** Whether any scope of the file bounds a server or a tool. */
-function statesLimits({ servers, projects, agents, users }: Config): boolean {
+/** Whether any scope of the configuration limits a server or a tool. */
+function hasSharedLimits({ servers, projects, agents, users }: Config): boolean {
   const scopes = [...Object.values(projects), ...Object.values(agents), ...Object.values(users)]
   const later = scopes.map((scope) => scope.servers)
   return [servers, ...later].some((stated) => Object.values(stated).some(isLimited))
@@ -217,7 +217,7 @@ function overrideOf(definition: Limited | undefined, original: string): SharedLi
   return definition && own(definition.tools.override, original)?.limits
 }
 
-/** What a later scope says of a link that it shares with everyone cannot loosen what everyone agreed to. */
+/** A later scope that uses the connection of the global server can only make its limits stricter. */
 function tighter(a: SharedLimits | undefined, b: SharedLimits | undefined): Bounds | undefined {
   if (!a || !b) return a ?? b
   return {
@@ -230,27 +230,27 @@ function smaller(a: number | undefined, b: number | undefined): number | undefin
   return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b)
 }
 
-/** `constructor` is a fair name for an agent. */
+/** `hasOwn`, because `constructor` is a valid name of an agent. */
 function own<Value>(record: Readonly<Record<string, Value>>, key: string): Value | undefined {
   return Object.hasOwn(record, key) ? record[key] : undefined
 }
 
-/** When a call that is under way ends is not known: look again after this. */
-const aMoment = 1000
+/** It is not known when a running call ends, so clients are told to retry after this time. */
+const retryMs = 1000
 
 function check(meter: Meter, bounds: Bounds, now: number, who: string): GatewayError | undefined {
   const { concurrent, callsPerMinute } = bounds
   if (concurrent !== undefined && meter.running >= concurrent) {
-    const message = `${who} has ${countOf(concurrent, 'call')} under way, as many as may be; try again when one has ended`
-    return exceeded(message, { limit: 'concurrent', most: concurrent }, aMoment)
+    const message = `${who} has ${countOf(concurrent, 'running call')}, which is the limit; try again when one has ended`
+    return exceeded(message, { limit: 'concurrent', most: concurrent }, retryMs)
   }
   const wait = waitForRate(meter, callsPerMinute, now)
   if (callsPerMinute === undefined || wait === 0) return undefined
-  const message = `${who} had ${countOf(callsPerMinute, 'call')} within a minute, as many as may be; try again in ${Math.ceil(wait / 1000)} s`
+  const message = `${who} had ${countOf(callsPerMinute, 'call')} within a minute, which is the limit; try again in ${Math.ceil(wait / 1000)} s`
   return exceeded(message, { limit: 'callsPerMinute', most: callsPerMinute }, wait)
 }
 
-/** `retryAfter` in whole seconds, as HTTP has it; `retryAfterMs` exactly. */
+/** `retryAfter` is in whole seconds, for the HTTP header Retry-After. `retryAfterMs` is exact. */
 function exceeded(message: string, facts: { limit: string; most: number }, wait: number): GatewayError {
   const retryAfterMs = Math.ceil(wait)
   return new GatewayError('limit-exceeded', message, {

@@ -13,11 +13,11 @@ import type { KeyEnd, TakenKey } from '../storage/tables/idempotency.ts'
 import { createAnswer } from '../wire/answer.ts'
 import type { CallOutcome } from './calls.ts'
 
-/** Calls with a key of their caller's: one of them runs, the others get what it got. */
+/** Calls with an idempotency key: of the calls with the same key one runs, and the others get its outcome. */
 export type Once = {
-  /** What the call that took this key ended with, or why it cannot be told; undefined if none has. Waits for one that runs. */
+  /** The outcome of an earlier call with this key, or a refusal. Waits while that call runs. Undefined if there is none. */
   findEarlier(call: ResolvedCall, signal: AbortSignal): Promise<Earlier | undefined>
-  /** The same by the call itself, whatever its key was. */
+  /** The same, by the id of the earlier call instead of its key. */
   findOf(call: string, signal: AbortSignal): Promise<Earlier | undefined>
 }
 
@@ -57,14 +57,14 @@ export function createOnce({ keys, clock }: { keys: Pick<Storage['keys'], 'find'
 
 type Given = { readonly arguments: JsonObject; readonly meta?: JsonObject | undefined }
 
-/** The same tool with the same arguments and `_meta`, in any order of keys. */
+/** The hash is the same for the same tool with the same arguments and `_meta`, in any order of object keys. */
 export function toOnceKey(key: string, { server, scope, publicName }: Target, given: Given): OnceKey {
   const { arguments: args, meta } = given
   const text = toCanonicalText([server, scope, publicName, args, ...(meta ? [meta] : [])])
   return { key, hash: createHash('sha256').update(text).digest('hex') }
 }
 
-/** What is certain not to have happened may be tried again under the same key; what nobody knows may not. */
+/** The key is released if the call certainly changed nothing. If the outcome is not known, the call must not run again. */
 export function toKeyEnd(
   { risk }: Pick<ResolvedCall, 'risk'>,
   outcome: CallOutcome,
@@ -93,15 +93,19 @@ function refusal(error: GatewayError): Earlier {
 function conflict(): GatewayError {
   return new GatewayError(
     'idempotency-conflict',
-    'This key was used for another tool, or with other arguments or `_meta`',
+    'This idempotency key was used for another tool, or with other arguments or `_meta`',
   )
 }
 
 function unknown(first: string): GatewayError {
-  const message = 'Whether the first call with this key took effect is not known, and it is not made again'
+  const message =
+    'It is not known whether the first call with this idempotency key took effect, so the call is not sent again'
   return new GatewayError('call-unknown', message, { first, repeated: true })
 }
 
 function busy(first: string): GatewayError {
-  return new GatewayError('idempotency-busy', 'The first call with this key is still running', { first, retryAfter: 5 })
+  return new GatewayError('idempotency-busy', 'The first call with this idempotency key is still running', {
+    first,
+    retryAfter: 5,
+  })
 }

@@ -1,4 +1,4 @@
-import { ownServer, readResultName, type Target } from '../catalog/catalog.ts'
+import type { Target } from '../catalog/catalog.ts'
 import type { Call, CallEndState } from '../contract/call.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
@@ -10,8 +10,9 @@ import type { Masking } from '../masking/masking.ts'
 import type { Decision } from '../policy/policy.ts'
 import { toMirrorHeaders } from '../wire/mirrors.ts'
 import type { CallRequest } from './calls.ts'
-import { hideHandle } from './kept.ts'
+import { hideArgument } from './kept.ts'
 import { toOnceKey } from './once.ts'
+import { readResultName } from './own-names.ts'
 
 export type HowItEnded = {
   state: CallEndState
@@ -23,13 +24,13 @@ export type HowItEnded = {
   unsent?: boolean
 }
 
-/** A call as it is written down: when it was made, when it ended, and as others see it. */
+/** Creates the data of a call: for its start, for its end and for the audit record. */
 export type Records = {
   toCall(request: CallRequest, target: Target, decision: Decision): ResolvedCall
-  /** A name that leads nowhere is recorded as well: somebody tried it. */
+  /** A call of a name that does not exist. It is recorded too, because it may be an attempt to misuse the gateway. */
   toUnknown(request: CallRequest): ResolvedCall
   toEnd(call: ResolvedCall, how: HowItEnded): CallEnd
-  /** As everyone sees it who may: masked where it holds what must be hidden. */
+  /** The call for the audit record and for people, with secrets masked. */
   toRecord(call: ResolvedCall, how: { state: Call['state'] } & Partial<Omit<CallEnd, 'state'>>): Call
   mask(value: JsonObject): JsonObject
   maskError(error: GatewayError): GatewayError
@@ -45,7 +46,7 @@ type RecordsParts = {
 export function createRecords({ instance, masking, clock, ids }: RecordsParts): Records {
   return { toCall, toUnknown, toEnd, toRecord, mask: (value) => masking.value(value), maskError }
 
-  /** What an agent says may hold what it should not know: it is sent as it is, and recorded masked. */
+  /** The request of an agent may contain secret values. It is sent unchanged, but recorded with masked values. */
   function withRecorded(call: ResolvedCall): ResolvedCall {
     const args = masking.value(call.arguments)
     const tool = masking.text(call.tool)
@@ -78,7 +79,7 @@ export function createRecords({ instance, masking, clock, ids }: RecordsParts): 
       ...toMeta(request),
       ...(request.input && { input: request.input }),
       ...(request.key !== undefined && { once: toOnceKey(request.key, target, request) }),
-      ...(target.connection === ownServer && hideHandle(request.arguments)),
+      ...toInProcessParts(request, target),
       ...(mirrors?.length && { mirrored: toMirrorHeaders(mirrors, request.arguments) }),
     })
   }
@@ -104,9 +105,10 @@ export function createRecords({ instance, masking, clock, ids }: RecordsParts): 
       scope: 'global',
       tool: request.name.slice(0, 256),
       original: '',
-      arguments: request.name === readResultName ? hideHandle(request.arguments).arguments : request.arguments,
+      arguments:
+        request.name === readResultName ? hideArgument(request.arguments, 'handle').arguments : request.arguments,
       risk: (request.method ?? 'tools/call') === 'tools/call' ? 'write' : 'read',
-      decision: 'no such name for this caller',
+      decision: 'the caller has no tool, prompt or resource of this name',
       ...toMeta(request),
     })
   }
@@ -154,6 +156,12 @@ export function createRecords({ instance, masking, clock, ids }: RecordsParts): 
       ...(how.givenBytes !== undefined && { cut: { bytes: how.resultBytes ?? 0, given: how.givenBytes } }),
     }
   }
+}
+
+function toInProcessParts({ arguments: given }: CallRequest, { inProcess }: Target): Partial<ResolvedCall> {
+  if (!inProcess) return {}
+  const { bearer } = inProcess
+  return { uncut: true, ...(bearer !== undefined && hideArgument(given, bearer)) }
 }
 
 function toMeta({ meta, trace }: CallRequest): Pick<ResolvedCall, 'meta' | 'trace'> {

@@ -4,8 +4,8 @@ import type { Storage } from '../storage/storage.ts'
 import type { RefusalCount } from '../storage/tables/audit.ts'
 
 /**
- * Writes refused calls down. Of a caller that is refused again and again for the same reason the first calls are
- * recorded each, and the rest as a count: otherwise an agent in a loop would fill the disk with its refusals.
+ * Records refused calls. If a caller is refused many times for the same reason, only the first calls get their own entries and
+ * the rest are counted in one entry. Otherwise an agent in a loop would fill the disk.
  */
 export type RefusedCalls = {
   /** False when the call was only counted. */
@@ -16,11 +16,11 @@ export type RefusedCalls = {
 
 type RefusedParts = { readonly storage: Pick<Storage, 'refuse' | 'countRefusals'>; readonly clock: Clock }
 
-/** Of one principal, tool and code: so many are recorded each before the rest is counted. */
+/** Refusals of one principal, tool and error code that get their own entries before the rest are counted. */
 export const mostRecorded = 50
-/** A count is written this often. After as long without a refusal the next ones are recorded each again. */
+/** Time between entries with counts. After this time without a refusal, the next refusals get their own entries again. */
 export const countEveryMs = 60_000
-/** Tallies beyond this are written early, so that callers with many tools do not fill the memory. */
+/** With more tallies than this, all are written early, so that callers with many tools do not fill the memory. */
 const mostTallies = 10_000
 
 type Tally = { recorded: number; counted: RefusalCount | undefined }
@@ -70,7 +70,7 @@ export function createRefusedCalls({ storage, clock }: RefusedParts): RefusedCal
     cancel = clock.after(countEveryMs, endWindow)
   }
 
-  /** Whoever was counted in this window stays counted in the next one: it has not stopped. */
+  /** A tally with counted refusals stays for the next window, because the caller has not stopped. */
   function endWindow(): void {
     const quiet = [...tallies].filter(([, { counted }]) => counted === undefined)
     for (const [key] of quiet) tallies.delete(key)
@@ -88,7 +88,7 @@ export function createRefusedCalls({ storage, clock }: RefusedParts): RefusedCal
 
 type Facts = Omit<RefusalCount, 'count' | 'firstAt' | 'lastAt'>
 
-/** Names that a caller can make up at will, of tools that do not exist and of resources, are counted together. */
+/** Names that a caller can invent (missing tools, resources) are counted together, so that they cannot fill the memory. */
 function toFacts(call: ResolvedCall, { error }: CallEnd): Facts {
   const { principal, owner, method, server } = call
   const subject = method === 'tools/call' && server !== '' ? (call.recorded ?? call).tool : server || 'unknown names'

@@ -1,7 +1,7 @@
 import { idsOf, type Remover } from '../storage/removal.ts'
 import type { Storage } from '../storage/storage.ts'
 
-/** Kept results and idempotency keys; the record of the calls stays. */
+/** Removes stored results and idempotency keys of removed principals. The audit record of their calls stays. */
 export function createCallsRemover(storage: Pick<Storage, 'results' | 'keys'>): Remover {
   return {
     topics: [],

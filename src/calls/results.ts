@@ -3,26 +3,27 @@ import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { CallMethod } from '../contract/permit.ts'
 import { isObject } from '../lib/json.ts'
 import { wholeEnd } from '../lib/text.ts'
+import { countOf } from '../shared/words.ts'
 import { type Answer, createAnswer, toResultAnswer } from '../wire/answer.ts'
 
-/** Half a picture is nothing, and neither is half of a structure: these may be as many times the limit of text. */
+/** Images and structured content cannot be cut, so their limit is this many times the limit of text. */
 const uncuttableFactor = 16
 
 export type Finishing = {
-  /** Characters of text that a caller gets at once. */
+  /** Most characters of text in one result. */
   readonly limit: number
-  /** Keeps the whole for its caller; the sentence says how to read it from a place on, or that it was not kept. */
+  /** Stores the complete text for its caller. `readOn` returns a sentence about how to read the rest from an offset. */
   keep(form: 'text' | 'json', whole: string): Promise<Kept>
 }
 
 export type Kept = { readonly handle?: string; readOn(offset: number): string }
 
-/** Nearly all answers do, and pass as the bytes they came as. */
+/** True for nearly all answers; they are passed on without parsing. */
 export function fits(answer: Answer, limit: number): boolean {
   return answer.bytes.length <= limit
 }
 
-/** What the caller gets: the answer as it came, or visibly less where it is more than a caller can take. */
+/** The answer for the caller: unchanged, or cut with a mark if it is too large. */
 export async function finishResult(answer: Answer, finishing: Finishing): Promise<Answer> {
   const { limit } = finishing
   if (fits(answer, limit)) return answer
@@ -36,16 +37,16 @@ export async function finishResult(answer: Answer, finishing: Finishing): Promis
   return list && Array.isArray(items) ? shorten(answer, list, items, finishing) : answer
 }
 
-/** Where each kind of result has its parts, and where a part has its text. */
+/** Where a kind of result contains its parts, and where a part contains its text. */
 type List = {
   readonly key: string
   holderOf(item: JsonObject): JsonObject | undefined
   withHolder(item: JsonObject, holder: JsonObject): JsonObject
-  /** A part that says what was left out in its place. */
+  /** A part with a note, in place of parts that were left out. */
   toNote(item: JsonObject, text: string): JsonObject
 }
 
-/** The text of a content item, or of the resource that it carries. */
+/** The text is in the content item, or in the resource that the item contains. */
 const contents = {
   holderOf(item: JsonObject): JsonObject | undefined {
     const holder = item.type === 'resource' ? item.resource : item
@@ -99,7 +100,7 @@ async function shorten(answer: Answer, list: List, items: readonly JsonValue[], 
       total: json.length,
       ...(kept.handle && { handle: kept.handle }),
     }
-    note = `[left out by Sallyport: ${toNames(parts)}, ${json.length} characters as JSON, more than the ${limit * uncuttableFactor} that may pass]\n[${kept.readOn(0)}]`
+    note = `[left out by Sallyport: ${toNames(parts)}, ${json.length} characters as JSON, the limit is ${limit * uncuttableFactor}]\n[${kept.readOn(0)}]`
   }
   const result = answer.value()
   const _meta = { ...(isObject(result._meta) && result._meta), ...meta }
@@ -128,14 +129,14 @@ function toShown(
     const from = start
     start += text.length + 1
     if (from + text.length < cut.at) return [item]
-    // All text behind the cut is left out: one mark for each piece of it could take more room than the pieces.
+    // All text after the cut is left out. One mark for each part could be longer than the parts.
     if (marked) return []
     marked = true
     return [withText(list, item, `${text.slice(0, Math.max(0, cut.at - from))}\n${cut.mark}`)]
   })
 }
 
-/** Parts without text that do not fit into the room for such parts; smaller ones behind them may. */
+/** Parts without text that exceed the limit for such parts. Smaller parts after them may still fit. */
 function findLarge(list: List, items: readonly JsonValue[], room: number): Set<JsonValue> {
   const large = new Set<JsonValue>()
   let left = room
@@ -163,14 +164,14 @@ function toNames(parts: readonly JsonValue[]): string {
     const { type = 'resource', content } = isObject(part) ? part : {}
     return String(isObject(content) ? (content.type ?? type) : type).slice(0, 40)
   })
-  return `${parts.length} part${parts.length === 1 ? '' : 's'} (${[...new Set(names)].slice(0, 5).join(', ')})`
+  return `${countOf(parts.length, 'part')} (${[...new Set(names)].slice(0, 5).join(', ')})`
 }
 
-/** What is said instead of the tool is a failure, so that no client checks it against the tool's output schema. */
+/** The replacement has `isError`, so that clients do not check it against the output schema of the tool. */
 async function tooLarge(answer: Answer, bytes: number, { limit, keep }: Finishing): Promise<Answer> {
   const whole = answer.bytes.toString('utf8')
   const kept = await keep('json', whole)
-  const text = `result-too-large: The result has ${bytes} bytes of structured content, more than the ${limit * uncuttableFactor} that may pass. Ask the tool for less.\n[${kept.readOn(0)}]`
+  const text = `result-too-large: The result has ${bytes} bytes of structured content; the limit is ${limit * uncuttableFactor}. Call the tool with arguments that return less.\n[${kept.readOn(0)}]`
   return toResultAnswer({
     content: [{ type: 'text', text }],
     isError: true,
@@ -181,9 +182,9 @@ async function tooLarge(answer: Answer, bytes: number, { limit, keep }: Finishin
   })
 }
 
-/** In place of an answer for which there is no memory. It is short, so that it needs none. */
-export function toUnread({ bytes }: Answer, method: CallMethod): Answer {
-  const problem = `limit-exceeded: The call was made, but its answer of ${bytes.length} bytes was dropped: earlier answers have not been read yet. Read them before you make further calls.`
+/** Replaces an answer that exceeds the buffer limit of its principal. It is short, so it is not counted. */
+export function toDropped({ bytes }: Answer, method: CallMethod): Answer {
+  const problem = `limit-exceeded: The call was made, but its answer of ${bytes.length} bytes was dropped, because earlier answers have not been read. Read them before you make further calls.`
   const { rpc } = errorTable['limit-exceeded']
   if (method !== 'tools/call')
     return createAnswer('error', Buffer.from(JSON.stringify({ code: rpc, message: problem })))
@@ -194,7 +195,7 @@ export function toUnread({ bytes }: Answer, method: CallMethod): Answer {
   })
 }
 
-/** An error is for people to read: what does not fit into the limit is cut, and further data left out. */
+/** Cuts the message of an error to the limit and leaves out its data. */
 function toShortError(answer: Answer, limit: number): Answer {
   const { code, message } = answer.value()
   const text = typeof message === 'string' ? message : ''

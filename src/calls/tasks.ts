@@ -5,13 +5,13 @@ import { type Principal, toPrincipalId } from '../contract/principal.ts'
 import { isObject } from '../lib/json.ts'
 import { type Answer, memberText } from '../wire/answer.ts'
 
-/** Work that a server goes on with after the call was answered: who started it, and with which tool. */
+/** Remembers which principal started a task, and with which tool. A server continues a task after it answered the call. */
 export type Tasks = {
-  /** The answer may name a task; from now on its caller can ask for it. */
+  /** If the answer contains a task, its caller can use the task methods for it from now on. */
   noteAnswer(asked: { selector: ViewSelector; name: string }, permit: Permit, answer: Answer): void
-  /** The server that works on a task of this caller, if the caller may still use the tool that started it. */
+  /** The server of a task of this caller, if the caller may still use the tool that started the task. */
   resolve(principal: Principal, id: string): Target | undefined
-  /** The arguments and `_meta` that a task was started with: rules judge by them who may ask for it. */
+  /** The arguments and `_meta` of the call that started a task. Rules use them to decide about later requests for the task. */
   startedWith(principal: Principal, id: string): Pick<Started, 'arguments' | 'meta'>
 }
 
@@ -25,7 +25,7 @@ type Started = {
 
 const maxTasks = 10_000
 const maxPerCaller = 1000
-/** Larger ones are not kept: what can be asked of many tasks must not fill the memory. */
+/** Larger arguments are not stored, so that many tasks do not fill the memory. */
 const maxArguments = 16_384
 const none: JsonObject = {}
 const unknown = { arguments: none }
@@ -48,7 +48,7 @@ export function createTasks(catalog: Pick<Catalog, 'resolve'>): Tasks {
       const tool = task && catalog.resolve(principal, task.selector, 'tools/call', task.name)
       if (!tool || tool.connection !== task.connection) return undefined
       const { mirrors: _mirrors, liveMirrors: _live, drifted: _drifted, ...target } = tool
-      return { ...target, original: id, risk: 'read' } // what the work may do was decided when it began
+      return { ...target, original: id, risk: 'read' } // the effects of the task were decided when it started
     },
     startedWith: (principal, id) => started.get(toPrincipalId(principal))?.get(id) ?? unknown,
   }
@@ -61,7 +61,7 @@ export function createTasks(catalog: Pick<Catalog, 'resolve'>): Tasks {
     return JSON.stringify(given).length <= maxArguments ? given : none
   }
 
-  /** The oldest go: their servers have forgotten them as well. */
+  /** Removes the oldest tasks. Their servers have probably removed them too. */
   function makeRoom(own: Map<string, Started>): void {
     if (own.size >= maxPerCaller) forgetFirst(own)
     const [others] = [...started.values()].filter(({ size }) => size > 0)
@@ -78,7 +78,7 @@ export function createTasks(catalog: Pick<Catalog, 'resolve'>): Tasks {
   }
 }
 
-/** The newer era says by its kind of result that it started a task; the older one answers a request for one. */
+/** Newer protocol revisions mark the result as a task. In older ones the caller requests a task, and the result contains it. */
 function taskOf({ input }: Permit, answer: Answer): string | undefined {
   if (answer.kind === 'error') return undefined
   if (memberText(answer, 'resultType') === '"task"') return toId(answer.value().taskId)

@@ -1,8 +1,8 @@
-/** Resource addresses of several servers at one place: kept where one server has them, told apart where several do. */
+/** A resource address that only one server has stays as it is. If several servers have it, the server's name is added. */
 
 const scheme = 'sallyport://'
 
-/** Reversible, and never the address of anything else: no server of ours speaks this scheme. */
+/** Reversible. It cannot equal the address of another resource, because no server uses this scheme. */
 export function toPublicUri(server: string, uri: string): string {
   return `${scheme}${server}/${encodeURIComponent(uri)}`
 }
@@ -18,30 +18,30 @@ export function fromPublicUri(uri: string): { server: string; uri: string } | un
   }
 }
 
-/** Another address of the same server, in the form in which the caller named the first. */
+/** Converts another address of the same server to the form of `name`: with the server's name if `name` contains it. */
 export function inFormOf(name: string, uri: string): string {
   const wrapped = fromPublicUri(name)
   return wrapped ? toPublicUri(wrapped.server, uri) : uri
 }
 
 /**
- * Whether an address is spelled plainly: without dot segments, doubled slashes, backslashes or letters in disguise.
- * A server may take several spellings for one thing; a rule knows only the one it was written for.
+ * Whether an address has no dot segments, double slashes, backslashes or needless percent-encoding. A server may accept
+ * several spellings of one address, and a rule that was written for one spelling would not match the others.
  */
 export function isPlainAddress(uri: string): boolean {
   const path = uri.replace(/^[^/?#]*:(\/\/)?/, '').replace(/[?#].*$/s, '')
   const segments = path.split('/')
   const doubled = segments.slice(1, -1).includes('')
-  return !doubled && !segments.some(isDots) && !uri.includes('\\') && !disguised.test(uri)
+  return !doubled && !segments.some(isDots) && !uri.includes('\\') && !needlesslyEncoded.test(uri)
 }
 
 const isDots = (segment: string): boolean => segment === '.' || segment === '..'
-/** Characters that need no percent sign, written with one. */
-const disguised = /%(?:2[dDeE]|3[0-9]|4[1-9a-fA-F]|5[0-9aAfF]|6[1-9a-fA-F]|7[0-9aAeE])/
+/** Percent-encoded characters that do not need the encoding. */
+const needlesslyEncoded = /%(?:2[dDeE]|3[0-9]|4[1-9a-fA-F]|5[0-9aAfF]|6[1-9a-fA-F]|7[0-9aAeE])/
 
 /**
- * Whether an address has the form of a template. The literal parts must follow each other in order; `{name}` stands for
- * text without `/`, `{+name}` and the other forms for any text. Walks once, so that no pattern can keep it busy.
+ * Whether an address matches a template. The literal parts must occur in order. `{name}` matches text without `/`, `{+name}`
+ * and the other forms match any text. There is no backtracking, so a server's template cannot cause long computation.
  */
 export function matchesTemplate(template: string, uri: string): boolean {
   const parts = template.split(/(\{[^{}]*\})/)

@@ -37,56 +37,55 @@ import {
 import type { KnownTool } from '../policy/policy.ts'
 import { noLists, type RawList, type Servers } from '../servers/servers.ts'
 import type { ServerFacts } from '../wire/codec.ts'
+import { toToolRefs } from './in-process.ts'
 import { toPublicName } from './naming.ts'
-import { ownServer } from './own-tools.ts'
-import { findOwnTarget, findTarget, type Target } from './target.ts'
+import { findInProcess, findTarget, type Target } from './target.ts'
 import { buildView, findToolset, offeredTools, toTool, type View, type ViewSelector } from './view.ts'
 
 export { inFormOf } from './addresses.ts'
 export { createIntroduction, type Introduction } from './introduction.ts'
 export { toPublicName } from './naming.ts'
-export { approvalStatusName, approvalWait, ownServer, readResultName, waitForApprovalName } from './own-tools.ts'
 export type { Target } from './target.ts'
 export { type Listing, type ToolRef, toTool, type View, type ViewSelector } from './view.ts'
 
 export type Catalog = {
-  /** The tools of servers that a principal sees. */
+  /** The tools in the view of a principal, without the gateway's own tools. */
   listTools(principal: Principal, selector: ViewSelector): Tool[]
-  /** A tool that a principal sees, with what rules need to know of it. */
+  /** A tool in the view of a principal, with the facts that rules use. */
   findTool(principal: Principal, name: string): KnownTool | undefined
-  /** The tools that a principal sees, with what grants need to know of them. */
+  /** The tools in the view of a principal, with the facts that grants use. */
   listFacts(principal: Principal): { name: string; risk: Risk; hash: string }[]
-  /** Everything that a principal may see at one address. Throws for a toolset or server that is not there. */
+  /** Everything that a principal may see at one address. Throws if the toolset or server does not exist. */
   view(principal: Principal, selector: ViewSelector): View
-  /** What stands behind a name now; the check at listing is never enough. */
+  /** The current target of a name. Every call resolves again, because the catalog may have changed since the client listed it. */
   resolve(principal: Principal, selector: ViewSelector, method: CallMethod, name: string): Target | undefined
-  /** What a connection offers after judgement, before any principal's choice. */
+  /** The offers of a connection after the checks and pins, before the selection for a principal. */
   ofConnection(id: string): PinnedOffering
-  /** Whether a connection has listed what it offers; one that is away has not. */
+  /** Whether the lists of a connection are known. False for a disconnected server. */
   isListed(id: string): boolean
-  /** A connection has listed anew, or has nothing to offer any more. */
+  /** Must be called when the lists of a connection have changed or were removed. */
   observe(id: string): void
-  /** What one configured server offers under its scope's choice. */
+  /** The tools that one configured server offers, after the selection in its definition. */
   offered(server: EffectiveServer, connection: string): { tools: Tool[]; setAside: SetAside[] }
-  /** What a definition on trial would offer. */
+  /** The tools that a definition would offer, for tests without saving. */
   preview(server: string, definition: ServerDefinition, list: RawList): { tools: Tool[]; setAside: SetAside[] }
-  /** Something that views depend on has changed. */
+  /** Must be called when something that views depend on has changed. */
   invalidate(): void
 }
 
 const maxViews = 500
-/** More than this is shown to nobody, so it is not searched either. */
+/** Longer instructions are never shown, so the rest is not checked either. */
 const maxInstructions = 64 * 1024
 const noOffers: JudgedOffers = { offers: [], setAside: [] }
 
 export type CatalogParts = {
   readonly config: ConfigStore
-  readonly servers: Pick<Servers, 'list' | 'find' | 'lists' | 'facts'>
+  readonly servers: Pick<Servers, 'list' | 'find' | 'lists' | 'facts' | 'attached'>
   readonly pins: Pick<Pins, 'judge' | 'observe' | 'leave'>
 }
 
 export function createCatalog(parts: CatalogParts): Catalog {
-  /** The last list of each connection: the next one mostly differs in one place. */
+  /** The last checked list of each connection. The next list usually differs in few tools, so results are reused. */
   const judged = new Map<string, { readonly list: RawList; readonly items: JudgedItems }>()
   const judgedOffers = new WeakMap<RawList, JudgedOffers>()
   const judgedInstructions = new WeakMap<ServerFacts, Instructions>()
@@ -119,7 +118,7 @@ export function createCatalog(parts: CatalogParts): Catalog {
     return instructions
   }
 
-  function asItCame(id: string): Unpinned {
+  function readOffering(id: string): Unpinned {
     const lists = parts.servers.lists(id) ?? noLists
     const list = judge(id, lists.tools)
     const resources = judgeOther('resources', lists.resources)
@@ -136,22 +135,24 @@ export function createCatalog(parts: CatalogParts): Catalog {
     }
   }
 
-  const ofConnection = (id: string): PinnedOffering => judgedBy(id).pinned
+  const inProcess = () => parts.servers.attached().flatMap(toToolRefs)
 
-  function judgedBy(id: string): { readonly live: LiveServer; readonly pinned: PinnedOffering } {
+  const ofConnection = (id: string): PinnedOffering => judgementOf(id).pinned
+
+  function judgementOf(id: string): { readonly live: LiveServer; readonly pinned: PinnedOffering } {
     const known = offerings.get(id)
     if (known) return known
-    const offering = asItCame(id)
+    const offering = readOffering(id)
     const live = toLiveServer(id, offering)
     const judgement = { live, pinned: applyPins(live, offering, parts.pins) }
     offerings.set(id, judgement)
     return judgement
   }
 
-  /** A template may describe the address of a resource that is hidden or blocked itself. */
-  function isWithheld(method: CallMethod, { connection, original }: Target): boolean {
+  /** A resource can be blocked or suspicious although a template that matches its address is offered. */
+  function isHidden(method: CallMethod, { connection, original }: Target): boolean {
     if (method !== 'resources/read' && method !== 'resources/subscribe') return false
-    return parts.pins.judge(judgedBy(connection).live, 'resource', original).hidden
+    return parts.pins.judge(judgementOf(connection).live, 'resource', original).hidden
   }
 
   function toLiveServer(id: string, offering: Unpinned): LiveServer {
@@ -162,12 +163,12 @@ export function createCatalog(parts: CatalogParts): Catalog {
     return { connection: id, name, scope, chain, items: toLiveItems(offering, steeringOf) }
   }
 
-  /** Each entry is at least as strict as the one that it refines. */
+  /** A later entry can be stricter than the entry that it refines, but not less strict. */
   function toPinChain(name: string, lineage: readonly PinnedEntry[]): PinLink[] {
     const config = parts.config.current()
     let strict = false
     return lineage.map(({ scope, pinning }, index) => {
-      // Of the setting for all servers, only an administrator's own entry is exempt, not a refinement.
+      // Only the first entry can be exempt from the global `strict`, in a scope of administrators. Refinements inherit `strict`.
       const isExempt = index > 0 || (pinning === 'baseline' && isTrusted(config, scope))
       strict ||= pinning === 'strict' || (config.pinning === 'strict' && !isExempt)
       return { name, scope, strict }
@@ -188,7 +189,7 @@ export function createCatalog(parts: CatalogParts): Catalog {
 
   function observe(id: string): void {
     invalidate()
-    if (parts.servers.lists(id)) return parts.pins.observe(toLiveServer(id, asItCame(id)))
+    if (parts.servers.lists(id)) return parts.pins.observe(toLiveServer(id, readOffering(id)))
     judged.delete(id)
     const isGone = !parts.config.connections().some((spec) => spec.id === id)
     parts.pins.leave(id, isGone)
@@ -207,7 +208,7 @@ export function createCatalog(parts: CatalogParts): Catalog {
     if (known) return known
     checkSelector(effective, selector)
     const config = parts.config.current()
-    const built = buildView({ key, effective, selector, config, ofConnection })
+    const built = buildView({ key, effective, selector, config, ofConnection, inProcess: inProcess() })
     for (const old of views.keys()) {
       if (views.size < maxViews) break
       views.delete(old)
@@ -218,9 +219,9 @@ export function createCatalog(parts: CatalogParts): Catalog {
 
   function resolve(principal: Principal, selector: ViewSelector, method: CallMethod, name: string): Target | undefined {
     const found = findTarget(view(principal, selector), method, name)
-    if (found && isWithheld(method, found)) return undefined
-    // Also where nothing is offered any more: what was cut before can still be read.
-    return found ?? (selector.kind === 'server' ? undefined : findOwnTarget(method, name))
+    if (found && isHidden(method, found)) return undefined
+    // The gateway's own tools are also found in an empty view, so that the rest of an earlier cut result can be read.
+    return found ?? (selector.kind === 'server' ? undefined : findInProcess(inProcess(), method, name))
   }
 
   function checkSelector(effective: EffectiveConfig, selector: ViewSelector): void {
@@ -234,7 +235,7 @@ export function createCatalog(parts: CatalogParts): Catalog {
 
   return {
     listTools: (principal, selector) =>
-      [...view(principal, selector).tools.values()].filter(({ server }) => server !== ownServer).map(toTool),
+      [...view(principal, selector).tools.values()].filter((tool) => !tool.inProcess).map(toTool),
     findTool(principal, name) {
       const tool = view(principal, { kind: 'all' }).tools.get(name)
       if (!tool) return undefined

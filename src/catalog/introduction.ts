@@ -5,15 +5,15 @@ import type { Servers } from '../servers/servers.ts'
 import type { Catalog } from './catalog.ts'
 import type { ViewSelector } from './view.ts'
 
-/** What the servers behind one address say of themselves, for whoever comes to it. */
+/** The instructions and capabilities that a client gets when it connects to an address. */
 export type Introduction = {
   readonly instructions?: string
   readonly extensions?: JsonObject
-  /** One of them has tasks of the older era. */
+  /** At least one server supports tasks of the older protocol generation. */
   readonly tasks?: boolean
 }
 
-/** What a gateway lacks that was set up a moment ago: the agent can tell its user. */
+/** Sentences about missing setup steps. The agent can pass them on to its user. */
 function listMissing(servers: number, hasAdministrator: boolean): string[] {
   const missing: string[] = []
   if (servers === 0)
@@ -27,7 +27,7 @@ function listMissing(servers: number, hasAdministrator: boolean): string[] {
   return missing
 }
 
-/** Every agent gets these at its first word: a server must not make that long. */
+/** Limits, because every agent gets the instructions of all its servers when it connects. */
 const maxInstructions = 8192
 const maxAlone = 64 * 1024
 const maxExtensions = 64
@@ -36,7 +36,7 @@ const maxExtensionBytes = 4096
 export function createIntroduction(parts: {
   catalog: Pick<Catalog, 'view' | 'ofConnection'>
   servers: Pick<Servers, 'facts'>
-  /** Somebody can sign in and answer. */
+  /** Whether an administrator exists who can sign in and answer approvals. */
   hasAdministrator(): boolean
 }) {
   return (principal: Principal, selector: ViewSelector): Introduction => {

@@ -6,9 +6,9 @@ import { toPublicName } from './naming.ts'
 
 /** A resource, a template or a prompt as one view offers it. */
 export type OfferRef = {
-  /** What clients call it here. */
+  /** Name or address for clients of this view. */
   readonly name: string
-  /** What rules are written for, whatever the address: a resource's own address, a prompt's public name. */
+  /** The name that rules use in every view: the original address of a resource, the public name of a prompt. */
   readonly publicName: string
   readonly server: string
   readonly scope: ScopeKey
@@ -19,13 +19,13 @@ export type OfferRef = {
 type Server = { readonly name: string; readonly scope: ScopeKey; readonly connection: string }
 type Included = readonly { readonly server: Server; readonly judged: JudgedOffering }[]
 type MergeRules = {
-  /** At a server's own address everything keeps its own name. */
+  /** True for the view of a single server, in which everything keeps its original name. */
   readonly own: boolean
   readonly naming: string
   includes(name: string): boolean
 }
 
-/** Prompts are named like tools. Addresses of resources stay as they are where only one server has them. */
+/** Prompts are named like tools. Addresses of resources change only if several servers have the same address. */
 export function offersOf(
   included: Included,
   rules: MergeRules,
@@ -70,7 +70,7 @@ function toMap(refs: readonly OfferRef[], rules: MergeRules): Map<string, OfferR
   return map
 }
 
-/** The definition as clients get it: the server's own words under the name that holds here. */
+/** The definition for clients: the definition of the server with the name of this view. */
 export function toOfferWire(kind: OfferKind, ref: OfferRef): JsonObject {
   return { ...ref.offer.value, [idKeyOf(kind)]: ref.name }
 }

@@ -2,16 +2,16 @@ import { createHash } from 'node:crypto'
 
 const maxLength = 64
 const clean = /^[A-Za-z0-9_-]+$/
-/** A server's name without `_` leaves the first `_` of the public name as the one separator. */
+/** Without `_` in the server's name, the first `_` of a public name is always the separator. */
 const cleanServer = /^[A-Za-z0-9-]+$/
-/** Sixty bits: two names that meet cannot be looked for, neither by a server among its own nor for another's. */
+/** 60 bits, so that a server cannot search for a tool name whose hash equals that of another tool. */
 const suffixLength = 12
-/** Hardly any tool is called like this by itself, so that ordinary names stay as they are. */
+/** A name that looks like it has a hash gets one too, so that it cannot equal a name with a hash. Ordinary names do not match. */
 const looksSuffixed = /_0[0-9a-v]{12}$/
 
 /**
- * The public name of a tool: a pure function of its server and its own name, so that it is the same after a restart
- * and whatever other servers come and go. What cannot be kept letter by letter ends in a hash of both names.
+ * The public name of a tool. It depends only on the names of server and tool, so it is the same after a restart and when other
+ * servers are added or removed. If characters must be replaced or cut, the name ends in a hash of both names.
  */
 export function toPublicName(pattern: string, server: string, tool: string): string {
   const plain = fill(pattern, { server, tool })

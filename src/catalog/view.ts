@@ -9,12 +9,11 @@ import type { SetAside, Tool } from '../contract/tool.ts'
 import type { Drift, JudgedOffering, JudgedTool } from '../definitions/definitions.ts'
 import { matchesAny } from '../lib/glob.ts'
 import { type JudgedRisk, riskOf } from '../policy/policy.ts'
-import type { ListKind } from '../servers/servers.ts'
+import type { InProcessTool, ListKind } from '../servers/servers.ts'
 import { type OfferRef, offersOf, toOfferWire } from './merge.ts'
 import { toPublicDescription, toPublicName } from './naming.ts'
-import { ownTools } from './own-tools.ts'
 
-/** One of the addresses: everything, a toolset, or one server under its own names. */
+/** Which view an address has: all servers, a toolset, or one server with its original names. */
 export type ViewSelector =
   | { readonly kind: 'all' }
   | { readonly kind: 'toolset'; readonly name: string }
@@ -30,14 +29,16 @@ export type ToolRef = {
   readonly risk: Risk
   readonly riskFrom: Tool['riskFrom']
   readonly definition: JudgedTool
-  /** The name that rules are written for, whatever the address. */
+  /** The name that rules use in every view. */
   readonly publicName: string
-  /** Of the definition that a call runs. */
+  /** Hash of the server's current definition. */
   readonly hash: string
   readonly drifted: Drift['kind'] | undefined
+  /** Set for a tool that runs inside the gateway. */
+  readonly inProcess?: InProcessTool
 }
 
-/** What some principals see at one address. Shared by all who see the same. */
+/** The offers at one address. Principals with the same effective settings share one view. */
 export type View = {
   readonly key: string
   readonly servers: readonly { readonly name: string; readonly connection: string }[]
@@ -49,15 +50,15 @@ export type View = {
   readonly lists: Readonly<Record<ListKind, Listing>>
 }
 
-/** One list as clients get it. */
+/** One list for clients. */
 export type Listing = {
-  /** Changes when, and only when, what clients are shown changes. */
+  /** Changes only if the content of the list changes. */
   readonly hash: string
-  /** Page by page, as the JSON of each page's array. */
+  /** The pages, each as a JSON array. */
   readonly pages: readonly Buffer[]
 }
 
-/** Large enough that a client which never asks for a second page still sees what a team has. */
+/** Large, because some clients never request a second page. */
 const itemsPerPage = 2000
 
 export type OfferingServer = {
@@ -74,8 +75,10 @@ export function buildView(parts: {
   selector: ViewSelector
   config: Config
   ofConnection(id: string): JudgedOffering
+  /** Tools that run inside the gateway. */
+  readonly inProcess: readonly ToolRef[]
 }): View {
-  const { selector, config } = parts
+  const { selector, config, inProcess } = parts
   const own = selector.kind === 'server'
   const tools = new Map<string, ToolRef>()
   const setAside: (SetAside & { server: string })[] = []
@@ -89,8 +92,8 @@ export function buildView(parts: {
     for (const tool of offered.tools) {
       if (!includesTool(selector, tool.publicName, config)) continue
       const name = own ? tool.definition.name : tool.publicName
-      const taken = tools.has(name) || (!own && ownTools.some((each) => each.name === name))
-      if (taken) setAside.push({ name, reason: 'its public name is taken', server: server.name })
+      const taken = tools.has(name) || (!own && inProcess.some((each) => each.name === name))
+      if (taken) setAside.push({ name, reason: 'another tool already has this public name', server: server.name })
       else tools.set(name, { ...tool, name })
     }
   }
@@ -100,8 +103,8 @@ export function buildView(parts: {
     includes: (name) => includesTool(selector, name, config),
   })
   const empty = tools.size === 0 && prompts.size === 0 && resources.size === 0 && templates.length === 0
-  // At a server's own address every name is the server's; where nothing is offered there is nothing to read on in.
-  if (!own && !empty) for (const tool of ownTools) tools.set(tool.name, tool)
+  // The address of one server offers only that server's names. An empty view offers no tools that continue other calls.
+  if (!own && !empty) for (const tool of inProcess) tools.set(tool.name, tool)
   const lists = {
     tools: toListing([...tools.values()].map(toWire)),
     prompts: toListing([...prompts.values()].map((offer) => toOfferWire('prompts', offer))),
@@ -112,7 +115,7 @@ export function buildView(parts: {
   return { key: parts.key, servers, tools, prompts, resources, templates, setAside, lists }
 }
 
-/** One server's tools after the operator's choice: included, renamed, re-described, with their risk. */
+/** The tools of one server after the selection and the overrides of its definition, with their risk. */
 export function offeredTools(
   server: OfferingServer,
   judged: readonly JudgedTool[],
@@ -124,14 +127,14 @@ export function offeredTools(
   const toName = (tool: JudgedTool) => toPublicName(patterns.naming, server.name, changeOf(tool)?.name ?? tool.name)
   const chosen = judged.filter(({ name }) => matchesAny(include, name) && !matchesAny(exclude, name))
   const owners = new Map<string, JudgedTool>()
-  for (const tool of chosen.toSorted(byClaim)) if (!owners.has(toName(tool))) owners.set(toName(tool), tool)
+  for (const tool of chosen.toSorted(byPrecedence)) if (!owners.has(toName(tool))) owners.set(toName(tool), tool)
   const tools: ToolRef[] = []
   const setAside: SetAside[] = []
   for (const tool of chosen) {
     const change = changeOf(tool)
     const name = toName(tool)
     if (owners.get(name) !== tool) {
-      setAside.push({ name: tool.name, reason: `another tool of this server is already called ${name}` })
+      setAside.push({ name: tool.name, reason: `another tool of this server already has the public name ${name}` })
       continue
     }
     const judgedRisk = (of: JudgedTool) =>
@@ -160,14 +163,14 @@ export function offeredTools(
   }
   return { tools, setAside }
 
-  /** A name that the operator gave comes first; the order in which a server lists its tools decides nothing. */
-  function byClaim(a: JudgedTool, b: JudgedTool): number {
+  /** Decides which of two tools with the same public name gets it: first overridden names, then by name, never by list order. */
+  function byPrecedence(a: JudgedTool, b: JudgedTool): number {
     const given = Number(changeOf(b)?.name !== undefined) - Number(changeOf(a)?.name !== undefined)
     return given || (a.name < b.name ? -1 : 1)
   }
 }
 
-/** A changed definition lowers nothing before somebody accepts it, and hides nothing either. */
+/** Before a changed definition is accepted, it can only raise the risk of a tool, not lower it. */
 function stricter(accepted: JudgedRisk, live: JudgedRisk): JudgedRisk {
   return riskOrder[live.risk] > riskOrder[accepted.risk] ? live : accepted
 }
@@ -182,7 +185,7 @@ function includesTool(selector: ViewSelector, name: string, config: Config): boo
   return selector.kind !== 'toolset' || matchesAny(findToolset(config, selector.name)?.tools ?? [], name)
 }
 
-/** `constructor` is a name like any other. */
+/** `hasOwn`, because `constructor` is a valid name of a toolset. */
 export function findToolset({ toolsets }: Config, name: string): Toolset | undefined {
   return Object.hasOwn(toolsets, name) ? toolsets[name] : undefined
 }
@@ -198,7 +201,7 @@ function toListing(items: readonly JsonObject[]): Listing {
   return { hash: hash.digest('hex'), pages }
 }
 
-/** The definition as clients get it: the server's own words where nobody changed them. */
+/** The definition for clients: the definition of the server with the overrides of the configuration. */
 export function toWire(tool: ToolRef): JsonObject {
   const { definition } = tool
   const { title, annotations, outputSchema } = definition

@@ -9,7 +9,7 @@ import { printFailure } from './terminal/failure.ts'
 import { endWithReader } from './terminal/pipes.ts'
 import { createTerminal, type Terminal } from './terminal/terminal.ts'
 
-/** Runs one command line (without the names of node and script) and tells the exit code. */
+/** Runs one command line (without the names of node and script) and returns the exit code. */
 export async function main(argv: readonly string[]): Promise<number> {
   const end = argv.indexOf('--')
   const words = end === -1 ? argv : argv.slice(0, end)
@@ -20,7 +20,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     await createProgram(run).parseAsync(words, { from: 'user' })
     return run.code
   } catch (error) {
-    // By the bare word: a command line that was not understood must fail with a document as well.
+    // Not from the parsed options: an invalid command line must also fail with a JSON document.
     const terminal = createTerminal(words.includes('--json'))
     return error instanceof CommanderError ? endByCommander(terminal, error, words) : endByError(terminal, error)
   }
@@ -28,7 +28,7 @@ export async function main(argv: readonly string[]): Promise<number> {
 
 function endByCommander(terminal: Terminal, ended: CommanderError, words: readonly string[]): number {
   if (ended.exitCode === 0) return exit.done
-  // Help that stands in for a missing command is on standard error already.
+  // Without a command, Commander has already printed the help on standard error.
   const isHelp = ended.code === 'commander.help'
   if (isHelp && !terminal.json) return exit.usage
   const message = ended.message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ')

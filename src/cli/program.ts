@@ -9,6 +9,7 @@ import { addCompletion } from './commands/completion.ts'
 import { addConfig } from './commands/config.ts'
 import { addData } from './commands/data.ts'
 import { addDoctor } from './commands/doctor/doctor.ts'
+import { addExplain } from './commands/explain.ts'
 import { addGrants } from './commands/grants.ts'
 import { addOpen } from './commands/open.ts'
 import { addProjects } from './commands/projects.ts'
@@ -26,14 +27,16 @@ import { addUsers } from './commands/users.ts'
 import { addWebhooks } from './commands/webhooks.ts'
 import { version } from './version.ts'
 
-/** The whole command line, built fresh for each run. */
+/** All commands. Commander stores parsed values in them, so each run needs new ones. */
 export function createProgram(run: Run): Command {
   const program = new Command('sallyport')
-    .description('The one governed gate between AI agents and every MCP server a team uses.')
-    .version(version, '-V, --version', 'the version of this program')
+    .description(
+      'MCP gateway: AI agents reach all MCP servers of a team through one address, with rules, approvals and audit.',
+    )
+    .version(version, '-V, --version', 'print the version')
     .exitOverride()
     .configureOutput({ outputError() {} })
-    // Options of the program end at the first command: `servers add --url` is the server's address, not the gateway's.
+    // Global options end at the first command: in `servers add --url` the address is the server's, not the gateway's.
     .enablePositionalOptions()
     .configureHelp(helpConfiguration)
   addGlobalOptions(program)
@@ -50,6 +53,7 @@ export function createProgram(run: Run): Command {
   addOpen(program, run)
   addSetupLink(program, run)
   addDoctor(program, run)
+  addExplain(program, run)
   addConfig(program, run)
   addServers(program, run)
   addTools(program, run)
@@ -77,8 +81,8 @@ export function toPath(command: Command): string {
 }
 
 const defaults = [
-  'Without --gateway a command uses the gateway of the data folder: .sallyport in the current',
-  'folder, else in your home folder. Without --token and --as it uses the administrator token there.',
+  'Without --gateway, a command uses the gateway of the data folder: .sallyport in the current folder,',
+  'or else in your home folder. Without --token and --as, it uses the admin token in the data folder.',
 ].join('\n')
 
 const exitCodes = [

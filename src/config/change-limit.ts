@@ -7,12 +7,12 @@ import type { ConfigStore } from './config.ts'
 
 type Parts = { readonly config: Pick<ConfigStore, 'current'>; readonly clock: Pick<Clock, 'monotonic'> }
 
-/** The admin token and administrators set up whole gateways with scripts. */
+/** Factor for the admin token and administrators: they configure whole gateways with scripts. */
 const forAdministrators = 10
 
 /**
- * Each change is written, recorded and read again by every gateway on the database. One principal must not keep all of them
- * busy with it. Throws `limit-exceeded`.
+ * Limits the changes of one principal, because every gateway on the database reads each change again. Throws
+ * `limit-exceeded`.
  */
 export function createChangeLimit({ config, clock }: Parts): (principal: Principal) => void {
   const meters = createQuietMap<Meter>(isIdle)

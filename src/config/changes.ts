@@ -3,7 +3,7 @@ import { findFormat } from '../documents/parse.ts'
 import { isPlainObject, isSame, type PlainObject } from '../documents/values.ts'
 import type { ConfigProblem } from './problems.ts'
 
-/** What differs between two configurations: top-level keys, and single entries of those that hold named ones. */
+/** The keys that differ between two configurations: top-level keys, and single entries of keys with named entries. */
 export function listChanged(before: Config, after: Config): string[] {
   const [old, now]: PlainObject[] = [before, after]
   const keys = new Set([...Object.keys(before), ...Object.keys(after)])
@@ -33,18 +33,18 @@ function listEntries(key: string, before: PlainObject, after: PlainObject): stri
 }
 
 /**
- * A writer may be in the middle of it: no line break at the end, or merely the beginning of what is in force.
- * JSON tells by itself where it ends.
+ * Whether a program may still be writing the file: it has no line break at the end, or is a prefix of the text in force.
+ * JSON is not checked: incomplete JSON does not parse.
  */
 export function isUnfinished(file: string, text: string, inForce: string): boolean {
   if (findFormat(file) === 'json') return false
   return text !== inForce && (!text.endsWith('\n') || inForce.startsWith(text))
 }
 
-/** The beginning of what is in force that stops within a line was cut off, even where it happens to be valid. */
+/** A prefix of the text in force that ends within a line was cut off, even if it is valid. */
 export function findCut(file: string, text: string, inForce: string): ConfigProblem | undefined {
   const cut = inForce.startsWith(text) && !text.endsWith('\n') && !/^\r?\n/.test(inForce.slice(text.length))
   if (!cut || text === inForce) return undefined
-  const message = 'looks cut off: it ends within a line; if that is meant, end it with a line break'
+  const message = 'looks cut off: it ends within a line; if this is intended, add a line break at the end'
   return { file, line: text.split('\n').length, key: '', message }
 }

@@ -10,7 +10,7 @@ import { createStack, listChains, listScopes, type MergeFault, onlyTightens, sta
 import { isOwnVariable, listTemplates, parseTemplate } from './templates.ts'
 import { checkWebhooks, listWebhookNotices } from './webhooks.ts'
 
-/** What no single field can know: whether the parts of a configuration fit each other. */
+/** Checks that span several fields, which the schema cannot express. */
 export function checkConfig(config: Config): Finding[] {
   return [
     ...checkListen(config),
@@ -39,7 +39,7 @@ function checkListen({ listen }: Config): Finding[] {
   return findings
 }
 
-/** Names of one server must not look like names of another, so a `_` always stands between the two parts. */
+/** Requires a `_` between server and tool, so that tool names of one server cannot equal those of another server. */
 function checkNaming(naming: string): Finding[] {
   const parts = naming.split(/\{(?:server|tool)\}/)
   const [before = '', between = '', after = ''] = parts
@@ -47,7 +47,7 @@ function checkNaming(naming: string): Finding[] {
   if (!once) return [{ path: ['naming'], message: 'must contain {server} and {tool}, each exactly once' }]
   if (!between.includes('_')) return [{ path: ['naming'], message: 'needs a _ between {server} and {tool}' }]
   if (/^[A-Za-z0-9_-]*$/.test(before + between + after)) return []
-  return [{ path: ['naming'], message: 'may hold only letters, digits, _ and - beside {server} and {tool}' }]
+  return [{ path: ['naming'], message: 'may contain only letters, digits, _ and - besides {server} and {tool}' }]
 }
 
 const describeWords = ['server', 'tool', 'description']
@@ -58,7 +58,7 @@ function checkDescribe(describe: string): Finding[] {
     .filter((word) => !describeWords.includes(word))
     .map((word) => {
       const meant = nearest(word, describeWords)
-      const message = `knows only {server}, {tool} and {description}, not {${word}}`
+      const message = `may contain only {server}, {tool} and {description}, not {${word}}`
       return { path: ['describe'], message, suggestion: meant === undefined ? undefined : `{${meant}}` }
     })
 }
@@ -66,13 +66,14 @@ function checkDescribe(describe: string): Finding[] {
 function checkEnvironment(environment: readonly string[]): Finding[] {
   return environment.flatMap((name, index): Finding[] => {
     const path = ['environment', index]
-    if (isOwnVariable(name)) return [{ path, message: "SALLYPORT_* are the gateway's own and are never handed on" }]
+    if (isOwnVariable(name))
+      return [{ path, message: 'SALLYPORT_* variables belong to the gateway and are never passed to servers' }]
     if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return []
     return [{ path, message: 'must be the name of one variable: letters, digits and _' }]
   })
 }
 
-/** A glob may match what is added later; a plain name that is nowhere is a slip. */
+/** A glob may match servers that are added later. A plain name without a server is a mistake. */
 function checkToolsets(config: Config): Finding[] {
   const known = listScopes(config).flatMap((scope) => Object.keys(statementsOf(config, scope).servers))
   return Object.entries(config.toolsets).flatMap(([name, toolset]) =>
@@ -100,7 +101,7 @@ function checkRules(config: Config, scope: Scope): Finding[] {
   })
 }
 
-/** As with toolsets: a glob may match a project that is added later, a plain name that is nowhere is a slip. */
+/** A glob may match projects that are added later. A plain name without a project is a mistake. */
 function checkRuleProject(config: Config, { project }: Rule, path: Path): Finding[] {
   const known = Object.keys(config.projects)
   if (project === undefined || /[*?]/.test(project) || known.includes(project)) return []
@@ -109,14 +110,14 @@ function checkRuleProject(config: Config, { project }: Rule, path: Path): Findin
   ]
 }
 
-/** Owners of a project write its rules: `client` there would let an agent approve its own calls. */
+/** Owners of a project write its rules: with `client` they could let an agent approve its own calls. */
 function checkApprovers(config: Config, scope: Scope, { rule, path }: { rule: Rule; path: Path }): Finding[] {
   if (rule.approvers !== 'client' || !onlyTightens(config, toScopeKey(scope))) return []
-  const message = `client is allowed only in scopes that administrators write; ${toScopeKey(scope)} has owners: use any, other, two or group:NAME`
+  const message = `client is only allowed in scopes of administrators; ${toScopeKey(scope)} has owners: use any, other, two or group:NAME`
   return [{ path: [...path, 'approvers'], message }]
 }
 
-/** What is no mistake, but probably not meant any more. It stops nothing: time alone must not refuse a start. */
+/** Warnings about valid settings that are probably not intended. They never reject a configuration. */
 export function listNotices(config: Config, now: number): Finding[] {
   const ofScopes = listScopes(config).flatMap((scope) => [
     ...listPassed(config, scope, now),
@@ -126,12 +127,12 @@ export function listNotices(config: Config, now: number): Finding[] {
   return [...ofScopes, ...listWebhookNotices(config)]
 }
 
-/** Somebody decided that a secret may be seen: whoever looks at the configuration should know. */
+/** Warns about `secretsInArguments`, because readers of the configuration should know about the exposed secret. */
 function listOpenSecrets(config: Config, scope: Scope): Finding[] {
   return Object.entries(statementsOf(config, scope).servers).flatMap(([name, server]): Finding[] => {
     if (!('secretsInArguments' in server) || server.secretsInArguments !== true) return []
     const path = [...pathOfScope(scope), 'servers', name, 'secretsInArguments']
-    return [{ path, message: 'lets secrets stand in arguments, where every user of the machine can read them' }]
+    return [{ path, message: 'allows secrets in arguments, where every user of the machine can read them' }]
   })
 }
 
@@ -139,7 +140,7 @@ function listPassed(config: Config, scope: Scope, now: number): Finding[] {
   return statementsOf(config, scope).rules.flatMap(({ expires }, index): Finding[] => {
     if (expires === undefined || Date.parse(expires) > now) return []
     const path = [...pathOfScope(scope), 'rules', index, 'expires']
-    return [{ path, message: 'has passed: this rule no longer counts' }]
+    return [{ path, message: 'has passed: this rule has expired' }]
   })
 }
 
@@ -148,13 +149,11 @@ function listUnpinned(config: Config, scope: Scope): Finding[] {
     const found = findUnpinned(server)
     if (found === undefined) return []
     const path = [...pathOfScope(scope), 'servers', name, 'args']
-    return [
-      { path, message: `runs whatever version of ${found} was published last: write the version behind its name` },
-    ]
+    return [{ path, message: `runs the latest published version of ${found}: write an exact version after its name` }]
   })
 }
 
-/** Where the statements of a scope stand in the file. */
+/** The path of a scope's settings in the file. */
 export function pathOfScope(scope: Scope): Path {
   if (scope.kind === 'global') return []
   return [`${scope.kind}s`, scope.name]
@@ -175,28 +174,34 @@ function checkTemplates(server: ScopedServer): Finding[] {
     return template.ok ? [] : [{ path, message: template.message }]
   })
   if (!server.cwd?.includes('${')) return findings
-  return [...findings, { path: ['cwd'], message: 'takes no template; only command, args, env, url and headers do' }]
+  return [
+    ...findings,
+    {
+      path: ['cwd'],
+      message: 'must not contain a template; templates are allowed in command, args, env, url and headers',
+    },
+  ]
 }
 
 function checkHeaders({ headers = {} }: ScopedServer): Finding[] {
   const seen = new Set<string>()
   return Object.entries(headers).flatMap(([name, value]): Finding[] => {
     const path = ['headers', name]
-    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return [{ path, message: 'is not a name that a header may have' }]
+    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return [{ path, message: 'is not a valid header name' }]
     if (/[\r\n\0]/.test(value)) return [{ path, message: 'must be one line' }]
     const twice = seen.has(name.toLowerCase())
     seen.add(name.toLowerCase())
-    return twice ? [{ path, message: 'stands twice; headers are the same in any case of letters' }] : []
+    return twice ? [{ path, message: 'is a duplicate; header names are not case-sensitive' }] : []
   })
 }
 
 function checkVariables({ env = {} }: ScopedServer): Finding[] {
   return Object.keys(env)
     .filter((name) => name === '' || /[=\0]/.test(name))
-    .map((name) => ({ path: ['env', name], message: 'is not a name that a variable may have' }))
+    .map((name) => ({ path: ['env', name], message: 'is not a valid variable name' }))
 }
 
-/** Every chain must end in complete servers, before anybody asks for it. */
+/** Every possible chain of scopes must result in complete servers. */
 function checkChains(config: Config): Finding[] {
   const findings: Finding[] = []
   const stack = createStack(config, (fault) => findings.push(...explainFault(fault)))
@@ -210,10 +215,10 @@ function explainFault(fault: MergeFault): Finding[] {
   const names = [...before.keys()]
   const identifies = statement.transport ?? statement.command ?? statement.url
   if (!before.has(name) && identifies === undefined) {
-    const message = 'changes a server that no earlier scope has'
+    const message = 'overrides a server that no earlier scope defines'
     return [{ path: at, message, suggestion: nearest(name, names) }]
   }
-  const why = replaces ? '; an entry that changes transport, url or command replaces the earlier one whole' : ''
+  const why = replaces ? '; an entry that changes transport, url or command replaces the whole earlier entry' : ''
   return explainIssues(issues, candidate, ['servers', name]).map((finding) => ({
     ...finding,
     path: [...at, ...finding.path],

@@ -37,7 +37,14 @@ import {
   usedBy,
 } from './scopes.ts'
 import { createSharedSource, type SharedConfig } from './shared-source.ts'
-import { type AuthoredText, type ConfigSource, type ConfigText, createFileSource, fileAuthor } from './source.ts'
+import {
+  type AuthoredText,
+  type ConfigSource,
+  type ConfigText,
+  createFileSource,
+  databaseAuthor,
+  fileAuthor,
+} from './source.ts'
 import type { Environment } from './templates.ts'
 import { type Beside, createViews, resolveWith, type Views } from './views.ts'
 import { watchFile } from './watch.ts'
@@ -88,36 +95,36 @@ export { toShownConfig } from './webhooks.ts'
 export type ConfigStore = {
   readonly file: string
   current(): Config
-  /** Problems of the file as it is on disk now, if the last reading was rejected. */
+  /** The problems of the file on disk, if it was rejected when it was last read. */
   rejected(): readonly ConfigProblem[]
   effective(principal: Principal): EffectiveConfig
-  /** What holds in a scope, with what it inherits. */
+  /** The effective settings in a scope: its own and the inherited ones. */
   effectiveIn(scope: Scope): EffectiveConfig
-  /** What a scope states by itself. */
+  /** The settings that are written in the scope itself. */
   statedIn(scope: Scope): Statements
-  /** What the scope inherits: everything that holds there but what it states itself. */
+  /** The settings that the scope inherits, without its own. */
   inheritedIn(scope: Scope): EffectiveConfig
-  /** What a session would inherit that stands on these. */
+  /** The settings that a session with this owner, agent and project would inherit. */
   beneath(session: SessionOrigin): EffectiveConfig
-  /** The scopes that state anything. */
+  /** The scopes that contain settings. */
   scopes(): readonly Scope[]
-  /** The scopes that somebody works under. */
+  /** The scopes whose settings apply to the principal. */
   usedBy(principal: Principal): ReadonlySet<ScopeKey>
-  /** Whether only administrators write in a scope. */
+  /** Whether only administrators can change the scope. */
   trusts(scope: ScopeKey): boolean
-  /** Whether what the rules of a scope allow loosens nothing. */
+  /** Whether `allow` rules of the scope are ignored: its rules can only be stricter. */
   onlyTightens(scope: ScopeKey): boolean
-  /** Whose session or agent a scope is; undefined where nobody owns it. */
+  /** The owner of the session or agent; undefined if there is none. */
   ownerOf(scope: Scope): string | undefined
-  /** A principal by kind and name, such as `agent:reviewer`, with the owner if one is known. */
+  /** A principal from its kind and name, such as `agent:reviewer`, with its owner if known. */
   describePrincipal(key: string): Principal
   connections(): readonly ConnectionSpec[]
-  /** The definition with its templates filled in, each with what the scope may use that wrote it; throws `variable-missing`. */
+  /** Fills in templates with values that the scope of each template may use; throws `variable-missing`. */
   resolve(definition: ServerDefinition, origins: Origins, beside?: Beside): ServerDefinition
-  /** The agents or the sessions are others than before, or state something else. */
+  /** Call when agents or sessions, or their settings, have changed. */
   restate(): void
   /**
-   * The only way to change the configuration. Validates the whole, records the intent with who makes the change, saves
+   * The only way to change the configuration. Validates the whole text, records the intent with its author, saves
    * with comments and order kept, applies, emits `config-changed`, and records the outcome.
    */
   change(edit: ConfigEdit, options: ChangeOptions): Promise<void>
@@ -132,12 +139,12 @@ export type ConfigParts = {
   readonly log: Log
   readonly environment: Environment
   readonly emit: Emitter<EventTable>['emit']
-  /** Where the intent of a change is recorded before the change, and its outcome after it. */
+  /** Stores the intent of a change before the change, and its outcome after it. */
   readonly record: ConfigChangeStore
   readonly seal: Seal
-  /** The text in force is in a database that several gateways share. */
+  /** Set if the text in force is in a database that several gateways share. */
   readonly shared?: SharedConfig | undefined
-  /** The agents and sessions beside those that the file names. */
+  /** Agents and sessions that are not in the file. */
   readonly roster?: () => Roster
 }
 
@@ -146,35 +153,35 @@ export type ChangeOptions = { readonly by: Principal; readonly judge?: () => voi
 
 type InForce = ConfigText & { readonly config: Config; readonly value: unknown; readonly views: Views }
 type Parsed = { readonly config: Config; readonly value: unknown }
+/** The text that a change replaces, and the parts that differ. */
+type Replacing = { readonly expected?: ConfigText; readonly changed?: readonly string[] }
 
-const nobody: Roster = { agents: [], sessions: [] }
+const emptyRoster: Roster = { agents: [], sessions: [] }
 
-/** How long a text that looks unfinished may still grow before it is read as it is. */
-const patience = 1000
-/** How long to wait before trying again what the database refused. */
+/** Milliseconds to wait for the rest of an unfinished file before it is read anyway. */
+const unfinishedMs = 1000
+/** Milliseconds before the configuration is loaded again after an error. */
 const retryMs = 1000
-/** How often a change is worked out again because somebody else changed the text at the same time. */
+/** Number of attempts to make a change if the text is changed at the same time by a person or gateway. */
 const mostAttempts = 5
 const applied: ChangeOutcome = { state: 'applied' }
-const gatewayEnded = { code: 'storage-unavailable', message: 'The gateway ended before it recorded the outcome' }
+const gatewayEnded = { code: 'storage-unavailable', message: 'The gateway stopped before it recorded the outcome' }
 
-/** The live configuration of one file. A mistake refuses the start; later it changes nothing. */
+/** The live configuration of one file. A mistake prevents the start. Later, a file with a mistake is ignored. */
 export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
-  const { clock, log, environment, emit, record, seal, shared, roster = () => nobody } = parts
+  const { clock, log, environment, emit, record, seal, shared, roster = () => emptyRoster } = parts
   const file = toAbsolute(parts.file)
-  const source = shared ? createSharedSource({ file, shared, findAuthor }) : createFileSource(file)
+  const source = shared ? createSharedSource({ file, shared }) : createFileSource(file)
   let inForce = toInForce(await readFirst(source), roster())
   let rejected: readonly ConfigProblem[] = []
   let cancelWait = (): void => undefined
+  /** Recorded once only: gateways with different keys would otherwise record the same text in turns, without end. */
+  let recordedOutside: string | undefined
   let closed = false
-  // One after the other, so that no change is worked out from what another is about to replace.
+  // Changes run one after the other, so that none is based on a text that another change replaces.
   const turns = createTurns()
 
-  async function findAuthor(): Promise<string> {
-    return (await record.findInForce())?.by ?? fileAuthor
-  }
-
-  /** Whoever shares it hears of it after the turn, because this gateway hears of it too. */
+  /** Announces to the other gateways after the turn: this gateway receives the announcement too and needs a turn for it. */
   async function inTurn<Result>(task: () => Promise<Result>): Promise<Result> {
     const result = await turns(task)
     await source.settle()
@@ -189,8 +196,8 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     if (changed.length > 0 || healed) emit('config-changed', { changed, by, ...(elsewhere && { elsewhere }) })
   }
 
-  /** Somebody took a mistake back: nothing differs, but what was reported is not true any more. */
-  function heal(): void {
+  /** The file is valid again and equal to the text in force: emits the event so that reported problems disappear. */
+  function clearRejected(): void {
     if (rejected.length === 0) return
     rejected = []
     emit('config-changed', { changed: [], by: fileAuthor })
@@ -203,29 +210,39 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     if (lines.join('\n') !== known.join('\n')) emit('config-rejected', { file, problems: lines })
   }
 
-  /** Reads until nothing is new: a change by another gateway may come before an edit of the file. */
+  /** Reads until there is no new text: after a change by another gateway there may also be an edit of the file. */
   async function load(): Promise<void> {
     cancelWait()
     for (let attempt = 0; attempt < mostAttempts; attempt++) {
       const seen = await source.read(inForce)
       if ('problems' in seen) return reject(seen.problems)
-      if (seen.text === inForce.text) return heal()
-      const reading = parseConfig(seen.file, seen.text)
+      const isSame = seen.text === inForce.text
+      const reading = isSame ? { ok: true as const, ...inForce } : parseConfig(seen.file, seen.text)
       if (!reading.ok) return reject(reading.problems)
-      if (seen.elsewhere) accept(seen, reading)
+      const unrecorded = seen.recorded ? listUnlike(seen.recorded.marks, reading.value, seal) : []
+      if (unrecorded.length > 0 && seen.text !== recordedOutside) await recordOutside(seen, reading, unrecorded)
+      else if (isSame) return clearRejected()
+      else if (seen.elsewhere) accept(seen, reading)
       else await carryOut(seen, reading, { subject: 'config', body: { file } })
     }
   }
 
-  async function notice(): Promise<void> {
+  /** A text in the database that no gateway saved: it is recorded as a change by `database` before it takes effect. */
+  async function recordOutside({ file: from, text }: AuthoredText, parsed: Parsed, changed: string[]): Promise<void> {
+    recordedOutside = text
+    const next = { file: from, text, by: databaseAuthor }
+    await carryOut(next, parsed, { subject: 'config', body: {} }, { expected: next, changed })
+  }
+
+  async function onFileChanged(): Promise<void> {
     if (!(await source.isUnfinished(inForce))) return load()
     cancelWait()
-    cancelWait = clock.after(patience, () => later(load))
+    cancelWait = clock.after(unfinishedMs, () => later(load))
   }
 
   async function change(edit: ConfigEdit, { by, judge }: ChangeOptions): Promise<void> {
     for (let attempt = 0; attempt < mostAttempts; attempt++) {
-      await load() // somebody's edit of the file comes first
+      await load() // edits of the file are applied first
       if (rejected.length > 0) throw toConfigError(rejected)
       judge?.()
       const text = editText(inForce, edit)
@@ -239,23 +256,23 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     throw keepsChanging(file)
   }
 
-  /** The path of every change: its intent is recorded, it is saved, it takes effect, its outcome is recorded. */
+  /** The steps of every change: record the intent, save, apply, record the outcome. */
   async function carryOut(
     next: AuthoredText,
     parsed: Parsed,
     { subject, body }: Pick<Change, 'subject' | 'body'>,
-  ): Promise<'done' | 'changed-meanwhile'> {
-    const changed = listChanged(inForce.config, parsed.config)
+    { expected = inForce, changed = listChanged(inForce.config, parsed.config) }: Replacing = {},
+  ): Promise<'done' | 'conflict'> {
     const after = { by: next.by, marks: toMarks(parsed.value, seal) }
-    // Comments, order and layout are no change: nothing takes effect.
-    if (changed.length === 0) return restyle(next, parsed, after)
+    // A text that differs only in comments, order or layout is saved without a record.
+    if (changed.length === 0) return saveLayout(next, parsed, after)
     const begun = await record.begin({ principal: next.by, subject, body: { ...body, changed }, inForce: after })
     crashPoint('a change is recorded, not saved')
-    const saved = await source.save(next, inForce, record.toEnd(begun, applied)).catch(async (error: unknown) => {
+    const saved = await source.save(next, expected, record.toEnd(begun, applied)).catch(async (error: unknown) => {
       await record.end(begun, notApplied(error))
       throw error
     })
-    if (saved === 'changed-meanwhile') {
+    if (saved === 'conflict') {
       await record.end(begun, notApplied(keepsChanging(file)))
       return saved
     }
@@ -265,19 +282,16 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     return 'done'
   }
 
-  async function restyle(
-    next: AuthoredText,
-    parsed: Parsed,
-    after: ConfigInForce,
-  ): Promise<'done' | 'changed-meanwhile'> {
-    if ((await source.save(next, inForce, [])) === 'changed-meanwhile') return 'changed-meanwhile'
+  async function saveLayout(next: AuthoredText, parsed: Parsed, after: ConfigInForce): Promise<'done' | 'conflict'> {
+    // A default that is now written out changes the marks. Without new marks, the next start would record a change.
+    const saved = await source.save(next, inForce, record.toKeep(after))
+    if (saved === 'conflict') return saved
     accept(next, parsed)
-    // A default that is now written out gives other marks: the next start must not take it for a change.
-    await record.keepInForce(after).catch(() => undefined)
+    if (saved === 'saved') await record.keepInForce(after).catch(() => undefined)
     return 'done'
   }
 
-  /** What the database or the file refuses now is tried again. */
+  /** Runs a task in the background. After an error, the configuration is loaded again later. */
   function later(task: () => Promise<void>): void {
     inTurn(task).catch((error: unknown) => {
       log.error({ file, code: toGatewayError(error).code }, 'The configuration could not be reloaded')
@@ -286,7 +300,7 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     })
   }
 
-  /** What differs from the configuration that was last in force was changed in the file while no gateway ran. */
+  /** Records differences from the configuration that was last in force: the file was changed while no gateway ran. */
   async function catchUp(): Promise<void> {
     const { value } = inForce
     let known = await record.findInForce()
@@ -313,15 +327,22 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     return listUnlike(marks, inForce.value, seal).length === 0
   }
 
-  if (!shared) await catchUp()
-  const stopSharing = shared?.onChange(() => inTurn(load))
-  const watcher = await watchFile({ file, clock, log, onQuiet: () => later(notice) })
+  if (shared) await record.keepFirst({ by: fileAuthor, marks: toMarks(inForce.value, seal) })
+  else await catchUp()
+  const stopSharing = shared?.onChange(followShared)
+  const watcher = await watchFile({ file, clock, log, onQuiet: () => later(onFileChanged) })
   await start().catch(async (error: unknown) => {
     await close()
     throw error
   })
 
-  /** Loads what was written before the watch began. */
+  /** Announces in the background: an announcement waits for this listener, so waiting for it here would never end. */
+  async function followShared(): Promise<void> {
+    await turns(load)
+    later(async () => {})
+  }
+
+  /** Loads changes that were written before the file was watched. */
   async function start(): Promise<void> {
     await inTurn(load)
     if (shared && rejected.length > 0) throw toConfigError(rejected)
@@ -382,7 +403,8 @@ function describePrincipal(key: string, ownerIn: (scope: Scope) => string | unde
   const colon = key.indexOf(':')
   const [kind, name] = [key.slice(0, colon), key.slice(colon + 1)]
   const parsed = Principal.safeParse({ kind, name })
-  if (!parsed.success || name === '') throw new GatewayError('request-invalid', `${key} is not KIND:NAME`)
+  if (!parsed.success || name === '')
+    throw new GatewayError('request-invalid', `${key} is not a principal: write KIND:NAME, for example agent:reviewer`)
   const owner = kind === 'agent' || kind === 'session' ? ownerIn({ kind, name }) : undefined
   return { ...parsed.data, ...(owner !== undefined && { owner }) }
 }
@@ -393,5 +415,9 @@ function notApplied(error: unknown): ChangeOutcome {
 }
 
 function keepsChanging(file: string): GatewayError {
-  return new GatewayError('config-conflict', `${file} keeps changing; nothing was saved`, { file })
+  return new GatewayError(
+    'config-conflict',
+    `${file} was changed several times at the same moment; the change was not saved`,
+    { file },
+  )
 }

@@ -9,7 +9,7 @@ import type { Views } from './views.ts'
 type State = { readonly views: Views }
 type Described = Pick<Change, 'subject' | 'body'>
 
-/** What the record says about an edit: what was changed, and how it differs from before. */
+/** Describes an edit for the audit: the subject and the difference. */
 export function describeEdit(edit: ConfigEdit, before: State, after: State): Described {
   switch (edit.kind) {
     case 'set-rules':

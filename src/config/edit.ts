@@ -16,7 +16,7 @@ import { chainOf, effective } from './scopes.ts'
 type Target = { readonly name: string; readonly scope?: Scope }
 type SwitchEdit = Target & { readonly kind: 'enable-server'; readonly enabled: boolean }
 
-/** A change of one server, or of the rules, in one scope; the global one unless another is named. Setting adds or replaces. */
+/** A change of one server or of the rules in one scope, by default the global scope. `set-server` adds or replaces. */
 export type ConfigEdit =
   | (Target & { readonly kind: 'add-server'; readonly definition: ServerDefinition | ScopedServer })
   | (Target & { readonly kind: 'set-server'; readonly definition: ServerDefinition | ScopedServer })
@@ -26,14 +26,14 @@ export type ConfigEdit =
   | RulesEdit
   | EntryEdit
 
-/** Risks of some tools of a server, by the server's own names; everything else of the entry stays. */
+/** Sets the risks of some tools by their original names. The rest of the entry stays unchanged. */
 type RisksEdit = Target & { readonly kind: 'set-risks'; readonly risks: Readonly<Record<string, Risk>> }
 
 /** All rules of one scope. */
 type RulesEdit = { readonly kind: 'set-rules'; readonly scope?: Scope; readonly rules: readonly Rule[] }
 type ServerEdit = Exclude<ConfigEdit, RulesEdit | EntryEdit>
 
-/** Whole entries of users, agents and projects, for a removal. */
+/** Edits that remove whole entries of users, agents and projects. */
 type EntryEdit =
   | { readonly kind: 'remove-scope'; readonly scope: Scope }
   | { readonly kind: 'set-owners'; readonly project: string; readonly owners: readonly string[] }
@@ -43,11 +43,11 @@ export type EditableFile = {
   readonly file: string
   readonly text: string
   readonly config: Config
-  /** As the file states it, without defaults. */
+  /** The value of the file, without defaults. */
   readonly value: unknown
 }
 
-/** The text after a change, with everything else as it stood. The caller still validates the whole. */
+/** The text after a change. All other text stays unchanged. The caller validates the result. */
 export function editText({ file, text, config, value }: EditableFile, edit: ConfigEdit): string {
   const format = findFormat(file) ?? 'yaml'
   const { base, steps } = plan({ config, value, format }, edit)
@@ -101,7 +101,7 @@ function pathOfRules(config: Config, { scope = globalScope }: RulesEdit): Path {
 
 function pathOfStated(config: Config, scope: Scope, what: string): Path {
   if (scope.kind === 'session' || scope.kind === 'automation') {
-    throw new GatewayError('request-invalid', `${what} of a scope of kind ${scope.kind} do not stand in the file`)
+    throw new GatewayError('request-invalid', `${what} of a scope of kind ${scope.kind} are not stored in the file`)
   }
   if (scope.kind === 'project' && !Object.hasOwn(config.projects, scope.name)) {
     throw new GatewayError('request-invalid', `No project is named ${scope.name}`)
@@ -109,7 +109,7 @@ function pathOfStated(config: Config, scope: Scope, what: string): Path {
   return pathOfScope(scope)
 }
 
-/** Rules that stay are written as they stood, others without their defaults. */
+/** Unchanged rules keep their text. New rules are written without defaults. */
 function planRules(root: unknown, { rules }: RulesEdit, path: Path, format: Format): Step[] {
   const current = valueAt(root, path)
   const stated = Array.isArray(current) ? current.filter(isPlainObject) : []
@@ -146,7 +146,7 @@ function planSwitch(config: Config, edit: SwitchEdit, path: Path, current: unkno
     const stated = current.enabled ?? (scope.kind === 'global' ? true : undefined)
     return stated === enabled ? [] : [{ path: [...path, 'enabled'], value: enabled }]
   }
-  // A later scope switches what an earlier one has.
+  // A later scope can enable or disable an inherited server.
   if (!effective(config, chainOf(config, scope)).servers.has(name)) throw notFound(name, scope)
   return [{ path, value: { enabled } }]
 }
@@ -165,7 +165,7 @@ function planRisks(
   return [{ path, value: withRisks({}, risks) }]
 }
 
-/** An entry with the risks of some tools set; everything else stays as it is. */
+/** Sets the risks of some tools in an entry. The rest stays unchanged. */
 export function withRisks(entry: ScopedServer, risks: RisksEdit['risks']): ScopedServer {
   const before = entry.tools?.override ?? {}
   const changed = Object.entries(risks).map(([tool, risk]): [string, ToolOverride] => [
@@ -179,7 +179,7 @@ function notFound(name: string, scope: Scope): GatewayError {
   return new GatewayError('server-not-found', `No server is named ${name} in ${toScopeKey(scope)}`, { name })
 }
 
-/** What to write, and what it comes to with its defaults. Defaults stay out unless they override an earlier scope. */
+/** The fields to write, and the same with defaults. A default is only written if it overrides an earlier scope. */
 function toStatement(config: Config, definition: PlainObject, name: string, scope: Scope) {
   const before = chainOf(config, scope).slice(0, -1)
   const earlier = effective(config, before).servers.get(name)
@@ -216,7 +216,7 @@ function withoutDefaults(fields: PlainObject, defaults: PlainObject, path: Path)
   return Object.fromEntries(kept)
 }
 
-/** The fewest steps, so that comments and the form of what stays are kept. A default that was written out stays. */
+/** The smallest set of steps, so that comments and layout are kept. A default that is already in the file stays. */
 function differences(current: PlainObject, wanted: PlainObject, whole: PlainObject, path: Path): Step[] {
   const keys = new Set([...Object.keys(current), ...Object.keys(wanted)])
   return [...keys].flatMap((key): Step[] => {

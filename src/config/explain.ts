@@ -8,8 +8,8 @@ import { findSchemaAt, keysOf } from './schema.ts'
 type Issue = z.core.$ZodIssue
 
 /**
- * Says in plain words what the schema objects to. Values are never repeated: a secret may stand in the wrong place.
- * `base` is where `root` stands in a whole configuration, so that known keys can be looked up.
+ * Converts schema errors to readable messages. Values are never included, because they may be secrets in a wrong field.
+ * `base` is the path of `root` in a whole configuration. It is used to look up the known keys.
  */
 export function explainIssues(issues: readonly Issue[], root: unknown, base: Path = []): Finding[] {
   return issues.flatMap((issue) => {
@@ -20,7 +20,7 @@ export function explainIssues(issues: readonly Issue[], root: unknown, base: Pat
   })
 }
 
-/** A schema of whole numbers says only "number" of what is none at all. */
+/** For a value that is not a number, an integer schema reports "number": replaces it with "integer". */
 function toExact(issue: Issue, path: Path, root: unknown, base: Path): Issue {
   if (issue.code !== 'invalid_type' || issue.expected !== 'number') return issue
   const { type } = findSchemaAt([...base, ...path], embed(root, base)) ?? {}
@@ -33,7 +33,7 @@ function explainOne(issue: Issue, value: unknown): Words {
   if (issue.code === 'invalid_value') return toChoice(issue.values.map(String), value)
   if (issue.code === 'invalid_key') return { message: `the name ${issue.issues[0]?.message ?? 'is not valid'}` }
   if (issue.code === 'invalid_format' && issue.format === 'url') {
-    return { message: 'must be a whole address such as https://gate.example.com' }
+    return { message: 'must be a complete address such as https://gate.example.com' }
   }
   return { message: explainIssue(issue, value) ?? issue.message }
 }
@@ -43,15 +43,15 @@ function toChoice(choices: readonly string[], value: unknown): Words {
   return { message: explainChoice(choices, value), ...(suggestion !== undefined && { suggestion }) }
 }
 
-/** One key of other programs' files, or of the other transport, is easier to mend when it is called by its name. */
+/** Names the right key for keys of other programs' files and for keys of the other transport. */
 function explainUnknown(path: Path, key: string, root: unknown, base: Path): Finding {
   const here = [...path, key]
   const parent = valueAt(root, path)
   const transport = isPlainObject(parent) ? parent.transport : undefined
   if (transport === 'stdio' && remoteOnly.has(key))
-    return { path: here, message: 'belongs to http and sse, not to stdio' }
+    return { path: here, message: 'is only allowed for http and sse, not for stdio' }
   if ((transport === 'http' || transport === 'sse') && stdioOnly.has(key)) {
-    return { path: here, message: `belongs to stdio, not to ${transport}` }
+    return { path: here, message: `is only allowed for stdio, not for ${transport}` }
   }
   const known = keysOf(findSchemaAt([...base, ...path], embed(root, base)))
   const borrowed = borrowedKeys[key]
@@ -62,7 +62,7 @@ function explainUnknown(path: Path, key: string, root: unknown, base: Path): Fin
 const remoteOnly: ReadonlySet<string> = new Set(['url', 'headers'])
 const stdioOnly: ReadonlySet<string> = new Set(['command', 'args', 'env', 'cwd', 'secretsInArguments'])
 
-/** How other programs call the same thing. */
+/** Key names of other programs, with our name for each. */
 const borrowedKeys: Readonly<Record<string, string>> = {
   mcpServers: 'servers',
   type: 'transport',
@@ -89,7 +89,7 @@ function explainUnion(
 ): Finding[] {
   if (path.at(-1) === 'transport') return [{ path, ...explainTransport(valueAt(root, path.slice(0, -1))) }]
   const value = valueAt(root, path)
-  // A list was given, so a list was meant: what is wrong with its entries is the better message.
+  // The value is a list: report the errors of its entries instead of the other alternatives.
   const inside = issue.errors.find((branch) => branch.every(({ path: deeper }) => deeper.length > 0))
   if (inside !== undefined && Array.isArray(value)) {
     return explainIssues(inside, value, [...base, ...path]).map((finding) => ({
@@ -97,7 +97,7 @@ function explainUnion(
       path: [...path, ...finding.path],
     }))
   }
-  // So with a map: what is wrong inside it, not that it is one.
+  // The value is a map: report the errors inside it instead of the other alternatives.
   const map = issue.errors.find((branch) => branch.every(isAboutMap))
   if (map !== undefined && isPlainObject(value)) {
     return explainIssues(map, value, [...base, ...path]).map((finding) => ({

@@ -4,37 +4,38 @@ import { type Scope, toScopeKey } from '../contract/scope.ts'
 import type { ServerDefinition, SharedLimits, ToolChoice } from '../contract/server.ts'
 import { own } from '../documents/values.ts'
 import { matchesAny } from '../lib/glob.ts'
+import { countOf } from '../shared/words.ts'
 import { changesIdentity } from './merge.ts'
 import { isWithin, lowersDefaultRisk, lowersRiskOf, lowersTrust } from './tighten.ts'
 
-/** A scope, and whose it is where the file does not tell: the owner of the session or of the agent. */
+/** A scope with its owner. `owner` is set for sessions and agents, whose owner is not in the file. */
 export type Place = { readonly scope: Scope; readonly owner?: string | undefined }
 
-/** What somebody wants to do with a server of a scope. */
+/** An operation on a server of a scope, for which the rights are checked. */
 export type ServerAct = Place & {
   readonly action: 'add' | 'change' | 'remove' | 'enable' | 'disable' | 'reconnect' | 'validate'
-  /** What the scope states of it now. */
+  /** The current entry of the scope. */
   readonly current?: ScopedServer | undefined
-  /** What the scope would state of it. */
+  /** The new entry of the scope. */
   readonly wanted?: ScopedServer | undefined
-  /** What earlier scopes make of the name. */
+  /** The definition that the scope inherits under this name. */
   readonly inherited?: ServerDefinition | undefined
-  /** How many entries the scope has already. */
+  /** The number of entries that the scope already has. */
   readonly entries?: number | undefined
 }
 
 export type Judgement = { readonly may: true } | { readonly may: false; readonly because: string }
 
-/** Who may do what with which server, on every path. Administrators may everything; all others what stands here. */
+/** Decides whether a principal may do an operation on a server. Administrators may do everything. */
 export function mayChangeServer(principal: Principal, act: ServerAct, config: Config): Judgement {
   if (isAdministrator(principal)) return { may: true }
-  return judge(findStranger(principal, act, config) ?? findFault(act, config.members))
+  return judge(findForbiddenScope(principal, act, config) ?? findFault(act, config.members))
 }
 
-/** Commands, addresses, headers and variables are shown to those who may change them, and to auditors. */
+/** Commands, addresses, headers and variables are visible to principals who may change them, and to auditors. */
 export function seesDefinition(principal: Principal, place: Place, config: Config): boolean {
   if (principal.kind === 'user' && principal.role === 'auditor') return true
-  return isAdministrator(principal) || findStranger(principal, place, config) === undefined
+  return isAdministrator(principal) || findForbiddenScope(principal, place, config) === undefined
 }
 
 function judge(because: string | undefined): Judgement {
@@ -45,20 +46,24 @@ function isAdministrator({ kind, role }: Principal): boolean {
   return kind === 'user' && role === 'administrator'
 }
 
-/** Whose servers they are; undefined where they are the principal's own. */
-function findStranger({ kind, name, role }: Principal, { scope, owner }: Place, config: Config): string | undefined {
-  if (kind !== 'user') return 'Agents and sessions change no servers: their owner or an administrator does'
-  if (role === 'auditor') return 'Auditors look at servers and change none'
-  if (scope.kind === 'user') return scope.name === name ? undefined : reserved(scope, `${scope.name} themselves`)
+/** The reason why the principal may not change servers of this scope; undefined if the principal may. */
+function findForbiddenScope(
+  { kind, name, role }: Principal,
+  { scope, owner }: Place,
+  config: Config,
+): string | undefined {
+  if (kind !== 'user') return 'Agents and sessions cannot change servers; their owner or an administrator can'
+  if (role === 'auditor') return 'Auditors can see servers but cannot change them'
+  if (scope.kind === 'user') return scope.name === name ? undefined : reserved(scope, `the user ${scope.name}`)
   if (scope.kind === 'session') return owner === name ? undefined : reserved(scope, 'the owner of the session')
-  if (scope.kind !== 'project') return `${reserved(scope)}; your own stand in user:${name}`
+  if (scope.kind !== 'project') return `${reserved(scope)}; your own servers are in user:${name}`
   const owners = own(config.projects, scope.name)?.owners ?? []
   return owners.includes(name) ? undefined : reserved(scope, 'the owners of the project')
 }
 
 function reserved(scope: Scope, others?: string): string {
-  const who = others === undefined ? 'administrators only' : `administrators and ${others} only`
-  return `Servers of ${toScopeKey(scope)} are changed by ${who}`
+  const who = others === undefined ? 'administrators' : `administrators and ${others}`
+  return `Only ${who} can change the servers of ${toScopeKey(scope)}`
 }
 
 function findFault(
@@ -69,7 +74,8 @@ function findFault(
   if (action !== 'validate' && current !== undefined && touchesCommand(current)) return commands
   if (wanted === undefined) return undefined
   const isNew = action !== 'validate' && current === undefined
-  if (isNew && entries >= members.servers) return `There are ${entries} servers here already, and no more are allowed`
+  if (isNew && entries >= members.servers)
+    return `This scope already has ${countOf(entries, 'server')}, the most that is allowed`
   return findMemberFault({ wanted, inherited, members })
 }
 
@@ -79,17 +85,17 @@ export type MemberEntry = {
   readonly members: Members
 }
 
-/** What keeps an entry from being one that a member, or an owner of a project, may write. */
+/** The reason why a member or a project owner may not write this entry; undefined if they may. */
 export function findMemberFault({ wanted, inherited, members }: MemberEntry): string | undefined {
   if (touchesCommand(wanted)) return commands
   if (inherited === undefined) return findForbiddenAddress(wanted, members) ?? findLowered(wanted, undefined)
-  // Rules are written for names: whoever takes a name over would take over what the rules allow it.
-  if (changesIdentity(inherited, wanted)) return 'Another server has this name already: choose another one'
+  // Rules match names: an entry that takes over a name would get everything that the rules allow for that name.
+  if (changesIdentity(inherited, wanted)) return 'Another server already has this name: choose a different name'
   if (inherited.transport === 'stdio' && wanted.timeout !== undefined) return commands
   return findLowered(wanted, inherited) ?? findLoosened(wanted, inherited)
 }
 
-const commands = 'Servers that are commands are added and changed by administrators only'
+const commands = 'Only administrators can add and change servers that run a command'
 
 const commandFields = ['command', 'args', 'env', 'cwd', 'secretsInArguments'] as const
 
@@ -97,47 +103,48 @@ function touchesCommand(entry: ScopedServer): boolean {
   return entry.transport === 'stdio' || commandFields.some((field) => entry[field] !== undefined)
 }
 
-/** The host stands there in plain letters: no template may choose it later, and no spelling may hide it. */
-const writtenOut = /^https?:\/\/[^\s/\\?#$]+(?:[/?#]|$)/i
+/** The host must be literal text: a template could choose another host later, and special spellings could hide it. */
+const literalHost = /^https?:\/\/[^\s/\\?#$]+(?:[/?#]|$)/i
 
 function findForbiddenAddress({ transport, url }: ScopedServer, { transports, hosts }: Members): string | undefined {
-  if (transport === undefined || url === undefined) return undefined // not complete: the schema says so
+  if (transport === undefined || url === undefined) return undefined // incomplete: the schema reports it
   if (transport !== 'stdio' && !transports.includes(transport)) {
-    const others = transports.length === 0 ? 'none' : `only those over ${transports.join(' and ')}`
-    return `Members and owners of projects may add no servers over ${transport}, ${others}`
+    const note = transports.length === 0 ? 'none is allowed' : `allowed: ${transports.join(', ')}`
+    return `Members and project owners cannot add servers with transport ${transport}; ${note}`
   }
-  if (!writtenOut.test(url) || !URL.canParse(url)) {
-    return 'The address must begin with https:// or http:// and a host that is written out'
+  if (!literalHost.test(url) || !URL.canParse(url)) {
+    return 'The address must begin with https:// or http:// and a host without templates'
   }
   const host = new URL(url).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
   const allowed = hosts.map((glob) => glob.toLowerCase())
   if (matchesAny(allowed, host)) return undefined
-  return `Members and owners of projects may add servers of these hosts only: ${hosts.join(', ') || 'none'}`
+  return `Members and project owners can only add servers on these hosts: ${hosts.join(', ') || 'none'}`
 }
 
-const lowered = "Only administrators say how far a server's tools are trusted"
+const lowered = "Only administrators can lower the risk or raise the trust of a server's tools"
 
-/** Towards danger everybody may go; what calls ask for is not lowered by those who want to call. */
+/** Members may raise a risk. They may not lower it, because they would need fewer approvals for their own calls. */
 function findLowered(wanted: ScopedServer, inherited: ServerDefinition | undefined): string | undefined {
-  if (lowersTrust(wanted, inherited)) return `${lowered}: leave \`trust\` out`
-  if (lowersDefaultRisk(wanted, inherited)) return `${lowered}: leave \`defaultRisk\` out, or say danger`
+  if (lowersTrust(wanted, inherited)) return `${lowered}: remove \`trust\``
+  if (lowersDefaultRisk(wanted, inherited)) return `${lowered}: remove \`defaultRisk\`, or set it to danger`
   const overridden = Object.entries(wanted.tools?.override ?? {})
   const lowering = overridden.find(([name, { risk }]) => lowersRiskOf(name, risk, inherited))
-  return lowering && `${lowered}: leave the risk of ${lowering[0]} out, or say danger`
+  return lowering && `${lowered}: remove the risk of ${lowering[0]}, or set it to danger`
 }
 
-/** An inherited server can be switched off and narrowed; rules are written for its tools as they are called there. */
+/** An inherited server can be disabled and restricted, but its tools keep their names, because rules match names. */
 function findLoosened(
   { enabled, pinning, tools, limits }: ScopedServer,
   inherited: ServerDefinition,
 ): string | undefined {
   if (pinning === 'baseline' && inherited.pinning === 'strict') {
-    return 'The inherited server has `pinning: strict`, and a later scope cannot loosen it: leave `pinning` out'
+    return 'The inherited server has `pinning: strict`, and a later scope cannot loosen it: remove `pinning`'
   }
-  if (enabled === true && !inherited.enabled) return 'Only administrators switch on what is switched off for everybody'
+  if (enabled === true && !inherited.enabled)
+    return 'Only administrators can enable a server that is disabled in the inherited scope'
   if (!tightens(limits, inherited.limits)) return raised
   if (tools === undefined) return undefined
-  if (!narrows(tools, inherited.tools)) return 'Only administrators offer more tools of a server than everybody has'
+  if (!narrows(tools, inherited.tools)) return 'Only administrators can add tools to those of the inherited server'
   const overridden = Object.entries(tools.override ?? {})
   const before = (tool: string) => own(inherited.tools.override, tool)
   if (!overridden.every(([tool, { limits: ofTool }]) => tightens(ofTool, before(tool)?.limits))) return raised
@@ -145,10 +152,12 @@ function findLoosened(
     ([tool, { name, description }]) =>
       differs(name, before(tool)?.name) || differs(description, before(tool)?.description),
   )
-  return renamed ? 'Only administrators give the tools of a server that everybody has other names and texts' : undefined
+  return renamed
+    ? 'Only administrators can change the names and descriptions of tools of an inherited server'
+    : undefined
 }
 
-const raised = 'Only administrators raise the limits of a server that everybody has'
+const raised = 'Only administrators can raise the limits of an inherited server'
 
 function tightens(wanted: SharedLimits = {}, before: SharedLimits = {}): boolean {
   const { callsPerMinute = Number.POSITIVE_INFINITY, concurrent = Number.POSITIVE_INFINITY } = before

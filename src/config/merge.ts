@@ -7,24 +7,24 @@ import { toCanonicalText } from '../lib/canonical.ts'
 import { listTemplates } from './templates.ts'
 import { withoutLoosening } from './tighten.ts'
 
-/** Where each field came from, by dotted key: the last scope that stated it. */
+/** The origin of each field by dotted key: the last scope that set it. */
 export type Origins = Readonly<Record<string, ScopeKey>>
 
 export type EffectiveServer = {
   readonly name: string
-  /** The last scope that states anything of it. */
+  /** The last scope that has an entry for the server. */
   readonly scope: ScopeKey
-  /** Which connection carries it; scopes that leave the link alone share one. */
+  /** The id of its connection. Scopes that do not change the connection settings share one. */
   readonly connection: string
   readonly definition: ServerDefinition
   readonly origins: Origins
-  /** Changes exactly when the link has to be made anew. */
+  /** Changes exactly when a new connection is needed. */
   readonly fingerprint: string
-  /** The entries that this one refines, the first one first, and the entry whose connection it uses as the last. */
+  /** The entries that this entry refines, in order. The last is the entry whose connection it uses. */
   readonly lineage: readonly PinnedEntry[]
 }
 
-/** An entry with a connection of its own, and so with pins of its own. */
+/** An entry with a separate connection, and therefore with separate pins. */
 export type PinnedEntry = { readonly scope: ScopeKey; readonly pinning: ServerDefinition['pinning'] }
 
 export type Merge =
@@ -38,13 +38,13 @@ export type MergeParts = {
   readonly name: string
   readonly statement: ScopedServer
   readonly scope: ScopeKey
-  /** Whether a scope is one that only administrators write. */
+  /** Whether only administrators can change the scope. */
   trusts(scope: ScopeKey): boolean
 }
 
-/** One statement on top of what earlier scopes made of the server. */
+/** Applies the entry of one scope to the server that earlier scopes define. */
 export function mergeServer({ earlier, name, statement: written, scope, trusts }: MergeParts): Merge {
-  // Another address or program is another server: handing it the headers and env of the first would leak them.
+  // Another address or program is another server: it must not get the headers and env of the earlier one.
   const base = earlier !== undefined && !changesIdentity(earlier.definition, written) ? earlier : undefined
   const statement = base === undefined ? written : withoutLoosening(written, base.definition, trusts(scope))
   const candidate = base === undefined ? statement : mergeFields(base.definition, statement, [])
@@ -64,25 +64,25 @@ export function mergeServer({ earlier, name, statement: written, scope, trusts }
   return { ok: true, server: { name, scope, ...link, definition, origins, fingerprint: print } }
 }
 
-/** A scope that is stricter than what it inherits has pins of its own, and these belong to a connection. */
+/** Stricter pinning than the inherited one needs separate pins, and therefore a separate connection. */
 function tightensPinning(statement: ScopedServer, base: EffectiveServer): boolean {
   return statement.pinning === 'strict' && base.definition.pinning !== 'strict'
 }
 
-/** Whether a statement makes a whole server on top of what is inherited. */
+/** Whether an entry and the inherited definition together are a complete server. */
 export function isComplete(statement: ScopedServer, inherited: ServerDefinition | undefined): boolean {
   const alone = inherited === undefined || changesIdentity(inherited, statement)
   return ServerDefinition.safeParse(alone ? statement : mergeFields(inherited, statement, [])).success
 }
 
-/** Hints are believed where only an administrator can have written the entry, unless it says otherwise. */
+/** Sets the default of `trust`: annotations are trusted only if the entry is in a scope of administrators. */
 export function withTrust(definition: ServerDefinition, trusted: boolean): ServerDefinition {
   return { ...definition, trust: definition.trust ?? (trusted ? 'annotations' : 'none') }
 }
 
 /**
- * One id for each chain: the same entry refines the earlier one in one chain and replaces it in another, and the two must
- * not share a link with its headers.
+ * The id contains the whole chain. The same entry may refine an earlier entry in one chain and replace it in another,
+ * and these two must not share a connection with its headers.
  */
 function toConnection(name: string, scope: ScopeKey, earlier: EffectiveServer | undefined): string {
   return scope === 'global' ? name : `${earlier?.connection ?? name}@${scope}`
@@ -90,10 +90,10 @@ function toConnection(name: string, scope: ScopeKey, earlier: EffectiveServer | 
 
 const identity = ['transport', 'url', 'command']
 
-/** Whether a statement leads to another server than the one that it refines. */
+/** Whether an entry points to another server than the entry that it refines. */
 export function changesIdentity(earlier: PlainObject, statement: PlainObject): boolean {
   if (identity.some((key) => statement[key] !== undefined && statement[key] !== earlier[key])) return true
-  // Behind one address several hosts may answer: their name in the header is as good as another address.
+  // One address may serve several hosts, so another Host header also means another server.
   const host = hostHeader(statement)
   return host !== undefined && host !== hostHeader(earlier)
 }
@@ -103,7 +103,7 @@ function hostHeader({ headers }: PlainObject): unknown {
   return Object.entries(headers).find(([name]) => name.toLowerCase() === 'host')?.[1]
 }
 
-/** Maps merge key by key, everything else is replaced. Names of headers are the same in any case of letters. */
+/** Maps are merged key by key, other values are replaced. Header names are not case-sensitive. */
 export function mergeFields(earlier: PlainObject, later: PlainObject, path: readonly string[]): PlainObject {
   const overridden = path[0] === 'headers' ? new Set(Object.keys(later).map((name) => name.toLowerCase())) : undefined
   const kept = Object.entries(earlier).filter(([key]) => !overridden?.has(key.toLowerCase()))
@@ -128,7 +128,7 @@ function mergeOrigins(earlier: Origins, definition: PlainObject, statement: Plai
   )
 }
 
-/** Every field by dotted key, maps and what is in them. */
+/** The dotted keys of all fields, with maps and their entries. */
 function listKeys(fields: PlainObject, prefix = ''): string[] {
   return Object.entries(fields).flatMap(([name, value]) => {
     if (value === undefined) return []
@@ -137,7 +137,7 @@ function listKeys(fields: PlainObject, prefix = ''): string[] {
   })
 }
 
-/** Who wrote the text at a dotted key; lists such as `args` are written as a whole. */
+/** The scope that set the text at a dotted key. A list such as `args` has one origin. */
 export function originOf(origins: Origins, key: string): ScopeKey | undefined {
   return own(origins, key) ?? own(origins, key.split('.', 1)[0] ?? '')
 }
@@ -145,8 +145,8 @@ export function originOf(origins: Origins, key: string): ScopeKey | undefined {
 const linkFields = ['transport', 'command', 'args', 'env', 'cwd', 'secretsInArguments', 'url', 'headers', 'timeout']
 
 /**
- * Over what the link depends on, and nothing else: a new description must not cut running calls.
- * The same template means something else where another scope wrote it, and so does the same address.
+ * Contains only the fields that the connection depends on: a new description must not end running calls. It also contains
+ * the origins, because the same template or address has other rights if another scope wrote it.
  */
 function fingerprint(definition: ServerDefinition, origins: Origins, trusts: (scope: ScopeKey) => boolean): string {
   const written = listTemplates(definition)

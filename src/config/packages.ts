@@ -1,6 +1,6 @@
 import type { ScopedServer } from '../contract/config.ts'
 
-/** Programs that fetch a package and run it: how they write a version, and which of their options take a value. */
+/** Programs that download and run a package: how they write a version, and which options take a value. */
 const runners: Readonly<
   Record<string, { readonly version: RegExp; readonly takes: readonly string[]; readonly names: readonly string[] }>
 > = {
@@ -13,14 +13,14 @@ const runners: Readonly<
   },
 }
 
-/** The package of a command that runs whatever was published last; undefined where the version is written out. */
+/** The package of a command that runs the latest published version; undefined if a version is given. */
 export function findUnpinned({ command = '', args = [] }: Pick<ScopedServer, 'command' | 'args'>): string | undefined {
   const runner = runners[command.replace(/^.*[\\/]/, '').replace(/\.(cmd|exe)$/i, '')]
   if (runner === undefined) return undefined
   return listPackages(args, runner).find((name) => !runner.version.test(name) && !isElsewhere(name))
 }
 
-/** A file, an address or what a template will tell: nothing that a registry would choose a version for. */
+/** Whether the name is a file, an address or a template: then no registry chooses a version. */
 function isElsewhere(name: string): boolean {
   return /^[./~]|:|\$\{/.test(name)
 }

@@ -2,22 +2,22 @@ import { GatewayError } from '../contract/errors.ts'
 import type { Path } from '../documents/values.ts'
 import { toVisible } from '../shared/visible.ts'
 
-/** One thing that is wrong with a configuration file. */
+/** One mistake in a configuration file. */
 export type ConfigProblem = {
   readonly file: string
   readonly line: number
   readonly column?: number
-  /** Dotted path; empty where the text itself is broken. */
+  /** Dotted path; empty for a syntax error. */
   readonly key: string
   readonly message: string
-  /** What was probably meant. */
+  /** The probably intended value. */
   readonly suggestion?: string
 }
 
-/** A problem that knows its key, before its place in the text was looked up. */
+/** A problem with its path, before the line number was looked up. */
 export type Finding = { readonly path: Path; readonly message: string; readonly suggestion?: string }
 
-/** `file:line: key: what`, in one line for terminals, logs and events. */
+/** `file:line: key: message` in one line, for terminals, logs and events. */
 export function formatProblem(problem: ConfigProblem): string {
   const key = problem.key === '' ? '' : `${problem.key}: `
   const suggestion = problem.suggestion === undefined ? '' : ` (did you mean \`${problem.suggestion}\`?)`

@@ -9,30 +9,31 @@ import { type Path, toKey } from '../documents/values.ts'
 import { checkConfig, listNotices } from './check.ts'
 import { explainIssues } from './explain.ts'
 import { type ConfigProblem, type Finding, formatProblem, toConfigError } from './problems.ts'
+import { withCurrentNames } from './renamed.ts'
 
 export type Reading =
   | {
       readonly ok: true
       readonly config: Config
       readonly value: unknown
-      /** What is valid and probably not meant any more at that time. */
+      /** Warnings about valid settings that are probably not intended, at that time. */
       notices(now: number): readonly ConfigProblem[]
     }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] }
 
-/** Reads a file from disk. Throws `config-unreadable` when there is nothing to read. */
+/** Reads a file from disk. Throws `config-unreadable` if it does not exist or cannot be read. */
 export async function readConfig(file: string): Promise<Reading> {
   const text = await readText(file)
   return typeof text === 'string' ? parseConfig(file, text) : { ok: false, problems: [text] }
 }
 
-/** Throws if anything is wrong with a file. */
+/** Throws if the file contains a mistake. */
 export async function demandValid(file: string): Promise<void> {
   const reading = await readConfig(file)
   if (!reading.ok) throw toConfigError(reading.problems)
 }
 
-/** The rules of a file, be it a whole configuration or one that holds nothing else. */
+/** The rules of a file: a whole configuration, or a file that contains only rules. */
 export async function readRuleSet(file: string): Promise<RuleSet> {
   const text = await readText(file)
   if (typeof text !== 'string') throw toConfigError([text])
@@ -47,12 +48,12 @@ export async function readRuleSet(file: string): Promise<RuleSet> {
   throw toConfigError(findings.map((finding) => toProblem(file, finding, locate)))
 }
 
-/** The text of a file, or what keeps it from being text. */
+/** The text of a file, or the problem if it is not valid text. */
 export async function readText(file: string): Promise<string | ConfigProblem> {
   const bytes = await readBytes(file)
   if (bytes === undefined) return { file, line: 1, key: '', message: `is larger than ${mostBytes / 1_048_576} MB` }
   const nul = bytes.indexOf(0)
-  if (nul !== -1) return { file, line: lineOf(bytes, nul), key: '', message: 'holds a NUL character' }
+  if (nul !== -1) return { file, line: lineOf(bytes, nul), key: '', message: 'contains a NUL character' }
   if (isUtf8(bytes)) return new TextDecoder('utf-8').decode(bytes)
   return { file, line: lineOf(bytes, findBadByte(bytes)), key: '', message: 'is not UTF-8 text' }
 }
@@ -79,7 +80,7 @@ async function readBytes(file: string): Promise<Buffer | undefined> {
 
 export function toReason(error: unknown): string {
   const isMounted = error instanceof Error && 'code' in error && error.code === 'EBUSY'
-  return isMounted ? 'it is mounted by itself; mount its folder instead' : toSystemReason(error)
+  return isMounted ? 'the file itself is mounted; mount its folder instead' : toSystemReason(error)
 }
 
 function lineOf(bytes: Buffer, offset: number): number {
@@ -88,7 +89,7 @@ function lineOf(bytes: Buffer, offset: number): number {
   return line
 }
 
-/** A line break never is part of a longer character, so each line can be judged by itself. */
+/** In UTF-8 a line break is never a part of another character, so each line can be checked separately. */
 function findBadByte(bytes: Buffer): number {
   let start = 0
   while (start < bytes.length) {
@@ -99,7 +100,7 @@ function findBadByte(bytes: Buffer): number {
   return start
 }
 
-/** Judges a whole text: its syntax, then every field, then how the parts fit. */
+/** Checks a whole text: first the syntax, then every field, then the references between fields. */
 export function parseConfig(file: string, text: string): Reading {
   const format = findFormat(file)
   if (format === undefined) return broken(file, 'must end in .yaml, .yml, .json or .toml')
@@ -110,10 +111,11 @@ export function parseConfig(file: string, text: string): Reading {
   const { value, locate } = parsing.parsed
   const place = (finding: Finding) => toProblem(file, finding, locate)
   const toProblems = (findings: readonly Finding[]): Reading => rejected(findings.map(place))
-  if (value === null || value === undefined) return broken(file, 'holds no settings; an empty configuration is {}')
+  if (value === null || value === undefined)
+    return broken(file, 'contains no settings; write {} for an empty configuration')
   const forbidden = findForbidden(value)
   if (forbidden.length > 0) return toProblems(forbidden)
-  const parsed = Config.safeParse(value)
+  const parsed = Config.safeParse(withCurrentNames(value))
   if (!parsed.success) return toProblems(explainIssues(parsed.error.issues, value))
   const findings = checkConfig(parsed.data)
   if (findings.length > 0) return toProblems(findings)
@@ -126,7 +128,7 @@ function toProblem(file: string, { path, message, suggestion }: Finding, locate:
   return suggestion === undefined ? problem : { ...problem, suggestion }
 }
 
-/** In the order of the file, each thing once. */
+/** Problems in the order of the file, without duplicates. */
 function rejected(problems: readonly ConfigProblem[]): Reading {
   const distinct = new Map(problems.map((problem) => [formatProblem(problem), problem]))
   return { ok: false, problems: [...distinct.values()].sort((left, right) => left.line - right.line) }
@@ -136,25 +138,26 @@ function broken(file: string, message: string): Reading {
   return { ok: false, problems: [{ file, line: 1, key: '', message }] }
 }
 
-/** What the schema passes over in silence, and code behind it might not: keys of the language, halves of characters. */
+/** Values that the schema accepts but later code might not: `__proto__` keys, lone surrogates and inexact numbers. */
 function findForbidden(root: unknown): Finding[] {
   const seen = new Set<unknown>()
   const visit = (value: unknown, path: Path): Finding[] => {
     if (typeof value === 'number' && !(Math.abs(value) <= Number.MAX_SAFE_INTEGER))
-      return [{ path, message: 'is a number that cannot be kept exactly; write it as text' }]
-    if (typeof value === 'string' && !value.isWellFormed()) return [{ path, message: 'holds half a character' }]
+      return [{ path, message: 'is a number that cannot be stored exactly; write it as text' }]
+    if (typeof value === 'string' && !value.isWellFormed())
+      return [{ path, message: 'contains half of a surrogate pair, which is not valid Unicode' }]
     if (typeof value !== 'object' || value === null || seen.has(value)) return []
     seen.add(value)
     return Object.entries(value).flatMap(([key, entry]) => {
       const here = [...path, Array.isArray(value) ? Number(key) : key]
-      if (key === '__proto__' || !key.isWellFormed()) return [{ path: here, message: 'is not a key that may be used' }]
+      if (key === '__proto__' || !key.isWellFormed()) return [{ path: here, message: 'is not an allowed key' }]
       return visit(entry, here)
     })
   }
   return visit(root, [])
 }
 
-/** Two empty names are the long form of no TLS. */
+/** Two empty file names mean that TLS is off. */
 function withoutEmptyTls(config: Config): Config {
   const { tls, ...listen } = config.listen
   return tls?.cert === '' ? { ...config, listen } : config

@@ -7,15 +7,16 @@ import type { ConfigEdit } from './edit.ts'
 type Gone = {
   readonly kind: 'user' | 'agent' | 'project' | 'session'
   readonly name: string
-  /** Administrators wrote the settings of this agent, and somebody else removes it. */
+  /** Administrators wrote the settings of this agent, and a user who is not an administrator removes it. */
   readonly settingsStay?: boolean
 }
 
-/** What the configuration says under the names that go, and the edits that remove it. */
+/** The settings under the removed names, and the edits that remove them. */
 export type ConfigRemoval = { readonly items: readonly RemovalItem[]; readonly edits: readonly ConfigEdit[] }
 
 /**
- * `heir` gets the projects that would have no owner left: a project without owners counts as written by administrators.
+ * `heir` becomes the owner of projects that would have no owner left. A project without owners would be trusted like a
+ * scope of administrators.
  */
 export function planConfigRemoval(config: Config, gone: readonly Gone[], heir: string): ConfigRemoval {
   const plans = gone.flatMap(({ kind, name, settingsStay }) => {
@@ -34,7 +35,7 @@ type ConfigScope = { readonly kind: 'user' | 'agent' | 'project'; readonly name:
 function planScope(config: Config, { kind, name }: ConfigScope): ConfigRemoval {
   const entry = own(config[`${kind}s`], name)
   const scope: Scope = { kind, name }
-  // A request of the user that came before the removal may write an entry right now; edits are made one after the other.
+  // An earlier request of the user may still write an entry. This edit runs after it and removes the entry.
   if (entry === undefined) return kind === 'user' ? { items: [], edits: [{ kind: 'remove-scope', scope }] } : nothing
   const servers = Object.keys(entry.servers).map((server) => ({ noun: 'server', name: `${server} of ${kind}:${name}` }))
   const rules = entry.rules.length > 0 ? [{ noun: 'rules', name: `${entry.rules.length} of ${kind}:${name}` }] : []
@@ -45,7 +46,7 @@ function planScope(config: Config, { kind, name }: ConfigScope): ConfigRemoval {
 }
 
 function planKept(name: string): ConfigRemoval {
-  const effect = 'stays: only administrators can reuse the name'
+  const effect = 'stays; only administrators can reuse the name'
   return { items: [{ noun: 'configuration', name: `agents.${name}`, effect }], edits: [] }
 }
 
@@ -61,7 +62,7 @@ function planOwnership(config: Config, user: string, heir: string): ConfigRemova
   })
 }
 
-/** Agents that inherit from a project which is gone would be a mistake in the file. */
+/** An agent that refers to a removed project would be a mistake in the file. */
 function planMembers(config: Config, project: string): ConfigRemoval[] {
   return Object.entries(config.agents).flatMap(([agent, settings]) => {
     if (settings.project !== project) return []

@@ -8,20 +8,20 @@ import { readText, toReason } from './read.ts'
 export type SavePlan = { readonly file: string; readonly text: string; readonly expected: string }
 
 /**
- * Replaces a file as a whole: written beside it, forced to disk, renamed over it. Whoever reads sees the old text or the new.
- * Looks a last time, after the slow part, whether somebody else wrote meanwhile; then nothing is touched.
+ * Replaces a file atomically: writes a temporary file, syncs it to disk and renames it. Readers see the old or the new text.
+ * Compares the file with `expected` directly before the rename, and changes nothing if it differs.
  */
-export async function saveText({ file, text, expected }: SavePlan): Promise<'saved' | 'changed-meanwhile'> {
-  const target = await realpath(file).catch(() => file) // a link stays a link
+export async function saveText({ file, text, expected }: SavePlan): Promise<'saved' | 'conflict'> {
+  const target = await realpath(file).catch(() => file) // a symbolic link is kept
   const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.tmp`)
   try {
     await writeDurably(temporary, target, text)
     if ((await readText(file)) !== expected) {
       await unlink(temporary)
-      return 'changed-meanwhile'
+      return 'conflict'
     }
     await rename(temporary, target)
-    // The new text is in place: an error here must not look as if it were not.
+    // The new text is already in place, so an error here is ignored.
     await syncFolder(dirname(target)).catch(() => undefined)
     return 'saved'
   } catch (error) {
@@ -36,7 +36,7 @@ export async function saveText({ file, text, expected }: SavePlan): Promise<'sav
   }
 }
 
-/** The new file keeps owner and rights of the old: it may hold secrets. */
+/** The new file keeps the owner and mode of the old file, because it may contain secrets. */
 async function writeDurably(temporary: string, target: string, text: string): Promise<void> {
   const { mode, uid, gid } = await stat(target)
   const handle = await open(temporary, 'wx', 0o600)
@@ -51,7 +51,7 @@ async function writeDurably(temporary: string, target: string, text: string): Pr
   }
 }
 
-/** Who may write the folder may replace the file, but only root gives files away. */
+/** Only root may change the owner of a file, so this error is ignored for other users. */
 function unlessRoot(error: unknown): void {
   if (process.getuid?.() === 0) throw error
 }

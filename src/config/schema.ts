@@ -20,7 +20,7 @@ function buildSchema(): PlainObject {
   }
 }
 
-/** The part of the schema that holds at a path of a value; undefined where the schema has no such place. */
+/** The part of the schema for a path of a value; undefined if the schema has no such path. */
 export function findSchemaAt(path: Path, root: unknown): PlainObject | undefined {
   let schema: unknown = configSchema()
   let value = root
@@ -38,7 +38,7 @@ function stepInto(schema: PlainObject, key: string): unknown {
   return (isPlainObject(properties) ? own(properties, key) : undefined) ?? additionalProperties
 }
 
-/** Servers differ by `transport`; the first alternative stands in where nothing tells which is meant. */
+/** Chooses the alternative by `transport`, or the first one if `transport` is missing. */
 function chooseBranch(schema: unknown, value: unknown): PlainObject | undefined {
   if (!isPlainObject(schema)) return undefined
   if (Array.isArray(schema.anyOf) && isPlainObject(value)) {

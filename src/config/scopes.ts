@@ -18,27 +18,27 @@ import {
 
 export type Statements = { readonly servers: Readonly<Record<string, ScopedServer>>; readonly rules: readonly Rule[] }
 
-/** What a session stands on. */
+/** The owner, agent and project that a session inherits settings from. */
 export type SessionOrigin = {
   readonly owner?: string | undefined
   readonly agent?: string | undefined
   readonly project?: string | undefined
 }
 
-/** What a session states for itself, and what it stands on. */
+/** The session's own settings and its origin. */
 export type SessionSettings = Statements & SessionOrigin & { readonly name: string }
 
-/** Who there is that the file does not know: the agents with their owners, the sessions, and which users are administrators. */
+/** Principals that are not in the file: agents with their owners, sessions, and the names of administrators. */
 export type Roster = {
   readonly agents: readonly { readonly name: string; readonly owner?: string | undefined }[]
   readonly sessions: readonly SessionSettings[]
   readonly administrators?: readonly string[]
 }
 
-/** The file, and what only memory knows. */
+/** The configuration of the file together with the roster. */
 export type Settings = Config & {
   readonly sessions?: Readonly<Record<string, SessionSettings>>
-  /** By the name of the agent. */
+  /** Owners by agent name. */
   readonly owners?: Readonly<Record<string, string>>
   readonly administrators?: ReadonlySet<string>
 }
@@ -46,14 +46,14 @@ export type Settings = Config & {
 export type ScopedRules = {
   readonly scope: ScopeKey
   readonly rules: readonly Rule[]
-  /** What they allow loosens nothing. */
+  /** `allow` rules are ignored: these rules can only be stricter. */
   readonly onlyTightens?: boolean
 }
 
 export type EffectiveConfig = {
-  /** Equal exactly when servers and rules are equal, whichever scopes they came from. */
+  /** Two configurations have the same key exactly if their servers and rules are equal. */
   readonly key: string
-  /** By name, switched off or not. */
+  /** Servers by name, including disabled ones. */
   readonly servers: ReadonlyMap<string, EffectiveServer>
   readonly rules: readonly ScopedRules[]
 }
@@ -63,13 +63,13 @@ export type ConnectionSpec = {
   readonly name: string
   readonly scope: ScopeKey
   readonly definition: ServerDefinition
-  /** Which scope each value came from: a template may use what the scope of its text may. */
+  /** The scope of each value. A template may use the variables and secrets that its scope may use. */
   readonly origins: Origins
-  /** An administrators' scope wrote the address or the command: the address may be a private one. */
+  /** The address or command was configured in a scope of administrators, so private addresses are allowed. */
   readonly trusted: boolean
-  /** Changes exactly when the link has to be made anew. */
+  /** Changes exactly when a new connection is needed. */
   readonly fingerprint: string
-  /** The entries whose pins apply to it, its own as the last. */
+  /** The entries whose pins apply; the last is the server's own entry. */
   readonly lineage: readonly PinnedEntry[]
 }
 
@@ -83,13 +83,13 @@ export function toSettings(config: Config, { agents, sessions, administrators = 
   }
 }
 
-/** Changes when others than before state something, or count as somebody else. Sessions that state nothing come and go. */
+/** A text that differs if owners, administrators or settings of sessions differ. Sessions without settings are ignored. */
 export function toRosterPrint({ owners, administrators = new Set(), sessions = {} }: Settings): string {
   const stating = Object.values(sessions).filter(({ servers, rules }) => rules.length + Object.keys(servers).length > 0)
   return toCanonicalText({ owners, administrators: [...administrators].sort(), stating })
 }
 
-/** The chain of scopes of a principal, the later refining the earlier. */
+/** The chain of scopes of a principal. Later scopes refine earlier ones. */
 export function scopesOf(settings: Settings, principal: Principal): readonly Scope[] {
   const { kind, name, owner } = principal
   if (kind === 'user') return [globalScope, { kind, name }]
@@ -100,7 +100,7 @@ export function scopesOf(settings: Settings, principal: Principal): readonly Sco
   return [...beneathSession(settings, session), { kind, name }]
 }
 
-/** An agent's sessions belong to the agent's project if they name none. */
+/** The chain that a session inherits. A session without a project belongs to the project of its agent. */
 export function beneathSession(settings: Settings, { owner, agent, project }: SessionOrigin): readonly Scope[] {
   const inherited = agent === undefined ? undefined : own(settings.agents, agent)?.project
   return [globalScope, ...listNamed({ project: project ?? inherited, agent, user: owner })]
@@ -117,12 +117,12 @@ function listNamed({ project, agent, user }: Named): Scope[] {
   return scopes.flatMap(([kind, name]) => (name === undefined ? [] : [{ kind, name }]))
 }
 
-/** The project that a principal works for: an agent's stands in the file. */
+/** The project of a principal. The project of an agent is configured in the file. */
 export function projectOf(config: Config, { kind, name, project }: Principal): string | undefined {
   return kind === 'agent' ? own(config.agents, name)?.project : project
 }
 
-/** What somebody inherits to whom a scope belongs, and the scope itself. */
+/** The chain of scopes that ends with this scope. */
 export function chainOf(settings: Settings, scope: Scope): readonly Scope[] {
   if (scope.kind === 'global') return [globalScope]
   const { kind, name } = scope
@@ -130,7 +130,7 @@ export function chainOf(settings: Settings, scope: Scope): readonly Scope[] {
   return [globalScope, scope]
 }
 
-/** The scopes that a principal works under; for a user also those of the user's agents and sessions. */
+/** The scopes that apply to a principal; for a user also the scopes of the user's agents and sessions. */
 export function usedBy(settings: Settings, principal: Principal): ReadonlySet<ScopeKey> {
   const { kind, name } = principal
   const owned = kind === 'user' ? listScopes(settings).filter((scope) => ownerOf(settings, scope) === name) : []
@@ -138,7 +138,7 @@ export function usedBy(settings: Settings, principal: Principal): ReadonlySet<Sc
   return new Set(used.map(toScopeKey))
 }
 
-/** Every chain that anybody may have, each after the chains that it begins with. */
+/** Every chain that a principal can have. A chain comes after the shorter chains that it begins with. */
 export function listChains(settings: Settings): (readonly Scope[])[] {
   const { owners = {} } = settings
   const whole = [
@@ -149,7 +149,7 @@ export function listChains(settings: Settings): (readonly Scope[])[] {
   return [...new Map(chains.map((scopes) => [toChainKey(scopes), scopes])).values()]
 }
 
-/** Every scope that states something, the global one first. */
+/** Every scope that contains settings, the global scope first. */
 export function listScopes(settings: Settings): Scope[] {
   const { projects, agents, users, sessions = {} } = settings
   return [
@@ -161,7 +161,7 @@ export function listScopes(settings: Settings): Scope[] {
   ]
 }
 
-/** Whose session or agent it is. */
+/** The owner of a session or agent. */
 export function ownerOf({ owners = {}, sessions = {} }: Settings, scope: Scope): string | undefined {
   if (scope.kind === 'agent') return own(owners, scope.name)
   return scope.kind === 'session' ? own(sessions, scope.name)?.owner : undefined
@@ -176,7 +176,7 @@ export function isStated(settings: Settings, scope: Scope): boolean {
   return rules.length > 0 || Object.keys(servers).length > 0
 }
 
-/** What holds for a chain of scopes. A chain that the reading has checked never throws. */
+/** The effective configuration of a chain of scopes. Does not throw for chains that were checked at reading. */
 export function effective(settings: Settings, scopes: readonly Scope[]): EffectiveConfig {
   const servers = createStack(settings)(scopes)
   const rules = scopes.map((scope) => toScopedRules(settings, scope)).filter((stated) => stated.rules.length > 0)
@@ -190,14 +190,14 @@ function toScopedRules(settings: Settings, scope: Scope): ScopedRules {
   return onlyTightens(settings, key) ? { scope: key, rules, onlyTightens: true } : { scope: key, rules }
 }
 
-/** Owners write the rules of their projects, and whoever makes a session those of the session; a user's administrators do. */
+/** Project owners and the creators of sessions write their own rules, which therefore must not loosen others. */
 export function onlyTightens(settings: Settings, key: ScopeKey): boolean {
   return toScope(key).kind !== 'user' && !isTrusted(settings, key)
 }
 
 export type Servers = ReadonlyMap<string, EffectiveServer>
 
-/** Many chains share their beginning, which is worked out once. */
+/** Chains with a common beginning share its result. */
 export function createStack(settings: Settings, onFault = refuse): (scopes: readonly Scope[]) => Servers {
   const known = new Map<string, Servers>()
   return function stack(scopes): Servers {
@@ -211,7 +211,7 @@ export function createStack(settings: Settings, onFault = refuse): (scopes: read
 }
 
 function refuse({ name, scope }: MergeFault): void {
-  throw new GatewayError('config-invalid', `The server ${name} is not complete in ${toScopeKey(scope)}`, { name })
+  throw new GatewayError('config-invalid', `The definition of ${name} in ${toScopeKey(scope)} is incomplete`, { name })
 }
 
 function applyScope(before: Servers, settings: Settings, scope: Scope, onFault: (fault: MergeFault) => void): Servers {
@@ -221,14 +221,14 @@ function applyScope(before: Servers, settings: Settings, scope: Scope, onFault: 
     const earlier = before.get(name)
     const merged = mergeServer({ earlier, name, statement, scope: toScopeKey(scope), trusts })
     if (merged.ok) servers.set(name, merged.server)
-    // What earlier scopes say may differ with each of a user's agents and change at any time. An entry that
-    // no longer fits counts for nothing: nobody's entry may stand in the way of an administrator's change.
+    // Inherited settings differ between a user's agents and may change at any time. An entry of a user or session that
+    // became incomplete is ignored, so that it cannot block a change by an administrator.
     else if (scope.kind !== 'user' && scope.kind !== 'session') onFault({ ...merged, name, scope, statement, before })
   }
   return servers
 }
 
-/** Why a statement makes no complete server. */
+/** The reason why an entry does not result in a complete server. */
 export type MergeFault = Extract<Merge, { ok: false }> & {
   readonly name: string
   readonly scope: Scope
@@ -242,7 +242,7 @@ function byName(left: { name: string }, right: { name: string }): number {
 
 const nothing: Statements = { servers: {}, rules: [] }
 
-/** What one scope states by itself. Automations state nothing yet. */
+/** The settings that are written in one scope. Automations have none yet. */
 export function statementsOf(settings: Settings, scope: Scope): Statements {
   if (scope.kind === 'global') return settings
   if (scope.kind === 'project') return own(settings.projects, scope.name) ?? nothing
@@ -253,8 +253,8 @@ export function statementsOf(settings: Settings, scope: Scope): Statements {
 }
 
 /**
- * Whether only administrators write there. A project that has owners is theirs as well, and a user or a session is the
- * administrators' where it belongs to one of them. A session without an owner belongs to no one else.
+ * Whether only administrators can change the scope. False for a project with owners. True for a user or session if it
+ * belongs to an administrator, and for a session without an owner.
  */
 export function isTrusted({ projects, sessions = {}, administrators }: Settings, key: ScopeKey): boolean {
   const scope = toScope(key)
@@ -265,13 +265,13 @@ export function isTrusted({ projects, sessions = {}, administrators }: Settings,
   return session !== undefined && (session.owner === undefined || (administrators?.has(session.owner) ?? false))
 }
 
-/** Whether an administrators' scope wrote the address or the command. */
+/** Whether the address or command was configured in a scope of administrators. */
 function isTrustedTarget(settings: Settings, origins: Origins): boolean {
   const origin = originOf(origins, 'url') ?? originOf(origins, 'command')
   return origin !== undefined && isTrusted(settings, origin)
 }
 
-/** The distinct connections that any chain wants. */
+/** The distinct connections of all chains. */
 export function connections(settings: Settings): ConnectionSpec[] {
   const stack = createStack(settings)
   const specs = new Map<string, ConnectionSpec>()
@@ -284,7 +284,7 @@ export function connections(settings: Settings): ConnectionSpec[] {
   return [...specs.values()]
 }
 
-/** A connection is met first in the chain of the scope that made it, because shorter chains come first. */
+/** Shorter chains come first, so the first occurrence of a connection is in the scope that defines it. */
 function toSpec(settings: Settings, { connection, ...server }: EffectiveServer): ConnectionSpec {
   return { id: connection, ...server, trusted: isTrustedTarget(settings, server.origins) }
 }

@@ -1,7 +1,8 @@
 import { GatewayError } from '../contract/errors.ts'
 import type { ServerDefinition } from '../contract/server.ts'
+import { nounFor } from '../shared/words.ts'
 
-/** Gives the value of a name, if there is one that the template at this dotted key may use. */
+/** Returns the value of a name, if the template at this dotted key may use it. */
 export type Lookup = (name: string, key: string) => string | undefined
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -14,7 +15,7 @@ type Template =
   | { readonly ok: true; readonly pieces: readonly Piece[] }
   | { readonly ok: false; readonly message: string }
 
-/** `${NAME}`, `${NAME:-fallback}`, and `$${` for a plain `${`. */
+/** `${NAME}`, `${NAME:-fallback}`, and `$${` for a literal `${`. */
 export function parseTemplate(text: string): Template {
   const pieces: Piece[] = []
   let rest = text
@@ -28,7 +29,7 @@ export function parseTemplate(text: string): Template {
     }
     pieces.push({ kind: 'text', text: rest.slice(0, start) })
     const end = rest.indexOf('}', start)
-    if (end === -1) return { ok: false, message: 'has a ${ without its }; write $${ for a plain ${' }
+    if (end === -1) return { ok: false, message: 'has a ${ without a closing }; write $${ for a literal ${' }
     const variable = toVariable(rest.slice(start + 2, end))
     if (typeof variable === 'string') return { ok: false, message: variable }
     pieces.push(variable)
@@ -37,17 +38,18 @@ export function parseTemplate(text: string): Template {
   return { ok: true, pieces }
 }
 
-/** Names follow the shell. A variable of that name is looked up; the text between the braces is never shown. */
+/** Names follow the rules of the shell. Errors never contain the text between the braces. */
 function toVariable(inner: string): Piece | string {
   const match = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s.exec(inner)
   if (match?.[1] === undefined) {
     return 'has a template that is neither ${NAME} nor ${NAME:-fallback}; a name has letters, digits and _'
   }
-  if (match[2]?.includes('${')) return 'has a template within the fallback of another; fallbacks are plain text'
+  if (match[2]?.includes('${'))
+    return 'has a template inside the fallback of another template; a fallback must be plain text'
   return { kind: 'variable', name: match[1], fallback: match[2] }
 }
 
-/** The texts of a definition in which templates count, by dotted key. */
+/** The texts of a definition that may contain templates, by dotted key. */
 export function listTemplates(fields: TemplatedFields): [key: readonly (string | number)[], text: string][] {
   return [
     ...single('command', fields.command),
@@ -71,8 +73,8 @@ function single(key: string, text: string | undefined): [string[], string][] {
 }
 
 /**
- * Fills in the templates of a definition when a connection is made. What comes from a variable is not looked at again,
- * so a value cannot name further variables. With anything missing, the definition must not be used.
+ * Fills in the templates of a definition when a connection is made. Filled-in values are not parsed as templates,
+ * so a value cannot refer to further variables. Throws if a variable is missing.
  */
 export function resolveDefinition(
   definition: ServerDefinition,
@@ -88,17 +90,17 @@ export function resolveDefinition(
   if (resolved.transport !== 'stdio') {
     for (const [name, value] of Object.entries(resolved.headers)) {
       if (unsendable.test(value))
-        throw refused(`headers.${name}`, 'a line break or another character that no header may hold')
+        throw refused(`headers.${name}`, 'a line break or another character that is not allowed in headers')
     }
   }
   return { definition: resolved, missing: [...missing].sort() }
 }
 
-/** A line break in a header would begin the next header, or the body. */
+/** Characters that are not allowed in headers. A line break would start another header or the body. */
 const unsendable = /[^\t\x20-\x7e\x80-\xff]/
 
 function refused(key: string, what: string): GatewayError {
-  return new GatewayError('config-invalid', `${key} would hold ${what} once its variables are filled in`, { key })
+  return new GatewayError('config-invalid', `${key} contains ${what} after its variables are filled in`, { key })
 }
 
 function resolveFields(definition: ServerDefinition, fill: (key: string, text: string) => string): ServerDefinition {
@@ -125,7 +127,7 @@ function fillTemplate(text: string, lookup: NameLookup, missing: Set<string>): s
 
 type NameLookup = (name: string) => string | undefined
 
-/** As in the shell, a fallback also stands in for a variable that is set to nothing. */
+/** As in the shell, the fallback also replaces an empty variable. */
 function fillPiece(piece: Extract<Piece, { kind: 'variable' }>, lookup: NameLookup, missing: Set<string>): string {
   const value = lookup(piece.name)
   if (value !== undefined && (value !== '' || piece.fallback === undefined)) return value
@@ -134,18 +136,18 @@ function fillPiece(piece: Extract<Piece, { kind: 'variable' }>, lookup: NameLook
   return ''
 }
 
-/** The gateway's own variables hold its keys and passwords: no server may be handed one, listed or not. */
+/** The gateway's own variables contain its keys and passwords, so no server may get one, even if it is listed. */
 export function isOwnVariable(name: string): boolean {
   return /^SALLYPORT_/i.test(name)
 }
 
-/** The variables that the operator has listed, for templates that an administrator wrote. */
+/** Looks up the variables listed under `environment`, for templates of administrators. */
 export function createEnvironmentLookup(environment: Environment, listed: readonly string[]): NameLookup {
   const permitted = new Set(listed.filter((name) => !isOwnVariable(name)))
   return (name) => (permitted.has(name) && Object.hasOwn(environment, name) ? environment[name] : undefined)
 }
 
-/** `withheld` are those that stand where no variable of the gateway is handed to: it is not told there which ones are set. */
+/** `withheld`: names in entries that may not read the environment. The error must not show whether they are set. */
 export function toMissingError(
   missing: readonly string[],
   environment: Environment,
@@ -153,12 +155,12 @@ export function toMissingError(
   withheld: ReadonlySet<string> = new Set(),
 ): GatewayError {
   const reasons = missing.map((name) => {
-    if (withheld.has(name)) return `${name} (the gateway's variables are for entries of administrators only)`
-    if (isOwnVariable(name)) return `${name} (the gateway's own variables are never handed on)`
+    if (withheld.has(name)) return `${name} (only entries of administrators can read the gateway's variables)`
+    if (isOwnVariable(name)) return `${name} (the gateway's own variables are never passed to servers)`
     const isSet = Object.hasOwn(environment, name) && environment[name] !== undefined
-    if (isSet && !listed.includes(name)) return `${name} (it is set, but not listed under \`environment\`)`
-    return listed.includes(name) ? `${name} (it is listed, but not set)` : name
+    if (isSet && !listed.includes(name)) return `${name} (set, but not listed under \`environment\`)`
+    return listed.includes(name) ? `${name} (listed, but not set)` : name
   })
-  const noun = missing.length === 1 ? 'A variable is' : 'Variables are'
+  const noun = nounFor(missing.length, 'A variable is', 'Variables are')
   return new GatewayError('variable-missing', `${noun} missing: ${reasons.join(', ')}`, { missing })
 }

@@ -4,8 +4,8 @@ import { own } from '../documents/values.ts'
 import { matchesAny } from '../lib/glob.ts'
 
 /**
- * A statement without what would loosen the inherited server. Writing is checked as well (`members.ts`), but the
- * inherited entry may become stricter, or be added, after a member wrote the statement.
+ * Removes the fields that would loosen the inherited server. `members.ts` checks this at writing, but the
+ * inherited entry may become stricter, or be added, after a member wrote the entry.
  */
 export function withoutLoosening(statement: ScopedServer, inherited: ServerDefinition, trusted: boolean): ScopedServer {
   const { pinning, ...others } = statement
@@ -13,7 +13,7 @@ export function withoutLoosening(statement: ScopedServer, inherited: ServerDefin
   return trusted ? kept : tightened(kept, inherited)
 }
 
-/** Where others than administrators write, a server is switched off and narrowed, and its risk only rises. */
+/** Outside the scopes of administrators, an entry can only disable a server, restrict it and raise its risks. */
 function tightened(statement: ScopedServer, inherited: ServerDefinition): ScopedServer {
   const { enabled, trust, defaultRisk, limits, tools, ...others } = statement
   return {
@@ -38,7 +38,7 @@ function tightenedTools({ include, exclude, override }: Tools, inherited: Server
   }
 }
 
-/** Rules are written for names, so the inherited names and texts stay. */
+/** Names and descriptions stay as inherited, because rules match names. */
 function tightenedOverride(override: ToolChoice['override'], inherited: ServerDefinition): ToolChoice['override'] {
   const tightenedOne = (tool: string, { risk, limits }: ToolOverride): ToolOverride => ({
     ...(risk !== undefined && !lowersRiskOf(tool, risk, inherited) && { risk }),
@@ -47,7 +47,7 @@ function tightenedOverride(override: ToolChoice['override'], inherited: ServerDe
   return Object.fromEntries(Object.entries(override).map(([tool, change]) => [tool, tightenedOne(tool, change)]))
 }
 
-/** Whether a glob offers nothing that the inherited entry does not offer. */
+/** Whether a glob matches only tools that the inherited entry offers. */
 export function isWithin(glob: string, { include }: Pick<ToolChoice, 'include'>): boolean {
   if (include.includes('*') || include.includes(glob)) return true
   return !/[*?]/.test(glob) && matchesAny(include, glob)
@@ -68,7 +68,7 @@ export function lowersTrust({ trust }: ScopedServer, inherited: ServerDefinition
   return trust === 'annotations' && inherited?.trust !== 'annotations'
 }
 
-/** `danger` is the highest; any other value could be lower than the risk that a tool would have without it. */
+/** Any value except `danger`, the highest, could be lower than the risk that a tool has without it. */
 export function lowersDefaultRisk({ defaultRisk }: ScopedServer, inherited: ServerDefinition | undefined): boolean {
   return defaultRisk !== undefined && defaultRisk !== 'danger' && defaultRisk !== inherited?.defaultRisk
 }

@@ -21,14 +21,14 @@ import {
   toMissingError,
 } from './templates.ts'
 
-/** Where else values come from, and who wants to know what was handed out. */
+/** Another source of values besides the environment, and a listener for the values that were used. */
 export type Beside = {
-  /** Asked before the environment; `author` is the scope that wrote the text under this dotted key. */
+  /** Called before the environment. `author` is the scope that wrote the text at this dotted key. */
   find(name: string, author: ScopeKey, key: string): string | undefined
   onVariable(name: string, value: string): void
 }
 
-/** What follows from a configuration together with the agents and sessions there are. */
+/** Values derived from the configuration, the agents and the sessions. */
 export type Views = {
   readonly settings: Settings
   effective(principal: Principal): EffectiveConfig
@@ -36,15 +36,15 @@ export type Views = {
   connections(): readonly ConnectionSpec[]
 }
 
-/** Each view is made when it is first asked for. */
+/** Each view is computed at its first use. */
 export function createViews(settings: Settings): Views {
   const known = new Map<string, EffectiveConfig>()
-  /** A token's principal is the same object from call to call. */
+  /** A cache by object: the principal of a token is the same object in every call. */
   const byPrincipal = new WeakMap<Principal, EffectiveConfig>()
   let specs: readonly ConnectionSpec[] | undefined
 
   function along(wanted: readonly Scope[]): EffectiveConfig {
-    // Agents without settings of their own share one view, so that strangers' names do not fill the memory.
+    // Agents without settings share one view, so that many different names cannot fill the memory.
     const scopes = wanted.filter((scope) => isStated(settings, scope))
     const key = toChainKey(scopes)
     const view = known.get(key) ?? effective(settings, scopes)
@@ -79,7 +79,7 @@ export function resolveWith(environment: Environment, settings: Settings, wanted
     const origin = originOf(origins, key)
     const found = origin === undefined || isOwnVariable(name) ? undefined : beside?.find(name, origin, key)
     if (found !== undefined) return found
-    // Whoever may choose the address would read any variable by naming it in a header.
+    // A user who may choose the address could read any variable by naming it in a header.
     if (origin === undefined || !isTrusted(settings, origin)) {
       withheld.add(name)
       return undefined

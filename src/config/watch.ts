@@ -4,10 +4,10 @@ import type { Log } from '../lib/log.ts'
 
 export type WatchParts = { readonly file: string; readonly clock: Clock; readonly log: Log; onQuiet(): void }
 
-/** Editors write in several steps, or replace the file; only the quiet after them counts. */
-const quiet = 100
+/** Milliseconds without a change before a file is read, because editors write in several steps. */
+const quietMs = 100
 
-/** Calls `onQuiet` after a file was written, replaced, removed or put back. Resolves once nothing can be missed. */
+/** Calls `onQuiet` after a file was written, replaced, removed or put back. Resolves when the watcher is active. */
 export async function watchFile({ file, clock, log, onQuiet }: WatchParts): Promise<{ close(): Promise<void> }> {
   let cancel = (): void => undefined
   const watcher = watch(file, { ignoreInitial: true, persistent: false })
@@ -15,7 +15,7 @@ export async function watchFile({ file, clock, log, onQuiet }: WatchParts): Prom
   watcher.on('ready', resolve)
   watcher.on('all', () => {
     cancel()
-    cancel = clock.after(quiet, onQuiet)
+    cancel = clock.after(quietMs, onQuiet)
   })
   watcher.on('error', (error) => {
     log.warn({ file, error: String(error) }, 'The configuration file cannot be watched; changes apply after a restart')

@@ -8,7 +8,7 @@ const mostEndpoints = 50
 
 export function checkWebhooks({ webhooks }: Config): Finding[] {
   const entries = Object.entries(webhooks)
-  const many = `has ${entries.length} entries; there may be ${mostEndpoints}`
+  const many = `has ${entries.length} entries; at most ${mostEndpoints} are allowed`
   return [
     ...(entries.length > mostEndpoints ? [{ path: ['webhooks'], message: many }] : []),
     ...entries.flatMap(([name, webhook]) =>
@@ -27,7 +27,7 @@ function checkAddress({ url }: Webhook): Finding[] {
   if (!/^https?:\/\//i.test(url)) return [{ path, message: 'must begin with https:// or http://' }]
   const { username, password } = new URL(url)
   if (username === '' && password === '') return []
-  return [{ path, message: 'must hold no user name and no password: messages are proven by their signature' }]
+  return [{ path, message: 'must not contain a user name or password: receivers verify messages by their signature' }]
 }
 
 function checkSecret({ secret }: Webhook): Finding[] {
@@ -35,16 +35,16 @@ function checkSecret({ secret }: Webhook): Finding[] {
   const template = parseTemplate(secret)
   if (!template.ok) return [{ path, message: template.message }]
   if (secret.includes('${') || secret.trim().split(/\s+/).every(isWebhookSecret)) return []
-  return [{ path, message: 'must be ${NAME}, or whsec_ and 24 to 64 bytes in base64' }]
+  return [{ path, message: 'must be ${NAME}, or whsec_ followed by 24 to 64 bytes in base64' }]
 }
 
-/** What works, but should be known. */
+/** Warnings about valid but insecure webhooks. */
 export function listWebhookNotices({ webhooks }: Config): Finding[] {
   return Object.entries(webhooks).flatMap(([name, { url, secret }]): Finding[] => {
     const { protocol, hostname } = new URL(url)
     const open = protocol === 'http:' && !isLoopback(hostname)
-    const read = 'goes over http: whoever is on the way reads what is sent; write https://'
-    const plain = 'stands here in plain text: store it with `sallyport secrets set NAME`, and write ${NAME}'
+    const read = 'uses http: others on the network can read the messages; use https://'
+    const plain = 'is a secret in plain text: store it with `sallyport secrets set NAME`, and write ${NAME}'
     return [
       ...(open ? [{ path: ['webhooks', name, 'url'], message: read }] : []),
       ...(isReference(secret) ? [] : [{ path: ['webhooks', name, 'secret'], message: plain }]),
@@ -52,7 +52,7 @@ export function listWebhookNotices({ webhooks }: Config): Finding[] {
   })
 }
 
-/** The configuration as people may see it: what a secret is called, and never what it is. */
+/** The configuration for display. A webhook secret that is not a reference such as `${NAME}` is hidden. */
 export function toShownConfig(config: Config): Config {
   const webhooks = Object.entries(config.webhooks).map(([name, webhook]): [string, Webhook] => [
     name,
@@ -61,7 +61,7 @@ export function toShownConfig(config: Config): Config {
   return { ...config, webhooks: Object.fromEntries(webhooks) }
 }
 
-/** Names only: a fallback would be a secret in plain text. */
+/** Whether the text is only `${NAME}`. A fallback would be a secret in plain text. */
 function isReference(text: string): boolean {
   return /^\s*\$\{[A-Za-z_][A-Za-z0-9_]*\}(\s+\$\{[A-Za-z_][A-Za-z0-9_]*\})*\s*$/.test(text)
 }

@@ -1,28 +1,28 @@
 import type { Principal } from './principal.ts'
 
-/** The kinds of caller that differ in what they may do. The token file is the administrator's, but not a person. */
+/** Classes of callers with different rights. `token-file` is the admin token: an administrator, but not a person. */
 export type CallerClass = 'administrator' | 'member' | 'auditor' | 'token-file' | 'agent'
 
-/** Who may use an endpoint. `changes: false` is for one that is sent with another method than GET and changes nothing. */
+/** Which callers may use an endpoint. `changes: false` marks an endpoint with a method other than GET that changes nothing. */
 export type EndpointMeta = { readonly callers: readonly CallerClass[]; readonly changes?: false }
 
-/** Whether using an endpoint counts towards `limits.changesPerMinute`. */
+/** Whether a request to an endpoint is a change for `limits.changesPerMinute`. */
 export function isChange(method: string | undefined, { changes }: EndpointMeta): boolean {
   return changes !== false && method !== 'GET' && method !== 'HEAD'
 }
 
 export const everyone: readonly CallerClass[] = ['administrator', 'member', 'auditor', 'token-file', 'agent']
-/** Configure and look. */
+/** For endpoints that configure the gateway. */
 export const operators: readonly CallerClass[] = ['administrator', 'token-file']
-/** Members as well, each for what is their own. The service that does it checks what that is. */
+/** For endpoints that members may use for their own agents, sessions, servers and secrets. The service checks the ownership. */
 export const members: readonly CallerClass[] = ['administrator', 'member', 'token-file']
 export const allUsers: readonly CallerClass[] = [...members, 'auditor']
-/** Look at everything. */
-export const onlookers: readonly CallerClass[] = ['administrator', 'auditor', 'token-file']
+/** For endpoints that read data of all users. */
+export const readers: readonly CallerClass[] = ['administrator', 'auditor', 'token-file']
 export const persons: readonly CallerClass[] = ['administrator', 'member', 'auditor']
-/** Approve or deny what agents want to do. No token may. */
+/** For endpoints that answer approvals and give grants. No token may do this. */
 export const deciders: readonly CallerClass[] = ['administrator', 'member']
-/** Signed in: no token makes or changes who may sign in. */
+/** For endpoints that add or change users. No token may do this, so the admin token is missing here. */
 export const administrators: readonly CallerClass[] = ['administrator']
 
 export function classOf({ kind, name, role, person }: Principal): CallerClass {
@@ -31,7 +31,7 @@ export function classOf({ kind, name, role, person }: Principal): CallerClass {
   return role ?? 'member'
 }
 
-/** Whether a principal may see the calls of others and how the gateway is configured. */
+/** Whether a principal may see the calls of all principals, and the configuration. */
 export function seesAll(principal: Principal): boolean {
-  return onlookers.includes(classOf(principal))
+  return readers.includes(classOf(principal))
 }

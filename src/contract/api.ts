@@ -22,7 +22,7 @@ import { webhooks } from './api/webhooks.ts'
 
 export { door } from './api/people.ts'
 
-/** One endpoint is described once: server, CLI, dashboard and API reference share it. Paths stand below `/api`. */
+/** The REST endpoints. The server, the CLI, the dashboard and the API reference use this description. Paths are below `/api`. */
 export const api = {
   status,
   people,

@@ -19,46 +19,53 @@ export type CallState = z.infer<typeof CallState>
 
 export const Call = z.object({
   id: z.string(),
-  method: z.string().describe('What was asked for, such as tools/call'),
+  method: z.string().describe('MCP method of the call, such as tools/call'),
   tool: z.string().describe('Public name'),
   server: z.string(),
   principal: z.string(),
   principalId: z
     .string()
     .optional()
-    .describe('The id of the principal: after a removal its name can belong to another one'),
-  owner: z.string().optional().describe('The user on whose behalf an agent or a session called'),
-  surface: z.string().describe('Where it came in: mcp, http (REST, which the CLI uses too) or library'),
+    .describe('The id of the principal. After a removal another principal can have the same name'),
+  owner: z.string().optional().describe('The user who owns the agent or the session that made the call'),
+  surface: z.string().describe('Interface that received the call: mcp, http (REST and the CLI) or library'),
   risk: Risk,
   state: CallState,
   arguments: z.unknown(),
-  meta: z.unknown().optional().describe('`_meta` that was sent with the call, masked where it holds secrets'),
-  decision: z.string().optional().describe('What decided, in words'),
+  meta: z.unknown().optional().describe('`_meta` that was sent with the call, with secrets masked'),
+  decision: z.string().optional().describe('Why the call was allowed, asked about or denied, in words'),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
-  late: z.boolean().optional().describe('The server answered after the call had ended'),
+  late: z.boolean().optional().describe('True if the server answered after the call had ended'),
   resent: z
     .boolean()
     .optional()
-    .describe('Sent again: the session was lost, or the answer to a reading call broke off'),
+    .describe(
+      'True if the call was sent a second time, because the MCP session was lost or the answer to a call of risk read was incomplete',
+    ),
   cut: z
     .object({
-      bytes: z.number().describe('Bytes of the result as it came'),
-      given: z.number().describe('Bytes of what the caller got instead'),
+      bytes: z.number().describe('Bytes of the result of the server'),
+      given: z.number().describe('Bytes of the result that the caller got'),
     })
     .optional()
-    .describe('The result was more than the caller could be given at once'),
-  masked: z.int().optional().describe('So many secrets stood in the answer and were hidden'),
+    .describe('Set if the result was too large and was cut'),
+  masked: z.int().optional().describe('Number of secret values that were masked in the answer'),
   counted: z
     .boolean()
     .optional()
-    .describe('Refused like many calls before it: it is part of a count in the record and has no entry of its own'),
+    .describe(
+      'True if this call was refused like many calls before it, so the audit record contains only a count of them and no entry for this call',
+    ),
   startedAt: z.string(),
   endedAt: z.string().optional(),
-  durationMs: z.number().optional().describe('From the start to the end, with the time that it waited for approval'),
+  durationMs: z
+    .number()
+    .optional()
+    .describe('Milliseconds from start to end, including the time in which the call waited for approval'),
   waitedMs: z
     .number()
     .optional()
-    .describe('Milliseconds of it that the call waited for approval; absent for calls that did not ask'),
+    .describe('Milliseconds for which the call waited for approval; missing if it did not need approval'),
   instance: z.string(),
 })
 export type Call = z.infer<typeof Call>

@@ -3,22 +3,22 @@ import type { Call } from './call.ts'
 import type { Pin } from './pin.ts'
 import type { Server } from './server.ts'
 
-/** The one table of events: names and shapes. Whoever is interested subscribes. */
+/** All events: names and payloads. */
 export type EventTable = {
   'call-started': { call: Call }
   'call-waiting': { call: Call; approval: string }
   'call-ended': { call: Call }
-  /** `elsewhere`: another gateway on the same database asked it, or has its answer, and has told its own listeners. */
-  'question-asked': { approval: Approval; elsewhere?: boolean }
-  'question-answered': { approval: Approval; elsewhere?: boolean }
+  /** `elsewhere`: another instance on the same database requested or answered the approval and notified its own listeners. */
+  'approval-requested': { approval: Approval; elsewhere?: boolean }
+  'approval-answered': { approval: Approval; elsewhere?: boolean }
   'server-changed': { server: Server }
   'tools-changed': { connection: string }
-  /** A value that should not have been there was hidden; `call` is absent for what belongs to no call. */
+  /** A secret value was masked in data of a server. `call` is missing if the data do not belong to a call. */
   'secret-found': { server: string; found: number; call?: string }
   'tool-drifted': { pin: Pin }
-  /** `by` is a principal such as `user:ada`, or `file`. `elsewhere`: another gateway on the same database made the change. */
+  /** `by` is a principal such as `user:ada`, `file` or `database`. `elsewhere`: another instance made the change. */
   'config-changed': { changed: readonly string[]; by: string; elsewhere?: boolean }
-  /** Agents or sessions were added, removed or given other servers, so that their settings differ. */
+  /** Agents or sessions were added or removed, or their servers changed, so effective settings may differ. */
   'principals-changed': Record<string, never>
   'config-rejected': { file: string; problems: readonly string[] }
 }
@@ -28,8 +28,8 @@ const names: Record<EventName, true> = {
   'call-started': true,
   'call-waiting': true,
   'call-ended': true,
-  'question-asked': true,
-  'question-answered': true,
+  'approval-requested': true,
+  'approval-answered': true,
   'server-changed': true,
   'tools-changed': true,
   'secret-found': true,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Makes every schema object in plain words, on the command line and over REST as in a configuration file. */
+/** Sets plain messages for all zod schemas, so that the CLI, REST and configuration files report problems in the same words. */
 export function setPlainMessages(): void {
   z.config({ customError: (issue) => explainIssue(issue, issue.input) })
 }
@@ -8,15 +8,15 @@ export function setPlainMessages(): void {
 type Issue = z.core.$ZodIssue | z.core.$ZodRawIssue
 
 /**
- * What is wrong with a value, such as `must be read, write or danger`; undefined where the schema has words of its own.
- * The value is never repeated: a secret may stand in the wrong place.
+ * What is wrong with a value, such as `must be read, write or danger`; undefined if the schema has its own message.
+ * The message never contains the value, because the value may be a secret in the wrong field.
  */
 export function explainIssue(issue: Issue, value: unknown): string | undefined {
   if (issue.code === 'invalid_type') return explainType(issue.expected, value)
   if (issue.code === 'invalid_value') return explainChoice(issue.values.map(String), value)
   if (issue.code === 'too_small') return explainBound(issue.origin, issue.minimum, 'least')
   if (issue.code === 'too_big') return explainBound(issue.origin, issue.maximum, 'most')
-  if (issue.code === 'unrecognized_keys') return `has keys that are not known: ${issue.keys.join(', ')}`
+  if (issue.code === 'unrecognized_keys') return `has unknown keys: ${issue.keys.join(', ')}`
   return undefined
 }
 
@@ -28,7 +28,7 @@ function explainType(expected: string, value: unknown): string {
   return `must be ${typeWords[expected] ?? expected}, not ${kindOf(value)}${advice}`
 }
 
-/** How types are called in sentences. */
+/** The words for JSON types in messages. */
 export const typeWords: Readonly<Record<string, string>> = {
   string: 'text',
   number: 'a number',
@@ -42,7 +42,7 @@ export const typeWords: Readonly<Record<string, string>> = {
 }
 
 function kindOf(value: unknown): string {
-  if (value === null) return 'nothing'
+  if (value === null) return 'null'
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object') return 'a map'
   if (typeof value === 'boolean') return 'true or false'

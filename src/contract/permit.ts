@@ -6,7 +6,7 @@ import type { ScopeKey } from './scope.ts'
 
 export type Surface = 'mcp' | 'http' | 'library'
 
-/** What may be asked of a server on behalf of a caller. */
+/** MCP methods that the gateway sends to a server for a caller. */
 export type CallMethod =
   | 'tools/call'
   | 'prompts/get'
@@ -15,7 +15,7 @@ export type CallMethod =
   | 'completion/complete'
   | TaskMethod
 
-/** About work that goes on after its call was answered: the names of both eras. */
+/** Methods for tasks, which continue after their call was answered. Contains the names of both generations of the protocol. */
 export type TaskMethod = 'tasks/get' | 'tasks/result' | 'tasks/update' | 'tasks/cancel'
 
 export function isTaskMethod(method: string): method is TaskMethod {
@@ -29,80 +29,82 @@ export type Recorded = {
   readonly meta?: JsonObject | undefined
 }
 
-/** A call whose name was found in the catalog and whose decision stands. */
+/** A call whose target was found in the catalog and about which the rules have decided. */
 export type ResolvedCall = {
   readonly id: string
   readonly method: CallMethod
   readonly principal: PrincipalKey
   readonly principalId: string
-  /** The user on whose behalf it is made. */
+  /** The user who owns the principal. */
   readonly owner?: string
   readonly surface: Surface
-  /** The connection that carries it, and the server's name and scope for people. */
+  /** Id of the connection to the server. `server` and `scope` identify the server for people. */
   readonly connection: string
   readonly server: string
   readonly scope: ScopeKey
-  /** Public name, and the server's own. */
+  /** Public name of the tool. `original` is the name that the server gave it. */
   readonly tool: string
   readonly original: string
   readonly arguments: JsonObject
-  /** How it stands in the record, where it holds what must be hidden there. */
+  /** The masked values for the audit record; set if the call contains secrets. */
   readonly recorded?: Recorded
   readonly risk: Risk
-  /** What decided, in words. */
+  /** Why the call was allowed, asked about or denied, in words. */
   readonly decision: string
   readonly startedAt: number
-  /** By the monotonic clock, for the duration; absent when the call began in another process or waited for a person. */
+  /** Start by the monotonic clock, for the duration. Undefined if the call began in another process or waited for approval. */
   readonly begun?: number | undefined
-  /** `_meta` for the server without its trace context: judged, bound, shown and recorded like the arguments. */
+  /** `_meta` for the server without trace context. Rules, approvals and the audit record treat it like the arguments. */
   readonly meta?: JsonObject
-  /** W3C trace context: sent and recorded, but not bound by an approval. */
+  /** W3C trace context: sent and recorded, but not part of what an approval is valid for. */
   readonly trace?: JsonObject
-  /** Answers to questions of an earlier round that the caller brings along, and the state of that round. */
+  /** The caller's replies to questions that the server asked in an earlier answer, and the request state of that answer. */
   readonly input?: JsonObject
-  /** What HTTP repeats of the arguments, by header. */
+  /** Arguments that are repeated in HTTP headers, by header name. */
   readonly mirrored?: Readonly<Record<string, string>>
-  /** The caller's key: among its calls with the same one, one runs. */
+  /** Idempotency key: of the caller's calls with the same key only one runs. */
   readonly once?: OnceKey
-  /** What lets it run although a rule asks: used up in the same commit in which it is claimed. */
+  /** The server limits the length of its answers itself, so they are not cut. */
+  readonly uncut?: true
+  /** The grant or approval that allows a call for which a rule requires approval. The claim uses it in the same commit. */
   readonly permission?: Permission
 }
 
-/** All of the caller's `_meta` that is sent. */
+/** The caller's `_meta` that is sent to the server, with trace context. */
 export function toSentMeta({ meta, trace }: { meta?: JsonObject | undefined; trace?: JsonObject | undefined }) {
   return trace === undefined ? meta : { ...meta, ...trace }
 }
 
-/** The same as it stands in the record. */
+/** The sent `_meta` as the audit record contains it: masked. */
 export function toRecordedMeta(call: ResolvedCall): JsonObject | undefined {
   return call.recorded ? call.recorded.meta : toSentMeta(call)
 }
 
-export type Permission = { readonly grant: string } | { readonly question: string }
+export type Permission = { readonly grant: string } | { readonly approval: string }
 
 export type OnceKey = {
   readonly key: string
-  /** Of the tool and its arguments: the same key with others is a mistake. */
+  /** Hash of the tool and its arguments. The same key with another hash is an error. */
   readonly hash: string
 }
 
 declare const claimed: unique symbol
 
-/** Proof that the claim of this call stands in storage. Only `storage/claim.ts` makes one. */
+/** Proof that the claim of this call is stored. Only `storage/claim.ts` creates permits. */
 export type Permit = ResolvedCall & { readonly [claimed]: true }
 
-/** How a call ended; exactly one is written for each call. */
+/** How a call ended. Exactly one end is written for each call. */
 export type CallEnd = {
   readonly state: CallEndState
   readonly endedAt: number
   readonly durationMs: number
   readonly error?: { readonly code: string; readonly message: string }
   readonly resultBytes?: number
-  /** Of a result that was cut: what the caller got of it. */
+  /** Bytes that the caller got of a result that was cut. */
   readonly givenBytes?: number
   readonly resent?: boolean
-  /** How many hidden values the answer held. */
+  /** Number of secret values that were masked in the answer. */
   readonly masked?: number
-  /** Certainly nothing of it reached the server. */
+  /** True if it is certain that nothing of the call reached the server. */
   readonly unsent?: boolean
 }

@@ -4,9 +4,9 @@ export type PublicRoute = {
   readonly path: RegExp
   /** What shows that the caller may use it. */
   readonly proof: string
-  /** What bounds how much a caller can ask of it. */
+  /** What limits the load that a caller can cause. */
   readonly limit: string
-  /** The most that a caller learns. */
+  /** The most that a caller can learn. */
   readonly reveals: string
 }
 
@@ -40,14 +40,14 @@ export const publicRoutes = {
     path: /^\/api\/sign-in$/,
     proof: 'name and password, from a page of the gateway',
     limit: '16 KiB; after a few wrong passwords a wait for the name and for the address',
-    reveals: 'whether the two belong together',
+    reveals: 'whether name and password are correct',
   },
   setupState: {
     methods: reading,
     path: /^\/setup\/state$/,
     proof: 'none',
     limit: 'a look at memory',
-    reveals: 'whether there is an administrator',
+    reveals: 'whether an administrator exists',
   },
   setup: {
     methods: ['GET', 'HEAD', 'POST'],
@@ -61,7 +61,14 @@ export const publicRoutes = {
     path: /^\/(sign-in|approvals(\/[A-Za-z0-9_-]{1,64})?)?$/,
     proof: 'none',
     limit: 'files in memory',
-    reveals: 'the pages of the dashboard, which hold no data',
+    reveals: 'the pages of the dashboard, which contain no data',
+  },
+  errorDocs: {
+    methods: reading,
+    path: /^\/docs\/errors$/,
+    proof: 'none',
+    limit: 'a page in memory, made once',
+    reveals: 'the error codes of this version, with what to do about each',
   },
   files: {
     methods: reading,

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 
-/** Where a setting lives, in the order in which later ones refine earlier ones. */
+/** The kinds of scopes, in order: settings of a later scope refine those of earlier scopes. */
 export const scopeKinds = ['global', 'project', 'agent', 'automation', 'user', 'session'] as const
 export const ScopeKind = z.enum(scopeKinds)
 export type ScopeKind = z.infer<typeof ScopeKind>
 
-/** `global` has no name; every other scope is one of many of its kind. */
+/** `global` has no name. Of every other kind there can be several scopes, each with a name. */
 export type Scope = { readonly kind: 'global' } | { readonly kind: Exclude<ScopeKind, 'global'>; readonly name: string }
 
 export type ScopeKey = 'global' | `${Exclude<ScopeKind, 'global'>}:${string}`

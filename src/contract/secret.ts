@@ -1,12 +1,12 @@
 import { z } from 'zod'
 
-/** Named like an environment variable, because `${NAME}` may mean either. */
+/** The same syntax as for environment variables, because `${NAME}` can refer to both. */
 export const SecretName = z
   .string()
-  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be letters, digits and _, at most 128, and not begin with a digit')
-  .refine((name) => !/^SALLYPORT_/i.test(name), 'must not begin with SALLYPORT_, which names the gateway’s own')
+  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be at most 128 letters, digits and _, and must not begin with a digit')
+  .refine((name) => !/^SALLYPORT_/i.test(name), 'must not begin with SALLYPORT_, which is reserved for the gateway')
 
-/** A host by name, with a port if only that port is meant. */
+/** A host name, with a port if the secret may be sent only to that port. */
 export const SecretHost = z
   .string()
   .regex(
@@ -15,19 +15,19 @@ export const SecretHost = z
   )
   .transform((host) => host.toLowerCase())
 
-/** Shorter values turn up by chance, so hiding them would garble what has nothing to do with them. */
+/** Shorter values can occur in other text by chance, and masking would garble that text. */
 export const leastMasked = 8
 
-/** What anybody gets to see of a secret: never the value. */
+/** The data about a secret that can be read. The value is not included. */
 export const Secret = z.object({
   id: z.string(),
   name: z.string(),
   scope: z.string(),
-  hosts: z.array(z.string()).describe('The only hosts that it may be sent to; empty: any'),
-  servers: z.array(z.string()).describe('The only servers that it may be handed to; empty: any'),
+  hosts: z.array(z.string()).describe('Hosts that the secret may be sent to; empty means any host'),
+  servers: z.array(z.string()).describe('Servers that may use the secret; empty means any server'),
   masked: z
     .boolean()
-    .describe(`false for values shorter than ${leastMasked} characters: they are used, but not hidden`),
+    .describe(`False for values shorter than ${leastMasked} characters: they can be used, but they are not masked`),
   createdAt: z.string(),
   createdBy: z.string(),
   updatedAt: z.string(),
@@ -36,6 +36,6 @@ export const Secret = z.object({
 })
 export type Secret = z.infer<typeof Secret>
 
-/** What a change of a secret answers. */
-export const SavedSecret = Secret.extend({ warning: z.string().optional().describe('What to know about this value') })
+/** The answer to storing a secret. */
+export const SavedSecret = Secret.extend({ warning: z.string().optional().describe('A problem with the stored value') })
 export type SavedSecret = z.infer<typeof SavedSecret>

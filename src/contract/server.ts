@@ -2,86 +2,101 @@ import { z } from 'zod'
 import { Risk } from './risk.ts'
 import { SetAside, Tool } from './tool.ts'
 
-/** Letters, digits, `-`, `_`, `.`: a name stands in addresses and in tool names. */
+/** The characters are limited because names are part of URLs and of tool names. */
 export const ServerName = z
   .string()
   .regex(
     /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
-    'must be 1 to 64 letters, digits, ".", "-" or "_", first a letter or digit',
+    'must be 1 to 64 letters, digits, ".", "-" or "_", and begin with a letter or digit',
   )
-  .refine((name) => name !== 'sallyport', 'is reserved for the gateway itself')
+  .refine((name) => name !== 'sallyport', 'is reserved for the gateway')
 
 export const Timeouts = z.strictObject({
-  start: z.int().min(100).default(120_000).describe('Milliseconds for the first start of a command that may download'),
-  connect: z.int().min(100).default(15_000).describe('Milliseconds to connect and list'),
-  call: z.int().min(10).default(30_000).describe('Milliseconds for one call without progress'),
-  maximum: z.int().min(10).default(600_000).describe('Milliseconds for one call, whatever progress it reports'),
+  start: z
+    .int()
+    .min(100)
+    .default(120_000)
+    .describe('Milliseconds for the first start of a command that may download packages'),
+  connect: z.int().min(100).default(15_000).describe('Milliseconds to connect and to list tools'),
+  call: z.int().min(10).default(30_000).describe('Milliseconds that a call may take without reporting progress'),
+  maximum: z
+    .int()
+    .min(10)
+    .default(600_000)
+    .describe('Milliseconds that a call may take in total, also if it reports progress'),
 })
 export type Timeouts = z.infer<typeof Timeouts>
 
-/** How often and how many at once, of all principals together. */
+/** Limits of a server or a tool for all principals together. */
 export const SharedLimits = z.strictObject({
-  callsPerMinute: z.int().min(1).optional().describe('Calls in a minute, of all principals together'),
-  concurrent: z.int().min(1).optional().describe('Calls at the same time, of all principals together'),
+  callsPerMinute: z.int().min(1).optional().describe('Most calls in a minute, of all principals together'),
+  concurrent: z.int().min(1).optional().describe('Most calls at the same time, of all principals together'),
 })
 export type SharedLimits = z.infer<typeof SharedLimits>
 
 export const ToolOverride = z.strictObject({
-  risk: Risk.optional().describe('Risk of this tool, whatever the server says'),
+  risk: Risk.optional().describe('Risk of this tool; overrides the annotations of the server'),
   name: z.string().min(1).max(128).optional().describe('Another name for the tool'),
   description: z.string().max(4096).optional().describe('Another description for the tool'),
-  limits: SharedLimits.optional().describe('Bounds on the calls of this tool'),
+  limits: SharedLimits.optional().describe('Limits for calls of this tool'),
 })
 export type ToolOverride = z.infer<typeof ToolOverride>
 
 export const ToolChoice = z.strictObject({
-  include: z.array(z.string()).default(['*']).describe("Globs on the server's own tool names to offer"),
-  exclude: z.array(z.string()).default([]).describe("Globs on the server's own tool names to leave out"),
-  override: z.record(z.string(), ToolOverride).default({}).describe('Changes by own tool name'),
+  include: z
+    .array(z.string())
+    .default(['*'])
+    .describe('Globs on the tool names that the server uses; only matching tools are offered'),
+  exclude: z.array(z.string()).default([]).describe('Globs on original tool names; matching tools are not offered'),
+  override: z.record(z.string(), ToolOverride).default({}).describe('Changes of single tools, by original tool name'),
 })
 export type ToolChoice = z.infer<typeof ToolChoice>
 
-/** What happens to definitions that nobody has looked at. */
+/** Whether definitions that nobody has reviewed are offered. */
 export const Pinning = z
   .enum(['baseline', 'strict'])
-  .describe('baseline accepts what a server offers at first; strict offers nothing before somebody accepts it')
+  .describe(
+    'baseline: the definitions from the first connection are accepted without review. strict: a definition is not offered until somebody accepts it',
+  )
 
 const common = {
-  description: z.string().max(1024).optional().describe('What this server is for, for people'),
-  enabled: z.boolean().default(true).describe('false keeps the entry without connecting'),
+  description: z.string().max(1024).optional().describe('What this server is for'),
+  enabled: z.boolean().default(true).describe('false: keep the entry, but do not connect'),
   tools: ToolChoice.prefault({}).describe('Which tools are offered, and how'),
-  defaultRisk: Risk.optional().describe('Risk of tools that say nothing about themselves; write if absent'),
+  defaultRisk: Risk.optional().describe('Risk of tools without annotations; write if missing'),
   trust: z
     .enum(['annotations', 'none'])
     .optional()
     .describe(
-      "Whether the server's own hints may lower a tool's risk; annotations in scopes that only administrators write, none elsewhere",
+      'Whether annotations of the server may lower the risk of a tool. Default: annotations in scopes that only administrators can change, none in other scopes',
     ),
   pinning: Pinning.optional(),
   timeout: Timeouts.prefault({}).describe('Milliseconds for starting, connecting and calling'),
-  limits: SharedLimits.optional().describe('Bounds on the calls of this server; a later scope can only tighten them'),
+  limits: SharedLimits.optional().describe(
+    'Limits for calls of this server. A later scope can only make them stricter',
+  ),
 }
 
 export const StdioServer = z.strictObject({
-  transport: z.literal('stdio').describe('A child process that speaks on standard input and output'),
-  command: z.string().min(1).describe('Program to start; runs with the rights of the gateway'),
+  transport: z.literal('stdio').describe('A child process that communicates over standard input and output'),
+  command: z.string().min(1).describe('Program to start. It runs with the rights of the gateway'),
   args: z.array(z.string()).default([]).describe('Arguments, one per entry'),
   env: z
     .record(z.string(), z.string())
     .default({})
     .describe(
-      'Environment of the program, beside a minimal one and the proxy and certificate variables of the gateway',
+      'Environment variables of the program, in addition to a minimal set and the proxy and certificate variables of the gateway',
     ),
-  cwd: z
-    .string()
-    .optional()
-    .describe('Working folder of the program; a folder of its own in the data folder if absent'),
-  secretsInArguments: z.boolean().default(false).describe('Permits secrets in args, where other users may see them'),
+  cwd: z.string().optional().describe('Working folder of the program. Default: a separate folder in the data folder'),
+  secretsInArguments: z
+    .boolean()
+    .default(false)
+    .describe('Allow secrets in args, where other users of the machine may see them'),
   ...common,
 })
 export type StdioServer = z.infer<typeof StdioServer>
 
-/** `${NAME}` may stand for the whole address or for a part of it; what it becomes is checked when it is filled in. */
+/** `${NAME}` may replace the whole address or a part of it. The resulting address is checked when the value is filled in. */
 const ServerUrl = z
   .string()
   .refine(
@@ -106,7 +121,7 @@ const remote = {
 }
 
 export const HttpServer = z.strictObject({
-  transport: z.literal('http').describe('Streamable HTTP, in whatever revision the server speaks'),
+  transport: z.literal('http').describe('Streamable HTTP, in any protocol revision'),
   ...remote,
 })
 export type HttpServer = z.infer<typeof HttpServer>
@@ -122,7 +137,7 @@ export type ServerDefinition = z.infer<typeof ServerDefinition>
 
 const downloaders = new Set(['npx', 'uvx', 'uv', 'pipx', 'bunx', 'bun', 'pnpm', 'yarn', 'deno', 'docker', 'podman'])
 
-/** The program of a command that downloads packages before it runs them. */
+/** The program name, if the command downloads packages before it runs them. */
 export function findDownloader(definition: ServerDefinition): string | undefined {
   if (definition.transport !== 'stdio') return undefined
   const program = definition.command
@@ -132,7 +147,7 @@ export function findDownloader(definition: ServerDefinition): string | undefined
   return program !== undefined && downloaders.has(program) ? program : undefined
 }
 
-/** Leaves out the default: what a later scope does not state, it inherits. */
+/** The field without its default, because a later scope inherits the fields that it does not set. */
 function stated<Inner extends z.ZodType>(field: z.ZodDefault<Inner>): z.ZodOptional<Inner> {
   return field
     .unwrap()
@@ -140,7 +155,7 @@ function stated<Inner extends z.ZodType>(field: z.ZodDefault<Inner>): z.ZodOptio
     .describe(field.description ?? '')
 }
 
-/** A later scope may override single fields of a server of the same name, or switch it off. */
+/** An entry in a later scope may override single fields of the server with the same name, or disable it. */
 export const ServerPatch = z.strictObject({
   transport: z.enum(['stdio', 'http', 'sse']).optional().describe('How the server is reached'),
   command: StdioServer.shape.command.optional(),
@@ -176,7 +191,7 @@ export const ServerPatch = z.strictObject({
 })
 export type ServerPatch = z.infer<typeof ServerPatch>
 
-/** A change of single fields of a server that an earlier scope has; one that leads elsewhere is stated whole. */
+/** Changes of single fields of a server in an earlier scope. A different command or url requires a complete definition. */
 export const ServerOverride = ServerPatch.omit({ command: true, url: true }).extend({
   transport: z.undefined().optional(),
 })
@@ -217,7 +232,7 @@ export const ServerFailure = z.object({
 })
 export type ServerFailure = z.infer<typeof ServerFailure>
 
-/** What lists and events say of a server. */
+/** A server in lists and events. */
 export const Server = z.object({
   id: z.string(),
   name: z.string(),
@@ -234,20 +249,22 @@ export const Server = z.object({
   conversational: z
     .boolean()
     .optional()
-    .describe('It asks questions in the middle of calls, so that every call has a link of its own'),
-  attempt: z.int().optional().describe('Attempts since the last success'),
+    .describe(
+      'True if the server asks questions during calls without naming the call, so every call gets its own connection',
+    ),
+  attempt: z.int().optional().describe('Number of attempts to connect since the last success'),
   nextAttemptAt: z.string().optional(),
-  progress: z.string().optional().describe('What a start that takes long is doing'),
+  progress: z.string().optional().describe('Current step of a slow start'),
   tools: z.int(),
-  setAside: z.int().describe('Tools that are not offered, with a reason each in the detail'),
-  complete: z.boolean().describe('false when the list of tools was cut'),
+  setAside: z.int().describe('Number of tools that were set aside. The details of the server contain the reasons'),
+  complete: z.boolean().describe('False if the list of tools was cut'),
 })
 export type Server = z.infer<typeof Server>
 
-/** One server in full. */
+/** One server with its definition and its tools. */
 export const ServerDetail = Server.omit({ tools: true, setAside: true }).extend({
   definition: z.unknown().describe('As configured; ${NAME} is not resolved'),
-  origins: z.record(z.string(), z.string()).describe('Which scope each value came from'),
+  origins: z.record(z.string(), z.string()).describe('The scope of each value'),
   tools: z.array(Tool),
   setAside: z.array(SetAside),
 })

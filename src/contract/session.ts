@@ -2,18 +2,21 @@ import { z } from 'zod'
 import { ScopedServer } from './config.ts'
 import { ServerName } from './server.ts'
 
-/** As in any scope: servers that are added, changed or switched off. */
+/** Servers that the session adds, changes or disables, as in every scope. */
 export const SessionServers = z.record(ServerName, ScopedServer)
 export type SessionServers = z.infer<typeof SessionServers>
 
 export const SessionState = z.enum(['open', 'ended', 'expired'])
 
-/** A short-lived principal with its own choice of servers, made for one agent's work. */
+/** A principal for one piece of an agent's work, with an expiry and its own selection of servers. */
 export const Session = z.object({
   name: z.string(),
-  owner: z.string().optional().describe('The user behind it; without one it is the administrators'),
-  agent: z.string().optional().describe('The agent whose settings it inherits'),
-  project: z.string().optional().describe('The project whose settings it inherits'),
+  owner: z
+    .string()
+    .optional()
+    .describe('The user who owns the session. If missing, the session belongs to the administrators'),
+  agent: z.string().optional().describe('The agent whose settings the session inherits'),
+  project: z.string().optional().describe('The project whose settings the session inherits'),
   servers: SessionServers,
   state: SessionState,
   createdAt: z.string(),
@@ -22,6 +25,6 @@ export const Session = z.object({
 })
 export type Session = z.infer<typeof Session>
 
-/** The only moment at which the token itself is shown. */
+/** The answer to creating a session. No other answer contains the token. */
 export const NewSession = Session.extend({ token: z.string() })
 export type NewSession = z.infer<typeof NewSession>

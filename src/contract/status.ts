@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ConnectionState } from './server.ts'
 
 export const Status = z.object({
-  healthy: z.boolean().describe('false when any enabled server is not connected, or the record cannot be written'),
+  healthy: z.boolean().describe('False if an enabled server is not connected, or the audit record cannot be written'),
   version: z.string(),
   instance: z.string(),
   url: z.string(),
@@ -14,12 +14,12 @@ export const Status = z.object({
     problem: z
       .object({ code: z.string(), message: z.string() })
       .optional()
-      .describe('Why nothing can be recorded, and therefore no call is made'),
+      .describe('Why the audit record cannot be written. Calls are refused in this state'),
   }),
   config: z.object({
     file: z.string(),
     problems: z.array(z.string()),
-    restart: z.array(z.string()).describe('Settings that were changed and count only after a restart'),
+    restart: z.array(z.string()).describe('Changed settings that take effect only after a restart'),
   }),
   servers: z.array(
     z.object({
@@ -28,7 +28,7 @@ export const Status = z.object({
       state: ConnectionState,
       tools: z.int(),
       error: z.string().optional(),
-      output: z.array(z.string()).optional().describe('What its program wrote to standard error last'),
+      output: z.array(z.string()).optional().describe('The last lines that the program wrote to standard error'),
     }),
   ),
   calls: z.object({ running: z.int() }),
@@ -36,23 +36,23 @@ export const Status = z.object({
     .array(
       z.object({
         target: z.string(),
-        waiting: z.int().describe('Anchors that it has not taken yet'),
-        lost: z.int().describe('Anchors that were given up because too many waited'),
+        waiting: z.int().describe('Number of anchors that are not delivered yet'),
+        lost: z.int().describe('Number of anchors that were dropped because too many were waiting'),
         deliveredAt: z.string().optional(),
         error: z.string().optional().describe('Why the last attempt failed'),
       }),
     )
-    .describe('Where the record is anchored outside the database'),
+    .describe('The places outside the database that anchors are written to'),
   retention: z
     .object({
-      days: z.int().describe('How long entries of the record are kept'),
-      held: z.string().optional().describe('Why nothing is removed at present'),
+      days: z.int().describe('Days after which entries of the audit record are removed'),
+      held: z.string().optional().describe('Why retention is paused'),
       last: z
         .object({ at: z.string(), before: z.string(), entries: z.int() })
         .optional()
-        .describe('The last removal since this gateway started: entries before a time'),
+        .describe('The last removal of old entries since this gateway started'),
     })
     .optional()
-    .describe('Removal of old entries; missing when the record is kept for ever'),
+    .describe('Removal of old entries; missing if the audit record is kept forever'),
 })
 export type Status = z.infer<typeof Status>

@@ -1,6 +1,6 @@
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'it does not exist',
-  EEXIST: 'there is one already',
+  EEXIST: 'it already exists',
   EISDIR: 'it is a folder',
   ENOTDIR: 'it is not a folder',
   EACCES: 'permission denied',
@@ -28,7 +28,7 @@ export function findSystemCode(error: unknown): string | undefined {
   return findWords(code) === undefined ? undefined : code
 }
 
-/** `the disk is full (ENOSPC)`; for an unknown code the code, and for an error without one its message. */
+/** `the disk is full (ENOSPC)`; for an unknown code the message and the code, for an error without a code the message. */
 export function toSystemReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const code = 'code' in error ? String(error.code) : undefined
@@ -37,7 +37,7 @@ export function toSystemReason(error: unknown): string {
   return code === undefined ? error.message : `${error.message} (${code})`
 }
 
-/** SQLite refines its codes by further words: SQLITE_IOERR_WRITE. */
+/** SQLite adds further words to its codes, such as SQLITE_IOERR_WRITE, so the first two words are compared. */
 function findWords(code: string): string | undefined {
   return reasons[code] ?? reasons[code.split('_').slice(0, 2).join('_')]
 }

@@ -11,36 +11,38 @@ export const ToolAnnotations = z.looseObject({
 })
 export type ToolAnnotations = z.infer<typeof ToolAnnotations>
 
-/** Whether a tool declares anything about itself; a title is not a hint. */
+/** Whether the annotations contain a hint about the effects of the tool. A title is not a hint. */
 export function hasHints(annotations: ToolAnnotations | undefined): boolean {
   const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations ?? {}
   return [readOnlyHint, destructiveHint, idempotentHint, openWorldHint].some((hint) => hint !== undefined)
 }
 
-/** A tool as people and programs see it on REST and in the CLI. */
+/** A tool as REST and the CLI show it. */
 export const Tool = z.object({
   name: z.string().describe('Public name'),
-  original: z.string().describe("The server's own name"),
+  original: z.string().describe('Original name, given by the server'),
   server: z.string(),
   title: z.string().optional(),
   description: z.string(),
   risk: Risk,
-  riskFrom: z.enum(['override', 'annotations', 'default', 'name']).describe('What the risk was taken from'),
+  riskFrom: z.enum(['override', 'annotations', 'default', 'name']).describe('Source of the risk'),
   annotations: ToolAnnotations.optional(),
   inputSchema: z.unknown(),
   outputSchema: z.unknown().optional(),
-  mended: z.string().optional().describe('What was corrected in the definition'),
+  mended: z.string().optional().describe('What the gateway corrected in the definition'),
   drifted: z
     .enum(['changed', 'new'])
     .optional()
-    .describe('The server says something else by now, or nobody has accepted the tool yet: calls of it ask'),
+    .describe(
+      'changed: the current definition differs from the accepted one. new: nobody has accepted the tool yet. Calls require approval in both cases',
+    ),
 })
 export type Tool = z.infer<typeof Tool>
 
-/** A tool that is not offered, and why. */
+/** A tool that is not in the catalog, with the reason. */
 export const SetAside = z.object({
-  name: z.string().describe('Its name, escaped'),
+  name: z.string().describe('Name of the tool, escaped'),
   reason: z.string(),
-  state: PinState.optional().describe('Set where somebody can accept it'),
+  state: PinState.optional().describe('Set if somebody can accept the tool'),
 })
 export type SetAside = z.infer<typeof SetAside>

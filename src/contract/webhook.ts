@@ -1,67 +1,71 @@
 import { z } from 'zod'
 import { eventNames } from './events.ts'
 
-/** Where events are posted to. Only administrators write it, so it may stand anywhere. */
+/** An endpoint that events are sent to. Only administrators can set it, so private addresses are allowed. */
 export const Webhook = z.strictObject({
-  url: z.url().describe('Address that events are posted to'),
+  url: z.url().describe('Address that events are sent to in POST requests'),
   secret: z
     .string()
     .min(1)
-    .describe('What messages are signed with, best as ${NAME}: whsec_ and 24 to 64 bytes in base64'),
-  events: z.array(z.enum(eventNames)).min(1).describe('The events that are sent there'),
-  enabled: z.boolean().default(true).describe('false keeps the entry without sending anything'),
+    .describe(
+      'Key for the signatures of messages: whsec_ and 24 to 64 bytes in base64. Store it as a secret and write ${NAME} here',
+    ),
+  events: z.array(z.enum(eventNames)).min(1).describe('Events that are sent to this endpoint'),
+  enabled: z.boolean().default(true).describe('false: keep the entry, but send nothing'),
 })
 export type Webhook = z.infer<typeof Webhook>
 
-/** `gone`: it answered so itself, and gets nothing more until its entry changes. */
+/** `gone`: the endpoint answered 410 Gone. Nothing is sent to it until its entry changes. */
 export const WebhookState = z.enum(['ready', 'disabled', 'gone'])
 export type WebhookState = z.infer<typeof WebhookState>
 
-/** How an endpoint is served. */
+/** The state of an endpoint and its deliveries. */
 export const WebhookEndpoint = z.object({
   name: z.string(),
-  target: z.string().describe('Where it leads, without path and query, which may hold a secret'),
+  target: z.string().describe('Address of the endpoint without path and query, which may contain a secret'),
   events: z.array(z.string()),
   state: WebhookState,
-  error: z.string().optional().describe('Why nothing can be sent, such as a missing secret'),
+  error: z.string().optional().describe('Why nothing can be sent, for example because a secret is missing'),
   lastSuccessAt: z.string().optional(),
   lastFailure: z.object({ at: z.string(), error: z.string() }).optional(),
-  waiting: z.int().describe('Deliveries that are still to be made'),
-  delivered: z.int().describe('Of those that are still listed'),
-  failed: z.int().describe('Deliveries that were given up, and can be sent again'),
-  dropped: z.int().describe('Events that this gateway could not keep since it started, because too many waited'),
+  waiting: z.int().describe('Number of waiting deliveries'),
+  delivered: z.int().describe('Number of successful deliveries that are still in the list of deliveries'),
+  failed: z.int().describe('Number of failed deliveries. They can be sent again'),
+  dropped: z
+    .int()
+    .describe('Number of events that were dropped since the gateway started because too many deliveries were waiting'),
 })
 export type WebhookEndpoint = z.infer<typeof WebhookEndpoint>
 
 export const DeliveryState = z.enum(['waiting', 'delivered', 'failed'])
 export type DeliveryState = z.infer<typeof DeliveryState>
 
-/** One message to one endpoint, however many attempts it takes. */
+/** One message to one endpoint, with all its attempts. */
 export const Delivery = z.object({
-  id: z.string().describe('The same in every attempt, as webhook-id'),
+  id: z.string().describe('Id of the delivery, sent as webhook-id. All attempts have the same id'),
   endpoint: z.string(),
-  type: z.string().describe('The event'),
+  type: z.string().describe('Name of the event'),
   state: DeliveryState,
   attempts: z.int(),
   createdAt: z.string(),
-  nextAt: z.string().optional().describe('When it is tried next'),
-  lastAt: z.string().optional().describe('When it was tried last'),
-  status: z.int().optional().describe('What the endpoint answered last'),
+  nextAt: z.string().optional().describe('Time of the next attempt'),
+  lastAt: z.string().optional().describe('Time of the last attempt'),
+  status: z.int().optional().describe('HTTP status of the last answer'),
   error: z.string().optional().describe('Why the last attempt failed'),
   endedAt: z.string().optional(),
 })
 export type Delivery = z.infer<typeof Delivery>
 
-/** What became of a message that was sent to try an endpoint. */
+/** The result of sending a test event to an endpoint. */
 export const WebhookTrial = z.object({
   delivered: z.boolean(),
-  status: z.int().optional().describe('What the endpoint answered'),
+  status: z.int().optional().describe('HTTP status of the answer'),
   durationMs: z.number(),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
 })
 export type WebhookTrial = z.infer<typeof WebhookTrial>
 
-/** As Standard Webhooks has it: `whsec_` and 24 to 64 bytes in base64. */
+/** The format of the Standard Webhooks specification: `whsec_` and 24 to 64 bytes in base64. */
 export function isWebhookSecret(text: string): boolean {
   const [, base64 = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(text) ?? []
   const bytes = Buffer.from(base64, 'base64')

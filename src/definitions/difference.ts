@@ -5,8 +5,8 @@ import { toChangedLines } from '../shared/line-difference.ts'
 import { toVisible } from '../shared/visible.ts'
 
 /**
- * What changed from one definition to the other, for people: a block for each field, by its path, with the lines that
- * went and came. Plain text with every hidden character made visible; never HTML.
+ * The difference between two definitions for display: one block for each changed field, with its path and the removed
+ * and added lines. Plain text without HTML, with every invisible character made visible.
  */
 export function toDifference(before: JsonValue | undefined, after: JsonValue | undefined): string {
   const blocks: string[] = []
@@ -17,7 +17,7 @@ export function toDifference(before: JsonValue | undefined, after: JsonValue | u
     if (old === undefined && now === undefined) return
     if (old !== undefined && now !== undefined && toCanonicalText(old) === toCanonicalText(now)) return
     const either = old ?? now
-    // A whole definition that came or went is told field by field; a single field of it is told at once.
+    // An added or removed definition is shown field by field.
     if (isObject(either) && (isObject(old) || old === undefined) && (isObject(now) || now === undefined)) {
       if (path === '' || (old !== undefined && now !== undefined)) return compareMembers(path, old ?? {}, now ?? {})
     }
@@ -38,13 +38,13 @@ function own(object: { [key: string]: JsonValue }, key: string): JsonValue | und
   return Object.hasOwn(object, key) ? object[key] : undefined
 }
 
-/** A key that would read like two, or like a line of the difference, stands in quotes. */
+/** Quotes a key that could be read as two keys or as a line of the difference. */
 function toPathPart(key: string): string {
   return /^[\w$-]+$/.test(key) ? key : toVisible(JSON.stringify(key))
 }
 
 function toLines(old: JsonValue | undefined, now: JsonValue | undefined): string[] {
-  // Where a text becomes something else, `true` and "true" must not look the same.
+  // If the type changes, quotes make the string "true" different from the value `true`.
   const quoted = old !== undefined && now !== undefined && typeof old !== typeof now
   const before = old === undefined ? [] : toText(old, quoted)
   const after = now === undefined ? [] : toText(now, quoted)

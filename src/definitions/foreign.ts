@@ -1,9 +1,9 @@
 import type { JudgedTool } from './judge.ts'
-import { isTelling } from './mentions.ts'
+import { isDistinctive } from './mentions.ts'
 
 type Owner = { readonly name: string; readonly scope: string }
 
-/** Which servers have a tool of a telling name, by its own and by its public name. */
+/** The servers that have a tool with a distinctive name, by original and by public name. */
 export type ToolNames = ReadonlyMap<string, readonly Owner[]>
 
 export function listToolNames(
@@ -12,7 +12,7 @@ export function listToolNames(
 ): ToolNames {
   const names = new Map<string, Owner[]>()
   const add = (name: string, server: Owner) => {
-    if (!isTelling(name)) return
+    if (!isDistinctive(name)) return
     const owners = names.get(name)
     if (!owners) names.set(name, [server])
     else if (owners.at(-1) !== server) owners.push(server)
@@ -27,15 +27,15 @@ export function listToolNames(
 }
 
 /**
- * Why a tool's text reaches for another server: it names a tool of it. Only servers that everybody has, or that stand
- * in the same scope, count: nobody can hide the tools of all by giving a server of his own a tool of some name.
+ * The reason if a tool's text names a tool of another server. Only servers of the global scope or of the same scope are
+ * compared: otherwise a user could hide shared tools by adding a server with a tool of a certain name.
  */
 export function findForeignName(names: ToolNames, server: Owner, { mentions }: JudgedTool): string | undefined {
   for (const word of mentions) {
     const owners = names.get(word) ?? []
     if (owners.some((owner) => owner.name === server.name)) continue
     const other = owners.find(({ scope }) => scope === 'global' || scope === server.scope)
-    if (other) return `it speaks of ${word}, a tool of the server ${other.name}`
+    if (other) return `its text mentions ${word}, a tool of the server ${other.name}`
   }
   return undefined
 }

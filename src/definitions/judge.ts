@@ -10,7 +10,7 @@ import { findMentions } from './mentions.ts'
 import { judgeSchema } from './schema.ts'
 import { findSteering } from './steering.ts'
 
-/** A tool as its server defines it, found usable. */
+/** A usable tool, as its server defines it. */
 export type JudgedTool = {
   readonly name: string
   readonly title: string | undefined
@@ -18,39 +18,39 @@ export type JudgedTool = {
   readonly inputSchema: JsonObject
   readonly outputSchema: JsonObject | undefined
   readonly annotations: ToolAnnotations | undefined
-  /** The arguments that HTTP repeats in headers. */
+  /** The arguments that are repeated in HTTP headers. */
   readonly mirrors: readonly Mirror[]
-  /** Everything else that the server says of it, passed on as it is. */
+  /** All other fields of the definition, passed on unchanged. */
   readonly rest: JsonObject
   readonly mended: string | undefined
-  /** Of everything that the server says of it: any change that a client could be shown changes this. */
+  /** Hash of the whole definition. Every change that a client could see changes it. */
   readonly hash: string
-  /** Why its text seems to steer whoever reads it. */
+  /** The reason why its text seems to steer a model. */
   readonly steering: string | undefined
-  /** Words of its text that could be the names of tools. */
+  /** Words of its text that could be names of tools. */
   readonly mentions: readonly string[]
-  /** Set when what agents are shown is not what the server says now, or when nobody has accepted it. */
+  /** Set if agents see another definition than the server's current one, or if the tool is not accepted yet. */
   readonly drift?: Drift
 }
 
-/** How a tool differs from what was accepted. */
+/** The drift of a tool from its accepted definition. */
 export type Drift = {
   readonly kind: 'changed' | 'new'
-  /** The tool as the server defines it now: a call of it runs this. */
+  /** The current definition of the server. A call runs this tool. */
   readonly live: JudgedTool
-  /** From the accepted definition to the live one, for people. */
+  /** The difference between the accepted and the live definition, for display. */
   difference(): string
 }
 
-/** What nobody has accepted, for a decision in words. */
+/** The kind of drift in words, for the reason of a decision. */
 export const driftWords: Readonly<Record<Drift['kind'], string>> = {
-  changed: 'its server says something else of it now',
+  changed: 'its server now sends another definition',
   new: 'the tool is new',
 }
 
 export type JudgedList = { readonly tools: readonly JudgedTool[]; readonly setAside: readonly SetAside[] }
 
-/** A list with what became of each item, in order: what did not change need not be judged again. */
+/** A list with the outcome of each item, so that unchanged items are not judged again. */
 export type JudgedItems = JudgedList & {
   readonly items: readonly Buffer[]
   readonly outcomes: readonly (JudgedTool | SetAside)[]
@@ -58,10 +58,10 @@ export type JudgedItems = JudgedList & {
 
 const maxToolBytes = 256 * 1024
 const maxNameLength = 128
-/** Visible ASCII: what looks alike, turns around or hides cannot pose as another tool. */
+/** Visible ASCII only: look-alike, bidirectional or invisible characters could imitate the name of another tool. */
 const possibleName = /^[\x20-\x7e]+$/
 
-/** Judges every tool alone: one that cannot be used is put aside with the reason, the others work. */
+/** Judges each tool separately. An unusable tool is set aside with the reason, and the others stay usable. */
 export function judgeTools(items: readonly Buffer[], before?: JudgedItems): JudgedItems {
   const tools = new Map<string, JudgedTool>()
   const setAside: SetAside[] = []
@@ -81,7 +81,7 @@ export function judgeTools(items: readonly Buffer[], before?: JudgedItems): Judg
   return { tools: [...tools.values()], setAside, items, outcomes }
 }
 
-/** Lists mostly change in one place: what stands before and behind it, byte by byte, has its outcome already. */
+/** Reuses the outcomes of the equal items at the beginning and end, because lists usually change in one place. */
 function sameOutcomes(
   items: readonly Buffer[],
   before: JudgedItems,
@@ -96,16 +96,17 @@ function sameOutcomes(
 }
 
 export function judgeTool(item: Buffer): JudgedTool | SetAside {
-  if (item.length > maxToolBytes) return { name: nameHint(item), reason: `its definition has ${item.length} bytes` }
+  if (item.length > maxToolBytes)
+    return { name: nameHint(item), reason: `its definition has ${item.length} bytes, more than ${maxToolBytes}` }
   let value: JsonValue
   try {
     value = parseJson(item)
   } catch (error) {
     if (!(error instanceof JsonError)) throw error
-    const reason = error.fault === 'too-deep' ? 'its definition is nested too deep' : 'its definition is not JSON'
+    const reason = error.fault === 'too-deep' ? 'its definition is nested too deeply' : 'its definition is not JSON'
     return { name: nameHint(item), reason }
   }
-  if (!isObject(value)) return { name: '(none)', reason: 'it is not an object' }
+  if (!isObject(value)) return { name: '(none)', reason: 'its definition is not an object' }
   const { name, title, description, inputSchema, outputSchema, annotations, ...rest } = value
   const problem = nameProblem(name)
   if (typeof name !== 'string' || problem) return { name: shown(name), reason: problem ?? 'it has no name' }
@@ -115,7 +116,7 @@ export function judgeTool(item: Buffer): JudgedTool | SetAside {
   if ('problem' in found) return { name, reason: `its input schema ${found.problem}` }
   const output = outputSchema === undefined ? undefined : judgeSchema(outputSchema)
   const usableOutput = output?.kind === 'usable' && output.mended === undefined ? output.schema : undefined
-  const mended = [input.mended, output && !usableOutput ? 'output schema left out' : undefined].filter(Boolean)
+  const mended = [input.mended, output && !usableOutput ? 'output schema removed' : undefined].filter(Boolean)
   return {
     name,
     title: typeof title === 'string' ? title : undefined,
@@ -132,12 +133,12 @@ export function judgeTool(item: Buffer): JudgedTool | SetAside {
   }
 }
 
-/** Equal for definitions that say the same, whatever the order of their keys. */
+/** The hash does not depend on the order of keys. */
 export function toDefinitionHash(value: JsonValue): string {
   return createHash('sha256').update(toCanonicalText(value)).digest('hex')
 }
 
-/** Hint by hint: one that is not worth reading must not hide another that says `destructive`. */
+/** Reads each hint separately: an invalid hint must not discard `destructiveHint`. */
 function toAnnotations(value: JsonValue | undefined): ToolAnnotations | undefined {
   if (!isObject(value)) return undefined
   const usable = Object.entries(value).filter(([key, hint]) => ToolAnnotations.safeParse({ [key]: hint }).success)
@@ -153,7 +154,7 @@ const Icon = z.looseObject({
 
 const Execution = z.object({ taskSupport: z.enum(['forbidden', 'optional', 'required']) })
 
-/** What clients check is passed on only in its proper form: one slip would make them refuse the whole list. */
+/** Removes invalid values of fields that clients validate: one mistake would make them refuse the whole list. */
 function toRest({ execution, _meta, icons, ...others }: JsonObject): JsonObject {
   const executed = Execution.safeParse(execution)
   const iconsFit = Array.isArray(icons) && icons.every((icon) => Icon.safeParse(icon).success)
@@ -167,12 +168,12 @@ function toRest({ execution, _meta, icons, ...others }: JsonObject): JsonObject 
 
 function nameProblem(name: JsonValue | undefined): string | undefined {
   if (typeof name !== 'string' || name.trim() === '') return 'it has no name'
-  if (name.length > maxNameLength) return `its name has ${name.length} characters`
-  if (!possibleName.test(name)) return 'its name has characters that hide, look alike or control'
+  if (name.length > maxNameLength) return `its name has ${name.length} characters, more than ${maxNameLength}`
+  if (!possibleName.test(name)) return 'its name contains characters that are not visible ASCII'
   return undefined
 }
 
-/** A letter of another alphabet would look like a name that is fine. */
+/** Characters to escape: a letter of another alphabet would look like a valid name. */
 const lookalike = /[^\x20-\x7e]/gu
 
 function shown(name: JsonValue | undefined): string {
@@ -183,7 +184,7 @@ function shown(name: JsonValue | undefined): string {
   )
 }
 
-/** The name of a definition that is not worth reading, if it is easy to see. */
+/** The name in a definition that cannot be parsed, if a simple search finds it. */
 function nameHint(item: Buffer): string {
   const found = /"name"\s*:\s*"([^"\\]{1,120})"/.exec(item.toString('utf8', 0, 4096))
   return found?.[1] === undefined ? '(unknown)' : shown(found[1])

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { isObject } from '../lib/json.ts'
 import { isHarmlessPattern } from './patterns.ts'
 
-/** Keywords that hold one schema, a list of schemas, or schemas by name. */
+/** Keywords that contain one schema, a list of schemas, or schemas by name. */
 const single = new Set(
   'additionalItems additionalProperties contains contentSchema else if items not propertyNames then unevaluatedItems unevaluatedProperties'.split(
     ' ',
@@ -10,16 +10,16 @@ const single = new Set(
 )
 const listed = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems'])
 const named = new Set(['$defs', 'definitions', 'dependentSchemas', 'patternProperties', 'properties'])
-/** What stands in these is a value and never a schema. */
+/** Keywords of JSON Schema whose content is a plain value, not a schema. */
 const literal = new Set(['const', 'default', 'enum', 'example', 'examples'])
-/** Of these, clients look into the others all the same. */
+/** The keywords of `literal` that clients skip. Some clients search `example` and `examples` for schemas. */
 const skipped = new Set(['const', 'default', 'enum'])
 /**
- * The rest of these are addresses, by which clients would mix up the schemas of two servers, and switches such as
- * `$async`, after which a failed check becomes an error that nobody catches.
+ * The only `$` keywords that are kept. Others are addresses, which could mix up the schemas of two servers, and switches
+ * such as `$async`, which turns a failed check into an uncaught error.
  */
 const keptDollars = new Set(['$anchor', '$comment', '$defs', '$ref', '$schema'])
-/** Keywords that apply to the very value, not to a part of it. */
+/** Keywords whose schemas apply to the same value, not to a part of it. */
 const inPlace = new Set('allOf anyOf dependencies dependentSchemas else if not oneOf then'.split(' '))
 
 const dialects = /^https?:\/\/json-schema\.org\/(draft-0[67]|draft\/2019-09|draft\/2020-12)\/schema#?$/
@@ -55,7 +55,7 @@ function each(keywords: string, check: Check): [string, Check][] {
   return keywords.split(' ').map((keyword) => [keyword, check])
 }
 
-/** The schemas that stand in a schema, with those that apply to the same value marked. */
+/** The direct subschemas. `inPlace` marks those that apply to the same value. */
 export function* subschemas(schema: JsonObject): Generator<{ schema: JsonObject; inPlace: boolean }> {
   for (const [keyword, value] of Object.entries(schema)) {
     if (literal.has(keyword)) continue
@@ -78,10 +78,10 @@ function byName(keyword: string, value: JsonValue): readonly JsonValue[] {
 export type Cleaned = { readonly schema: JsonObject; readonly leftOut: readonly string[] }
 
 /**
- * The schema without what is not JSON Schema: one such part makes some clients refuse the whole list of tools.
- * `leadsSomewhere` tells whether a reference finds its target.
+ * Removes everything that is not valid JSON Schema, because one invalid part makes some clients refuse the whole list of
+ * tools. `hasTarget` returns whether a reference has a valid target.
  */
-export function cleanSchema(root: JsonObject, leadsSomewhere: (reference: string) => boolean): Cleaned {
+export function cleanSchema(root: JsonObject, hasTarget: (reference: string) => boolean): Cleaned {
   const leftOut = new Set<string>()
   const anchors = new Set<JsonValue>()
   const isOlder = typeof root.$schema === 'string' && olderDialects.test(root.$schema)
@@ -97,12 +97,12 @@ export function cleanSchema(root: JsonObject, leadsSomewhere: (reference: string
     return Object.fromEntries(kept)
   }
 
-  /** Undefined for what cannot stay. */
+  /** Returns undefined if the keyword must be removed. */
   function cleanKeyword(keyword: string, value: JsonValue, schema: JsonObject): JsonValue | undefined {
     if (keyword === 'id' || (keyword.startsWith('$') && !keptDollars.has(keyword))) return undefined
-    if (keyword in Object.prototype) return undefined // clients look these up where they find more than they wrote
+    if (keyword in Object.prototype) return undefined // clients would find inherited properties under these keys
     if (keyword === '$anchor') return isFirstAnchor(value) ? value : undefined
-    if (keyword === '$ref') return typeof value === 'string' && leadsSomewhere(value) ? value : undefined
+    if (keyword === '$ref') return typeof value === 'string' && hasTarget(value) ? value : undefined
     if (keyword === 'nullable') return value === true && isType(schema.type ?? null) ? value : undefined
     if (keyword === 'additionalProperties' && !isWhole(schema.patternProperties)) return undefined
     if (single.has(keyword)) return keyword === 'items' && isList(value) ? cleanList(value) : cleanOne(value)
@@ -113,7 +113,7 @@ export function cleanSchema(root: JsonObject, leadsSomewhere: (reference: string
     return isObject(value) && !skipped.has(keyword) ? clean(value) : value
   }
 
-  /** A name that stands twice leads nowhere. */
+  /** A duplicate anchor is removed. */
   function isFirstAnchor(value: JsonValue): boolean {
     if (typeof value !== 'string' || !/^[A-Za-z_][\w.-]*$/.test(value) || anchors.has(value)) return false
     anchors.add(value)
@@ -142,19 +142,19 @@ export function cleanSchema(root: JsonObject, leadsSomewhere: (reference: string
     return Object.fromEntries(kept)
   }
 
-  /** Some clients know no `true` and `false` here, which say the same as these. */
+  /** Replaces `true` and `false` with equivalent schemas, because some clients do not support booleans here. */
   function cleanMember(keyword: string, value: JsonValue): JsonValue | undefined {
     if (keyword === 'dependencies' && areStrings(value)) return value
     if (typeof value === 'boolean') return value ? {} : { not: {} }
     return cleanOne(value)
   }
 
-  /** A tuple has another keyword since 2020. */
+  /** Since the 2020 dialect, tuples use `prefixItems`. */
   function toKeyword(keyword: string, value: JsonValue): string {
     return keyword === 'items' && Array.isArray(value) && !isOlder ? 'prefixItems' : keyword
   }
 
-  /** Names that no longer match a pattern would count as additional ones. */
+  /** If a pattern was removed, its property names would be treated as additional properties. */
   function isWhole(patterns: JsonValue | undefined): boolean {
     if (patterns === undefined) return true
     return (

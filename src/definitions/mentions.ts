@@ -1,19 +1,19 @@
 import type { JsonValue } from '../contract/json.ts'
 import { isObject } from '../lib/json.ts'
 
-/** Two words or more in one, as tools are called and as ordinary text rarely has them. */
+/** Compound words such as `create_issue`: common as tool names, rare in ordinary text. */
 const compound = /[A-Za-z0-9]+(?:[_.-][A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+/g
-/** Cheaper, and false for most texts. */
+/** A cheaper check that rules out most texts. */
 const maybeCompound = /\w[_.-]\w|[a-z][A-Z]/
 const shortest = 8
 const most = 500
 
-/** Whether a name says by itself that it is a tool's: `search` stands in any text, `create_issue` does not. */
-export function isTelling(name: string): boolean {
+/** Whether a name is distinctive: `search` occurs in any text, `create_issue` does not. */
+export function isDistinctive(name: string): boolean {
   return name.length >= shortest && name.match(compound)?.[0] === name
 }
 
-/** Words in a definition's prose that could be the names of tools. Names of parameters are no prose. */
+/** Words in the texts of a definition that could be names of tools. Parameter names are ignored. */
 export function findMentions(value: JsonValue): readonly string[] {
   const found = new Set<string>()
   for (const text of everyProse(value)) {

@@ -4,14 +4,14 @@ const maxLength = 1000
 const maxRepetitions = 10
 const repetition = /(?:[*+]|\{(\d+)(,?)(\d*)\})/y
 
-/** A regular expression that every client can compile and none can be kept busy with. */
+/** Whether every client can compile the regular expression and none can be blocked by it. */
 export function isHarmlessPattern(pattern: string): boolean {
   return pattern.length <= maxLength && compiles(pattern) && !isExplosive(pattern)
 }
 
 /**
- * By an engine that is linear whatever it is given, because what it does not know is not worth the risk; and by the
- * one that clients have, which refuse a whole list of tools over one expression they cannot compile. Neither is run.
+ * The pattern must compile in a linear-time engine, which rejects risky features, and in the engine of clients, because
+ * clients refuse the whole list of tools if one pattern does not compile. The pattern is never executed.
  */
 function compiles(pattern: string): boolean {
   try {
@@ -23,7 +23,7 @@ function compiles(pattern: string): boolean {
   }
 }
 
-/** A repeated group that can match one text in several ways backtracks without end; so do many repetitions in a row. */
+/** A repeated group with several ways to match, or many repetitions in a row, can backtrack exponentially. */
 function isExplosive(pattern: string): boolean {
   const varies = [false]
   let repetitions = 0
@@ -44,7 +44,7 @@ function isExplosive(pattern: string): boolean {
   return false
 }
 
-/** How often what stands before may come, and how long the mark is that says so. */
+/** Reads a quantifier: its minimum, its maximum and its length in the pattern. */
 function readRepetition(pattern: string, at: number): { least: number; most: number; length: number } {
   if (pattern[at] === '?') return { least: 0, most: 1, length: 1 }
   repetition.lastIndex = at

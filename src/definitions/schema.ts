@@ -8,24 +8,24 @@ export type JudgedSchema =
 
 const maxDepth = 64
 const maxParts = 5000
-/** Alternatives within alternatives, each of which a client tries on the same value. */
+/** The most nested alternatives that a client may have to try on one value. */
 const maxUnfolded = 10_000
 const maxChain = 500
 
-/** Clients compile, follow and run what stands in a schema: it is code from a stranger. */
+/** Clients compile and evaluate schemas, so a schema is untrusted code. */
 export function judgeSchema(value: JsonValue | undefined): JudgedSchema {
-  if (value === undefined || value === null) return generic('a missing schema was taken for any object')
-  if (!isObject(value)) return generic('a schema that is not an object was replaced by any object')
+  if (value === undefined || value === null) return generic('the schema is missing; any object is accepted')
+  if (!isObject(value)) return generic('the schema is not an object; any object is accepted')
   const reason = findDanger(value)
   if (reason !== undefined) return { kind: 'dangerous', reason }
   const { type } = value
   if (type !== undefined && type !== 'object')
-    return generic('a schema for something else than an object was replaced by any object')
+    return generic('the type of the schema is not object; any object is accepted')
   const known = new Set(everySchema(value))
-  const { schema, leftOut } = cleanSchema(value, (reference) => leadsTo(value, reference, known))
+  const { schema, leftOut } = cleanSchema(value, (reference) => hasTarget(value, reference, known))
   if ([...everySchema(schema)].some(({ $ref }) => typeof $ref === 'string' && !isObject(lookUp(schema, $ref))))
-    return generic('a schema that refers to what had to be left out was replaced by any object')
-  const notes = leftOut.length > 0 ? [`left out of its schema: ${leftOut.join(', ')}`] : []
+    return generic('the schema refers to a part that had to be removed; any object is accepted')
+  const notes = leftOut.length > 0 ? [`removed from its schema: ${leftOut.join(', ')}`] : []
   if (type === 'object') return usable(schema, notes)
   return usable({ type: 'object', ...schema }, [...notes, 'type: object was added'])
 }
@@ -46,19 +46,19 @@ function findDanger(root: JsonObject): string | undefined {
   const costs = new Map<JsonObject, number>()
   for (const schema of schemas) {
     const cost = unfold({ root, schema, costs, chain: new Set() })
-    if (cost === Number.POSITIVE_INFINITY) return 'refers to itself without end'
-    if (cost > maxUnfolded) return `unfolds to more than ${maxUnfolded} parts`
+    if (cost === Number.POSITIVE_INFINITY) return 'refers to itself endlessly'
+    if (cost > maxUnfolded) return `expands to more than ${maxUnfolded} parts`
   }
   return undefined
 }
 
-/** Without a stack: it comes before anything that may rely on the bounds. */
+/** Runs before all recursive functions and is not recursive, so that deep nesting cannot overflow the stack. */
 function measure(root: JsonObject): string | undefined {
   const pending: { value: JsonValue; depth: number }[] = [{ value: root, depth: 0 }]
   let parts = 0
   for (let next = pending.pop(); next; next = pending.pop()) {
     if (++parts > maxParts) return `has more than ${maxParts} parts`
-    if (next.depth > maxDepth) return 'is nested too deep'
+    if (next.depth > maxDepth) return 'is nested too deeply'
     const { value, depth } = next
     if (typeof value !== 'object' || value === null) continue
     for (const child of Object.values(value)) pending.push({ value: child, depth: depth + 1 })
@@ -79,11 +79,11 @@ type Unfolding = {
   readonly root: JsonObject
   readonly schema: JsonObject
   readonly costs: Map<JsonObject, number>
-  /** The schemas that this one is tried for, on the same value. */
+  /** The schemas that lead to this one on the same value. */
   readonly chain: Set<JsonObject>
 }
 
-/** How many schemas a client tries on one value; one that comes back to itself on the same value never ends. */
+/** The number of schemas that a client evaluates on one value; infinite if a schema refers back to itself. */
 function unfold({ root, schema, costs, chain }: Unfolding): number {
   const known = costs.get(schema)
   if (known !== undefined) return known
@@ -100,8 +100,8 @@ function unfold({ root, schema, costs, chain }: Unfolding): number {
   return cost
 }
 
-/** A reference may lead only to what was judged as a schema: a default value, for one, was not. */
-function leadsTo(root: JsonObject, reference: string, known: ReadonlySet<JsonValue>): boolean {
+/** A reference may only point to a judged schema, not to other values such as a default. */
+function hasTarget(root: JsonObject, reference: string, known: ReadonlySet<JsonValue>): boolean {
   const target = lookUp(root, reference)
   return target !== undefined && known.has(target)
 }

@@ -3,14 +3,14 @@ import { isObject } from '../lib/json.ts'
 import { findHidden } from './hidden.ts'
 
 /**
- * Looks for text that is not there to describe, but to steer the model that reads it. A net and not a proof: it knows
- * what has been seen, in English, and a person looks at what it finds. Every step is linear in the length of the text.
+ * Searches for text that tries to steer the model that reads it. It is a heuristic that knows common English phrases,
+ * and a person reviews its findings. Every step is linear in the length of the text.
  */
 export function findSteering(value: JsonValue): string | undefined {
   try {
     return search(value)
   } catch {
-    return 'its text could not be searched' // what nobody has looked at is not shown
+    return 'its text could not be searched' // text that could not be searched is hidden
   }
 }
 
@@ -21,10 +21,10 @@ function search(value: JsonValue): string | undefined {
     const found = findHidden(text) ?? findPseudoTag(text) ?? findPhrase(text)
     if (found !== undefined) return found
   }
-  return hasBlob(value) ? 'it holds a long encoded text' : undefined
+  return hasBlob(value) ? 'its text contains long encoded data' : undefined
 }
 
-/** Every text that a model may be shown, the names of parameters included. */
+/** Collects every text that a model may see, including parameter names. */
 function collectTexts(value: JsonValue, into: string[], pictures: boolean): void {
   if (typeof value === 'string') into.push(value)
   else if (Array.isArray(value)) for (const item of value) collectTexts(item, into, pictures)
@@ -37,21 +37,19 @@ function collectTexts(value: JsonValue, into: string[], pictures: boolean): void
   }
 }
 
-/** How a page or a model's own format marks what is not the user's text. */
+/** Tags that imitate system messages of a model, and HTML comments. */
 const pseudoTag =
   /<\/?\s?(?:important|system|system[-_]prompt|system[-_]reminder|sys|inst|secret|hidden|critical|override|assistant)\s?\/?>|<<\/?sys>>|<\|[a-z_]{1,20}\|>|\[\/?inst\]|<!--/i
 
 function findPseudoTag(text: string): string | undefined {
   if (!text.includes('<') && !text.includes('[')) return undefined
   const found = pseudoTag.exec(text)?.[0]
-  return found === undefined
-    ? undefined
-    : `it holds the mark ${found}, which poses as something other than a description`
+  return found === undefined ? undefined : `its text contains ${found}, which imitates a system message or a comment`
 }
 
 const blobLength = 200
 
-/** A stretch of letters and digits that nobody reads, and that a model might decode. A picture is one, and is none. */
+/** Encoded text that a model could decode. `icons` are exempt, because they contain image data URLs. */
 function hasBlob(value: JsonValue): boolean {
   const texts: string[] = []
   collectTexts(value, texts, false)
@@ -77,7 +75,7 @@ function looksEncoded(run: string): boolean {
   return /[a-z]/.test(run) && /[A-Z]/.test(run) && /[0-9]/.test(run)
 }
 
-/** Words of one kind, and how many words may stand between them and those before. */
+/** Words of one step, and the most words allowed between the previous step and this one. */
 type Step = { readonly words: ReadonlySet<string>; readonly within: number }
 type Phrase = { readonly reason: string; readonly steps: readonly Step[] }
 
@@ -127,19 +125,19 @@ const phrases: readonly Phrase[] = [
     3,
     'send forward pass include copy append upload read call post transmit bcc attach exfiltrate',
   ]),
-  phrase('it tells the model to read files that hold secrets', [
+  phrase('it tells the model to read files that contain secrets', [
     'read cat contents content copy attach steal grab exfiltrate dump',
     10,
     secretFile,
   ]),
-  phrase('it tells the model to hand over secrets', [
+  phrase('it tells the model to pass on secrets', [
     sending,
     6,
     `credentials secrets passwords ${secretFile}`,
     8,
     destinations,
   ]),
-  phrase('it tells the model to hand over the conversation or its surroundings', [
+  phrase('it tells the model to pass on the conversation or its environment', [
     sending,
     4,
     'all our your entire whole full previous complete every',
@@ -174,7 +172,7 @@ const phrases: readonly Phrase[] = [
   ]),
 ]
 
-/** `[words, how many may stand between, words, …]` */
+/** `parts`: `[words, most words in between, words, …]` */
 function phrase(reason: string, parts: readonly (string | number)[]): Phrase {
   const steps: Step[] = []
   let within = 0
@@ -185,10 +183,10 @@ function phrase(reason: string, parts: readonly (string | number)[]): Phrase {
   return { reason, steps }
 }
 
-/** One step of one phrase, numbered through, so that where each was seen last is one list of numbers. */
+/** One step of one phrase. Steps of all phrases are numbered, so that their last positions fit in one array. */
 type Place = { readonly step: number; readonly isFirst: boolean; readonly within: number; readonly reason?: string }
 
-/** Where each word counts, so that any other word costs one look. Later steps first: a word moves a phrase one step. */
+/** The steps of each word. Later steps come first, so that one word advances a phrase by only one step. */
 const places = new Map<string, Place[]>()
 let countSteps = 0
 for (const { reason, steps } of phrases) {
@@ -203,7 +201,7 @@ for (const { reason, steps } of phrases) {
 const longAgo = -1000
 const shortestPhrase = 8
 
-/** Goes through the words once and remembers where the beginnings of phrases were seen last. */
+/** Reads the words once and stores the last position of each step. */
 function findPhrase(text: string): string | undefined {
   if (text.length < shortestPhrase) return undefined
   let seen: number[] | undefined
@@ -222,7 +220,7 @@ function findPhrase(text: string): string | undefined {
   })
 }
 
-/** Wide and other dressed-up letters count as what they look like. */
+/** Converts full-width and other styled letters to plain letters. */
 function toPlainLetters(text: string): string {
   const plain = isAscii(text) ? text : text.normalize('NFKC').replaceAll('\u2019', "'")
   return plain.toLowerCase()
@@ -235,7 +233,7 @@ function isAscii(text: string): boolean {
 
 type Visit = (word: string) => string | undefined
 
-/** By hand instead of by expressions, which cost ten times as much: every tool of every server passes here. */
+/** Written without regular expressions, which were ten times slower: every tool of every server is checked. */
 function eachWord(text: string, visit: Visit): string | undefined {
   let from = 0
   let isSpecial = false
@@ -253,7 +251,7 @@ function eachWord(text: string, visit: Visit): string | undefined {
 
 type Piece = { readonly from: number; readonly to: number; readonly isSpecial: boolean }
 
-/** An address and the name of a file with secrets count as one word each. */
+/** An address or the name of a file with secrets is one word. */
 function eachPart(text: string, { from, to, isSpecial }: Piece, visit: Visit): string | undefined {
   const found = isSpecial ? toSpecial(text.slice(from, Math.min(to, from + 300))) : undefined
   if (found) return visit(found)
@@ -266,7 +264,7 @@ function eachPart(text: string, { from, to, isSpecial }: Piece, visit: Visit): s
   return undefined
 }
 
-/** Letters make words; gaps end pieces; `special` is what addresses and files have; the rest stands between words. */
+/** Letters form words, gaps end pieces, `special` occurs in addresses and files, all others separate words. */
 const [between, letter, gap, special] = [0, 1, 2, 3]
 
 const kinds = Uint8Array.from({ length: 128 }, (_, code) => {
@@ -276,7 +274,7 @@ const kinds = Uint8Array.from({ length: 128 }, (_, code) => {
   return '/@._'.includes(character) ? special : between
 })
 
-/** Letters of whatever script; signs of writing beyond ASCII stand between words like those within it. */
+/** Letters of all scripts are letters. Punctuation beyond ASCII separates words like ASCII punctuation. */
 function kindOf(code: number): number {
   if (code < 128) return kinds[code] ?? between
   if (code === 0xa0) return gap

@@ -1,7 +1,7 @@
 import { findNodeAtLocation, type Node, parseTree } from 'jsonc-parser'
 import { type Path, type Step, withValueAt } from './values.ts'
 
-/** Changes single values and leaves every other byte as it stands. */
+/** Changes single values and keeps every other byte. */
 export function editJson(text: string, steps: readonly Step[]): string {
   return steps.reduce((edited, { path, value }) => applyStep(edited, path, value), text)
 }
@@ -27,7 +27,7 @@ function exchange(text: string, { offset, length }: Span, piece: string): string
   return text.slice(0, offset) + piece + text.slice(offset + length)
 }
 
-/** On a line of its own where the object is written over several lines, else behind the last one. */
+/** Adds the property on a new line if the object spans several lines, else after the last property. */
 function addProperty(text: string, object: Node, key: string, value: unknown): string {
   const last = object.children?.at(-1)
   const property = `${JSON.stringify(key)}: `
@@ -51,7 +51,7 @@ function removeProperty(text: string, property: Node): string {
   return property.parent ? exchange(text, property.parent, '{}') : text
 }
 
-/** In one line where its neighbour is, else as the file is indented. */
+/** Writes the value on one line if its neighbour is on one line, else with the indentation of the file. */
 function render(text: string, value: unknown, neighbour: Node): string {
   const inOneLine = !/\n[ \t]*$/.test(text.slice(0, neighbour.offset))
   if (inOneLine) return JSON.stringify(value, null, 1).replace(/\n\s*/g, ' ')

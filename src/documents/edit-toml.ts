@@ -5,8 +5,8 @@ import { scanToml, type TomlEntry } from './toml-lines.ts'
 import { isListOfMaps, isPlainObject, type Path, type PlainObject, type Step, valueAt, withValueAt } from './values.ts'
 
 /**
- * Changes the lines of one table, `base`, and keeps all others, because no TOML writer keeps comments. `editDocument`
- * compares the result with the wanted value.
+ * Changes only the lines of one table, `base`, because no TOML library keeps comments when it writes. `editDocument`
+ * checks that the result has the wanted value.
  */
 export function editToml(text: string, { steps, base, value }: DocumentEdit): string {
   let edited = text
@@ -47,7 +47,7 @@ function applyStep(text: string, { path, value }: Step, base: Path, wanted: unkn
   return lines.replace(end + 1, end, ['', ...toBlock(base, value)])
 }
 
-/** At the end, where no table that stands before can swallow them. */
+/** Appends the tables at the end of the text, where they cannot become part of another table. */
 function appendList(text: string, path: Path, tables: readonly PlainObject[]): string {
   const lines = createLines(text)
   const end = lines.lastWritten()
@@ -55,14 +55,14 @@ function appendList(text: string, path: Path, tables: readonly PlainObject[]): s
   return lines.replace(end + 1, end, end === -1 ? blocks.slice(1) : blocks)
 }
 
-/** Lines with their own ends: a file may have both kinds, and none at its end. */
+/** Lines with their line breaks: a file may mix both kinds, and its last line may have none. */
 function createLines(text: string) {
   const eol = /\r?\n/.exec(text)?.[0] ?? '\n'
   const lines = text.match(/[^\n]*\n|[^\n]+$/g) ?? []
   return {
     at: (index: number) => lines[index],
     lastWritten: () => lines.findLastIndex((line) => line.trim() !== ''),
-    /** Puts `inserted` in the place of the lines from `first` to `last`; none if `last` is smaller. */
+    /** Replaces the lines from `first` to `last` with `inserted`. Only inserts if `last` is smaller than `first`. */
     replace(first: number, last: number, inserted: readonly string[]): string {
       const ends = lines.map((line) => /\r?\n$/.exec(line)?.[0] ?? eol)
       const before = lines.slice(0, first).map((line, index) => line.replace(/\r?\n$/, '') + ends[index])
@@ -73,7 +73,7 @@ function createLines(text: string) {
   }
 }
 
-/** The last line of a table's own values, or of the value itself. */
+/** The last line of the values of a table, or of a single value. */
 function lastLineOf(entries: readonly TomlEntry[], entry: TomlEntry): number {
   const start = entries.indexOf(entry)
   const next = entries.findIndex(({ kind }, index) => index > start && kind !== 'value')
@@ -81,7 +81,7 @@ function lastLineOf(entries: readonly TomlEntry[], entry: TomlEntry): number {
   return Math.max(...block.map(({ last }) => last))
 }
 
-/** Takes away every table below a path, and every value below it that stands in another table. */
+/** Removes every table below a path, and every value below it that is written in another table. */
 function removeAll(text: string, path: Path): string {
   const entries = scanToml(text)
   const doomed = entries.findLast(
@@ -91,7 +91,7 @@ function removeAll(text: string, path: Path): string {
   const lines = createLines(text)
   if (doomed.kind === 'value') return removeAll(lines.replace(doomed.first, doomed.last, []), path)
   let start = doomed.first
-  // A comment right above a header speaks of it; the blank line above belongs to the gap.
+  // A comment directly above a header belongs to the header. The blank line above the comment is removed too.
   while (
     start > 0 &&
     lines

@@ -28,16 +28,17 @@ import {
   type YamlStyle,
 } from './yaml-text.ts'
 
-/** Changes single values and leaves every other byte as it stands. */
+/** Changes single values and keeps every other byte. */
 export function editYaml(text: string, steps: readonly Step[]): string {
   return steps.reduce((edited, step) => {
     const spliced = splice(edited, step)
-    // Anchors, tags and unusual layouts: the whole is written again, with its comments and its order.
-    return spliced !== undefined && says(spliced, edited, step) ? spliced : rewrite(edited, step)
+    // Anchors, tags and unusual layouts cannot be spliced. Then the whole document is written again, with its comments
+    // and its order.
+    return spliced !== undefined && hasChange(spliced, edited, step) ? spliced : rewrite(edited, step)
   }, text)
 }
 
-function says(after: string, before: string, { path, value }: Step): boolean {
+function hasChange(after: string, before: string, { path, value }: Step): boolean {
   const read = (text: string): unknown => readYaml(text).toJS({ maxAliasCount: 100 })
   return readYaml(after).errors.length === 0 && isSame(read(after), withValueAt(read(before), path, value))
 }
@@ -45,7 +46,7 @@ function says(after: string, before: string, { path, value }: Step): boolean {
 type Found = { readonly map: YAMLMap; readonly pair: Pair }
 type Scene = { readonly text: string; readonly style: YamlStyle }
 
-/** The text with one value changed; undefined where that cannot be done by exchanging a piece of it. */
+/** The text with one value changed; undefined if that cannot be done by replacing one piece of the text. */
 function splice(text: string, { path, value }: Step): string | undefined {
   const document = readYaml(text)
   const scene = { text, style: styleOf(text) }
@@ -74,7 +75,7 @@ function exchange(text: string, from: number, to: number, piece: string): string
   return text.slice(0, from) + piece + text.slice(to)
 }
 
-/** Puts whole lines at the beginning of a line. At the end of a text without a line end it stays without one. */
+/** Inserts whole lines at the beginning of a line. A text without a final line break stays without one. */
 function insertLines({ text, style }: Scene, at: number, lines: string): string {
   const endsOpen = at === text.length && at > 0 && text[at - 1] !== '\n'
   return exchange(text, at, at, endsOpen ? style.eol + lines : lines + style.eol)
@@ -93,17 +94,17 @@ function addPair(scene: Scene, map: YAMLMap, key: string, value: unknown): strin
     return exchange(text, end, end, `,${gap}${pair}`)
   }
   if (column === undefined) return undefined
-  // Comments that are indented deeper belong to the entry before; those at the same column to whatever comes next.
+  // Comments that are indented deeper belong to the entry before. Comments in the same column belong to the next entry.
   const at = skipComments(text, afterLine(text, end), column + 1)
   return insertLines(scene, at, renderPair(key, value, column, style))
 }
 
-/** A block of text (`|`) ends with its last line already. */
+/** A block scalar (`|`) already ends with a line break. */
 function afterLine(text: string, end: number): number {
   return text[end - 1] === '\n' ? end : startOfNextLine(text, end)
 }
 
-/** Adds the first entry of an empty map, `key: {}` or `key:`. */
+/** Adds the first entry of an empty map, written as `key: {}` or `key:`. */
 function openMap(scene: Scene, { map, pair }: Found, entries: PlainObject): string | undefined {
   const { text, style } = scene
   const colon = findColon(text, pair)
@@ -122,14 +123,14 @@ function openMap(scene: Scene, { map, pair }: Found, entries: PlainObject): stri
   )
 }
 
-/** The place behind the `:` of a pair. */
+/** The position after the `:` of a pair. */
 function findColon(text: string, { key }: Pair): number | undefined {
   const end = endOf(key)
   const colon = end === undefined ? null : /^[ \t]*:/.exec(text.slice(end))
   return end === undefined || colon === null ? undefined : end + colon[0].length
 }
 
-/** An anchor or a tag is not part of what a node covers. */
+/** The range of a node does not include its anchor or tag, so such a node cannot be replaced by its range. */
 function isMarked(node: unknown): boolean {
   return isNode(node) && (('anchor' in node && node.anchor !== undefined) || node.tag !== undefined)
 }
@@ -157,7 +158,7 @@ function replaceValue(scene: Scene, found: Found, value: unknown): string | unde
   return exchange(text, startOfLine(text, from), to, text[to - 1] === '\n' ? lines + style.eol : lines)
 }
 
-/** Entries that stay are moved as they are written, with what stands above them; new ones stand on a line each. */
+/** Entries that stay keep their text, with the comments above them. New entries get one line each. */
 function replaceEntries({ text, style }: Scene, list: YAMLSeq, wanted: readonly PlainObject[]): string | undefined {
   const starts = list.items.map((item) => (isNode(item) ? item.range?.[0] : undefined))
   const [first] = starts
@@ -206,7 +207,7 @@ function removePair(scene: Scene, chain: readonly Found[]): string | undefined {
   return exchange(less, colon, colon, ' {}')
 }
 
-/** With the comments that are indented deeper, and with one of two blank lines that would meet. */
+/** Also removes the comments that are indented deeper, and one of two blank lines that would become adjacent. */
 function removeLines(text: string, top: number, bottom: number, column: number): string {
   const end = skipComments(text, bottom, column + 1)
   const above = startOfLine(text, top - 1)
@@ -230,7 +231,7 @@ function removeInline(
   return start === undefined || close === undefined ? undefined : exchange(text, start, close, '{}')
 }
 
-/** Comments, order and most of the form stay. */
+/** Writes the whole document again. Comments, order and most of the layout are kept. */
 function rewrite(text: string, { path, value }: Step): string {
   const document = readYaml(text)
   if (value === undefined) document.deleteIn(path)
@@ -244,7 +245,7 @@ function setValue(document: Document, path: Path, value: unknown): void {
   openEmptyMaps(document, path)
   if (typeof value !== 'object' || value === null) {
     const before: unknown = document.getIn(path, true)
-    // The form of the old text is kept, but a block of lines cannot hold every short text.
+    // The style of the old value is kept, except a block scalar, which cannot represent every short text.
     if (isScalar(before) && before.type?.startsWith('BLOCK')) before.type = 'QUOTE_DOUBLE'
     document.setIn(path, value)
     return
@@ -259,7 +260,7 @@ function setValue(document: Document, path: Path, value: unknown): void {
   document.setIn(path, node)
 }
 
-/** An empty map is written as `key: {}`. Its first entries are written on lines of their own. */
+/** An empty map is written as `key: {}`. Its first entries are written on their own lines. */
 function openEmptyMaps(document: Document, path: Path): void {
   for (let length = 0; length < path.length; length++) {
     const node: unknown = length === 0 ? document.contents : document.getIn(path.slice(0, length), true)

@@ -7,21 +7,21 @@ import { isPlainObject, isSame, type Path, type Step, withValueAt } from './valu
 
 export type DocumentEdit = {
   readonly steps: readonly Step[]
-  /** The path that all steps have in common. TOML writes it as a table. */
+  /** The path that all steps share. TOML writes it as a table. */
   readonly base: Path
   /** The value of the document before the edit. */
   readonly value: unknown
 }
 
 /**
- * The text after some values were written or removed. Comments and the form of everything else are kept. Throws a
- * `DocumentError` if the edited text does not have the wanted value.
+ * Writes or removes values in a text. Comments and the layout of everything else are kept. Throws a `DocumentError` if
+ * the edited text does not have the wanted value.
  */
 export function editDocument(text: string, format: Format, edit: DocumentEdit): string {
   const edited = write(text, format, edit)
   const parsing = parseText(format, edited)
   const wanted = edit.steps.reduce((root, step) => withValueAt(root, step.path, step.value), edit.value)
-  // An alias or an unusual layout may give the text another value than the wanted one.
+  // Aliases and unusual layouts can change more values than the edited one.
   if (!parsing.ok || !isSame(withoutEmptyMaps(parsing.parsed.value), withoutEmptyMaps(wanted)))
     throw new DocumentError()
   return edited
@@ -36,7 +36,7 @@ function write(text: string, format: Format, edit: DocumentEdit): string {
   }
 }
 
-/** TOML has no text for an empty table that was never written. */
+/** TOML does not write a table that is empty, so empty maps are ignored in the comparison. */
 function withoutEmptyMaps(value: unknown): unknown {
   if (!isPlainObject(value)) return value
   const entries = Object.entries(value).map(([key, entry]): [string, unknown] => [key, withoutEmptyMaps(entry)])

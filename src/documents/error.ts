@@ -1,6 +1,12 @@
-/** A document that cannot be edited without losing its form. The message continues a sentence about the edited key. */
+/**
+ * The document cannot be edited without losing its layout. The message continues a sentence that begins with the edited
+ * key.
+ */
 export class DocumentError extends Error {
-  constructor(message = 'is written in a way that cannot be changed from here', options?: ErrorOptions) {
+  constructor(
+    message = 'is written in a way that Sallyport cannot edit; change the file with an editor',
+    options?: ErrorOptions,
+  ) {
     super(message, options)
     this.name = 'DocumentError'
   }

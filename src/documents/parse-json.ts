@@ -4,7 +4,7 @@ import type { Fault, Parsing } from './parse.ts'
 import { positionAt } from './position.ts'
 import { type Path, toKey } from './values.ts'
 
-/** Plain JSON: no comments, no comma at the end, no key twice. */
+/** Plain JSON: no comments, no trailing commas, no duplicate keys. */
 export function parseJsonFile(text: string): Parsing {
   try {
     const value = parseJson(text)
@@ -19,7 +19,7 @@ export function parseJsonFile(text: string): Parsing {
 
 function toFault(text: string, error: unknown): Fault {
   const deep = error instanceof JsonError && error.fault === 'too-deep'
-  // The tolerant parser tells the place; it recurses, so it never sees a text that is nested without end.
+  // `parseTree` reports the position of the error. It recurses, so it must not get a text that is nested too deeply.
   const first = deep ? undefined : findFirstError(text)
   const code = first === undefined ? undefined : printParseErrorCode(first.error)
   return {
@@ -40,7 +40,7 @@ function findFirstError(text: string): ParseError | undefined {
 }
 
 function toWords(code: string | undefined): string {
-  if (code === 'InvalidCommentToken') return 'JSON has no comments; YAML and TOML have'
+  if (code === 'InvalidCommentToken') return 'comments are not allowed in JSON; use YAML or TOML for comments'
   if (code === undefined) return 'is not JSON'
   return `is not JSON: ${code.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).trim()}`
 }
@@ -59,7 +59,7 @@ function findDuplicates(text: string, node: Node, path: Path): Fault[] {
     const inside = findDuplicates(text, value, here)
     if (!twice) return inside
     const position = positionAt(text, key.offset)
-    return [{ position, key: toKey(here), message: 'stands twice in the same object' }, ...inside]
+    return [{ position, key: toKey(here), message: 'is a duplicate key in the same object' }, ...inside]
   })
 }
 

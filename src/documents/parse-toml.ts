@@ -15,13 +15,13 @@ export function parseTomlFile(text: string): Parsing {
   }
 }
 
-/** The parser's message goes on with the lines around the error, where a secret may stand. */
+/** Only the first line of the parser's message: the other lines quote the file, which may contain a secret. */
 function toWords(error: unknown): string {
   const [first = ''] = (error instanceof Error ? error.message : String(error)).split('\n')
   return `is not TOML: ${first.replace('Invalid TOML document: ', '')}`
 }
 
-/** The parser keeps no positions: the header or key itself, else what stands below it, else its parent. */
+/** The parser returns no positions. Finds the header or key of the path, else an entry below it, else its parent. */
 function findPosition(text: string, entries: readonly TomlEntry[], path: Path): Position {
   for (let length = path.length; length > 0; length--) {
     const wanted = path.slice(0, length)
@@ -37,7 +37,7 @@ export function beginsWith(path: Path, start: Path): boolean {
   return start.every((segment, index) => path[index] === segment)
 }
 
-/** Within a long list or inline table the key is looked up in the text itself. */
+/** A key inside a long list or inline table is searched in the text. */
 function findInside(text: string, entry: TomlEntry, segment: string | number | undefined): Position {
   const position = { line: entry.first + 1, column: entry.column }
   if (entry.kind !== 'value' || typeof segment !== 'string') return position

@@ -3,9 +3,9 @@ import type { Fault, Parsing } from './parse.ts'
 import type { Position } from './position.ts'
 import { type Path, toKey } from './values.ts'
 
-/** The same reading for looking and for changing. Keys are text, and a key that comes twice is an error. */
+/** Reads YAML with the same options for parsing and editing. Keys are strings, and a duplicate key is an error. */
 export function readYaml(text: string, lineCounter = new LineCounter()): Document {
-  // Pretty errors quote the text around them, and a secret may stand there.
+  // Pretty errors quote the text around the error, which may contain a secret.
   return parseDocument(text, { lineCounter, prettyErrors: false, stringKeys: true, resolveKnownTags: false })
 }
 
@@ -32,23 +32,23 @@ export function parseYamlFile(text: string): Parsing {
   }
 }
 
-/** What only shows when the value is built: no stack for the depth, aliases without an anchor, or far too many. */
+/** Errors that appear only when the value is built: too much nesting, aliases without an anchor, too many aliases. */
 function explainUnfolding(error: unknown): string {
   if (error instanceof RangeError) return 'is nested too deeply'
   const unresolved = error instanceof Error && error.message.startsWith('Unresolved alias')
-  if (unresolved) return 'holds an alias (*name) without its anchor (&name)'
-  return 'its aliases (*name) unfold into far more than the file holds'
+  if (unresolved) return 'has an alias (*name) without its anchor (&name)'
+  return 'its aliases (*name) expand to too many values'
 }
 
 const words: Readonly<Record<string, string>> = {
-  DUPLICATE_KEY: 'stands twice in the same map',
+  DUPLICATE_KEY: 'is a duplicate key in the same map',
   TAB_AS_INDENT: 'a tab cannot indent YAML; use spaces',
-  MULTIPLE_DOCS: 'a second document begins here (---); only one is read',
-  NON_STRING_KEY: 'a key must be text',
+  MULTIPLE_DOCS: 'a second document begins here (---); only one document is allowed',
+  NON_STRING_KEY: 'a key must be a string',
   RESOURCE_EXHAUSTION: 'is nested too deeply',
 }
 
-/** Steps down as far as the path goes, so that a missing key is reported at its parent. */
+/** Follows the path as far as it exists, so that a missing key is reported at its parent. */
 function findOffset(document: Document, path: Path): number {
   let node: unknown = document.contents
   let offset = isMap(node) ? (node.range?.[0] ?? 0) : 0
@@ -68,7 +68,7 @@ function findOffset(document: Document, path: Path): number {
   return offset
 }
 
-/** The path of the key that begins at this place, if one does. */
+/** The path of the key that begins at this offset; undefined if no key begins there. */
 function findPathAt(node: unknown, offset: number, path: Path): Path | undefined {
   if (isSeq(node)) {
     for (const [index, item] of node.items.entries()) {

@@ -6,10 +6,13 @@ import type { Path } from './values.ts'
 
 export type Format = 'yaml' | 'json' | 'toml'
 
-/** The value of a file, and where each of its keys stands; for a key that is absent, its nearest parent. */
+/**
+ * The value of a file, and the position of each key. For a missing key `locate` returns the position of its nearest
+ * parent.
+ */
 export type Parsed = { readonly value: unknown; locate(path: Path): Position }
 
-/** What keeps a text from being read at all. */
+/** An error that prevents a text from being parsed. */
 export type Fault = { readonly position: Position; readonly key: string; readonly message: string }
 
 export type Parsing =

@@ -1,4 +1,4 @@
-/** A place in a text, both counted from 1. */
+/** A position in a text. Line and column start at 1. */
 export type Position = { readonly line: number; readonly column: number }
 
 export function positionAt(text: string, offset: number): Position {

@@ -1,19 +1,19 @@
 import type { Path } from './values.ts'
 
-/** A header or a `key = value` of a TOML text, with the lines it covers (from 0, both included). */
+/** A table header or a `key = value` line of a TOML text, with its first and last line (counted from 0). */
 export type TomlEntry = {
   readonly kind: 'table' | 'list-table' | 'value'
   readonly path: Path
-  /** The table it stands in; for a header, its own path. */
+  /** The table that contains the value; for a header, its own path. */
   readonly table: Path
   readonly first: number
   readonly last: number
   readonly column: number
-  /** Where a value ends in the text, before a comment behind it. */
+  /** The offset where the value ends, before a trailing comment. */
   readonly end: number
 }
 
-/** Finds where everything stands. The text must have been parsed before: this reads only what is well formed. */
+/** Finds the positions of all headers and values. The text must be valid TOML: this scanner does not check it. */
 export function scanToml(text: string): TomlEntry[] {
   const scanner = createScanner(text)
   const entries: TomlEntry[] = []
@@ -75,13 +75,13 @@ function createScanner(text: string) {
     offset: () => at,
     column: () => at - text.lastIndexOf('\n', at - 1),
     skipLine,
-    /** Past blank lines and comments; false at the end. */
+    /** Skips blank lines and comments. Returns false at the end of the text. */
     skipToEntry(): boolean {
       while (skip(/[ \t\r\n]+/y) !== '' || skip(/#[^\n]*/y) !== '');
       return at < text.length
     },
     brackets: () => skip(/\[{1,2}/y).length,
-    /** A dotted key, bare or quoted, with what ends it (`]` or `=`). */
+    /** Reads a dotted key, bare or quoted, and the `]` or `=` after it. */
     names(): string[] {
       const names: string[] = []
       while (at < text.length) {
@@ -93,7 +93,7 @@ function createScanner(text: string) {
       skip(/\]{1,2}|=/y)
       return names
     },
-    /** To the end of a value; lists, inline tables and long text may go over many lines. */
+    /** Skips a value. Lists, inline tables and multi-line strings may span many lines. */
     skipValue(): void {
       let depth = 0
       while (at < text.length) {

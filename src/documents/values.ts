@@ -1,9 +1,9 @@
 import { toCanonicalText } from '../lib/canonical.ts'
 
-/** The place of a value in a document: names of keys, and indexes of lists. */
+/** The path of a value in a document: keys and list indexes. */
 export type Path = readonly (string | number)[]
 
-/** A value to write; undefined removes the key. */
+/** A value to write at a path. Undefined removes the key. */
 export type Step = { readonly path: Path; readonly value: unknown }
 
 export type PlainObject = { readonly [key: string]: unknown }
@@ -12,12 +12,12 @@ export function isPlainObject(value: unknown): value is PlainObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** YAML and TOML write such a list with one entry after the other, other lists on one line. */
+/** YAML and TOML write a list of maps with one entry after the other, and other lists on one line. */
 export function isListOfMaps(value: unknown): value is readonly PlainObject[] {
   return Array.isArray(value) && value.length > 0 && value.every(isPlainObject)
 }
 
-/** Names come from people: `constructor` is a fair name for a server and must not find what every object inherits. */
+/** Reads own properties only: names come from users, and a server may be named `constructor`. */
 export function own<Value>(record: Readonly<Record<string, Value>>, key: string): Value | undefined {
   return Object.hasOwn(record, key) ? record[key] : undefined
 }
@@ -32,7 +32,7 @@ export function valueAt(root: unknown, path: Path): unknown {
   return value
 }
 
-/** A copy in which `value` stands at `path`; undefined takes the key away. Missing maps on the way are made. */
+/** A copy with `value` at `path`. Undefined removes the key. Missing maps on the path are created. */
 export function withValueAt(root: unknown, path: Path, value: unknown): unknown {
   const [first, ...rest] = path
   if (first === undefined) return value

@@ -1,10 +1,10 @@
 import { Document, isCollection, isMap, isNode, isScalar, type Pair, type Scalar, visit } from 'yaml'
 import { isListOfMaps } from './values.ts'
 
-/** How a YAML file is written, so that new lines look like the others. */
+/** The layout of a YAML file, so that new lines match the existing ones. */
 export type YamlStyle = {
   readonly eol: string
-  /** Spaces of one step. */
+  /** Spaces per indentation level. */
   readonly step: number
   readonly indentSeq: boolean
   readonly padding: boolean
@@ -19,7 +19,7 @@ export function styleOf(text: string): YamlStyle {
   }
 }
 
-/** `key: value` on lines of its own, indented by `column`, without a line end at the end. */
+/** `key: value` on its own lines, indented by `column`, without a final line break. */
 export function renderPair(key: string, value: unknown, column: number, style: YamlStyle): string {
   const document = new Document({ [key]: value })
   visit(document, {
@@ -32,7 +32,7 @@ export function renderPair(key: string, value: unknown, column: number, style: Y
   return lines.map((line) => (line === '' ? '' : ' '.repeat(column) + line)).join(style.eol)
 }
 
-/** A value in one line, as it may stand in `{ … }`. A text keeps the quotes of the one before. */
+/** A value on one line, valid inside `{ … }`. A string keeps the quote style of the value before. */
 export function renderInline(value: unknown, style: YamlStyle, before?: Scalar.Type): string {
   const document = new Document([value])
   visit(document, {
@@ -56,13 +56,13 @@ export function startOfLine(text: string, offset: number): number {
   return text.lastIndexOf('\n', offset - 1) + 1
 }
 
-/** Where the line after this place begins; the end of the text where there is none. */
+/** The start of the line after this offset; the end of the text for the last line. */
 export function startOfNextLine(text: string, offset: number): number {
   const end = text.indexOf('\n', offset)
   return end === -1 ? text.length : end + 1
 }
 
-/** Where a node ends, without comments and blank lines behind it. */
+/** The end of a node, without the comments and blank lines after it. */
 export function endOf(node: unknown): number | undefined {
   if (isCollection(node) && !node.flow && node.items.length > 0) {
     const last: unknown = node.items.at(-1)
@@ -75,20 +75,20 @@ export function endOfPair({ key, value }: Pair): number | undefined {
   return isEmpty(value) ? endOf(key) : endOf(value)
 }
 
-/** Nothing is written there: `key:` alone. */
+/** True for `key:` without a value. */
 export function isEmpty(node: unknown): boolean {
   if (node === null || node === undefined) return true
   return isScalar(node) && node.value === null && node.range?.[0] === node.range?.[1]
 }
 
-/** The column of a key or an entry that has its line to itself; undefined where something stands before it. */
+/** The column of a key or entry that is the first on its line; undefined if other text is before it. */
 export function columnOf(text: string, offset: number, before = /^ *$/): number | undefined {
   const start = startOfLine(text, offset)
   const indent = text.slice(start, offset)
   return before.test(indent) ? indent.length : undefined
 }
 
-/** Past the comments that still belong to a block: they are indented at least as far as its keys. */
+/** Skips the comments that belong to a block: they are indented at least as far as its keys. */
 export function skipComments(text: string, from: number, column: number): number {
   let end = from
   for (let at = from; at < text.length; at = startOfNextLine(text, at)) {
@@ -98,7 +98,7 @@ export function skipComments(text: string, from: number, column: number): number
   return end
 }
 
-/** Back over the comment right above a key, which speaks of it. */
+/** The start of the comment directly above a key, which belongs to the key. */
 export function aboveWithComment(text: string, start: number, column: number): number {
   let top = start
   while (top > 0) {

@@ -50,43 +50,43 @@ export { version } from './version.ts'
 export type GatewayOptions = {
   /** The configuration file. */
   readonly configFile: string
-  /** The file was made for this start, and nobody has written anything into it. */
+  /** True if the configuration file was created for this start and contains no settings of the user. */
   readonly configIsNew?: boolean
-  /** Where the record, the lock and the administrator's token live. */
+  /** Folder for the database, the lock and the admin token. */
   readonly dataFolder: string
-  /** A PostgreSQL that several gateways may share, instead of the file in the data folder. It holds a password. */
+  /** PostgreSQL database that several instances can share, instead of the file in the data folder. It may contain a password. */
   readonly databaseUrl?: string | undefined
   readonly environment?: NodeJS.ProcessEnv
   readonly clock?: Clock
   readonly ids?: Ids
   readonly log?: Log
-  /** What hides secrets; whoever writes the log gives the one that the log goes through. */
+  /** Masks secrets. Pass the instance that the log uses, so that secrets are masked in the log too. */
   readonly masking?: Masking
   readonly supervision?: Partial<SupervisionSettings>
-  /** How patiently and how much webhooks are served. */
+  /** Retries and limits of webhooks. */
   readonly notify?: Partial<NotifySettings>
-  /** How slow a password is to compare; what is stored knows its own. */
+  /** Cost of the hash of new passwords. Stored hashes contain their own cost. */
   readonly passwordCost?: PasswordCost
-  /** Instead of `limits.grace`. */
+  /** Replaces `limits.grace`. */
   readonly graceMs?: number
 }
 
-/** Builds the parts by hand, in the order in which they depend on each other. */
+/** Creates all parts, in the order of their dependencies. */
 export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const { clock: machineClock = systemClock, log = silentLog, masking = createMasking() } = options
   let now = machineClock.now
   const ids = options.ids ?? createIds(() => now())
   const environment = options.environment ?? process.env
   const events = createEmitter<EventTable>((error) =>
-    log.error({ error: toGatewayError(error).message }, 'a listener broke'),
+    log.error({ error: toGatewayError(error).message }, 'unhandled error in an event listener'),
   )
   const { dataFolder: folder, databaseUrl } = options
-  await demandValid(options.configFile) // a mistake refuses the start before the data are touched
+  await demandValid(options.configFile) // before the data folder is touched: an invalid configuration refuses the start
   const auditKeys = await loadAuditKeys({ folder, environment })
   const storage = await openStorage({ folder, databaseUrl, clock: machineClock, ids, log, auditKey: auditKeys[0] })
   const { clock } = storage
   now = clock.now
-  hideOwn(masking, environment, databaseUrl)
+  maskOwnSecrets(masking, environment, databaseUrl)
   if (storage.kind !== 'sqlite') await assertSameAuditKey(storage.documents, auditKeys).catch(closeStorage)
   await clearUp(storage, clock, log).catch(closeStorage)
   async function closeStorage(error: unknown): Promise<never> {
@@ -146,7 +146,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const grantCache = await createGrantCache({ storage, findUser, log }).catch(giveUp)
   const pins = await createPins({ storage, clock, log, emit: events.emit, onChange: announceTools }).catch(giveUp)
 
-  /** To addresses that an administrator wrote, as for a server of his own. */
+  /** For addresses that only administrators can set, so private addresses are allowed. */
   const post = (posting: Pick<Posting, 'url' | 'body' | 'headers'>, signal: AbortSignal) =>
     postJson({ ...posting, signal, clock, egress: { privateAllowed: true, allow: config.current().egress.allow } })
   const audit = createAudit({
@@ -189,7 +189,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     log,
     emit: events.emit,
   })
-  const review = createPinReview({ questions: storage.questions, approvalStore, catalog, config })
+  const review = createPinReview({ approvals: storage.approvals, approvalStore, catalog, config })
   const calls = createCalls({
     storage,
     catalog,
@@ -212,7 +212,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     clock,
     demandCurrent: identity.demandCurrent,
     async stateSession(by, name, stated) {
-      await identity.sessions.update(name, { servers: stated }, by)
+      await identity.sessions.update(by, name, { servers: stated })
     },
   })
   const { describePrincipal } = config
@@ -246,14 +246,14 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const notify = createNotify({ events, config, secrets, masking, storage, post, settings, clock, ids, log })
   const status = createStatus({ config, storage, calls, servers: serverService, audit, clock, version })
 
-  /** What asked for a secret is connected anew when it is another, is there at last, or is gone. */
+  /** Servers reconnect when a secret that they use was added, changed or removed. */
   function reconnect(connections: readonly string[]): void {
     for (const id of connections) if (servers.find(id)) servers.reconnect(id)
   }
   function tellFinding(connection: string, found: number): void {
     events.emit('secret-found', { server: servers.find(connection)?.name ?? connection, found })
   }
-  /** The lists are the same, but not what of them is offered. */
+  /** The lists of the servers are the same, but a changed pin offers or hides other tools. */
   function announceTools(connections: readonly string[]): void {
     catalog.invalidate()
     for (const connection of connections) events.emit('tools-changed', { connection })
@@ -265,19 +265,19 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   }
 
   identity.onRoster(() => config.restate())
-  /** Which servers there are, and what of them is offered, follows from the configuration and the principals. */
-  function follow(): void {
+  /** The connections and the offers depend on the configuration and on the principals. */
+  function applyChanges(): void {
     catalog.invalidate()
     servers.reconcile(config.connections())
   }
   const stops = [
-    events.on('principals-changed', follow),
+    events.on('principals-changed', applyChanges),
     events.on('config-changed', ({ changed }) => {
-      follow()
+      applyChanges()
       if (changed.includes('environment')) retryMissing()
     }),
   ]
-  /** Time does not mend a missing variable, but listing it does. */
+  /** Automatic retries cannot fix a missing variable, but a change of `environment` can. */
   function retryMissing(): void {
     for (const { id, error } of servers.list()) if (error?.code === 'variable-missing') servers.reconnect(id)
   }
@@ -326,6 +326,10 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     clock,
     config,
     identity,
+    users: identity.users,
+    agents: identity.agents,
+    sessions: identity.sessions,
+    tokens: identity.tokens,
     secrets,
     masking,
     events,
@@ -356,8 +360,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   }
 }
 
-/** What the gateway itself was started with is nobody's business either. */
-function hideOwn(masking: Masking, environment: NodeJS.ProcessEnv, databaseUrl: string | undefined): void {
+/** Masks the keys, passwords and proxy credentials that the gateway was started with. */
+function maskOwnSecrets(masking: Masking, environment: NodeJS.ProcessEnv, databaseUrl: string | undefined): void {
   const { SALLYPORT_KEY, SALLYPORT_KEY_PREVIOUS, SALLYPORT_ADMIN_PASSWORD } = environment
   const password = databaseUrl && URL.canParse(databaseUrl) ? decodeURIComponent(new URL(databaseUrl).password) : ''
   const own = [SALLYPORT_KEY, SALLYPORT_KEY_PREVIOUS, SALLYPORT_ADMIN_PASSWORD, password]

@@ -1,6 +1,6 @@
 import type { ApprovalService, GrantService } from '../approvals/approvals.ts'
 import type { Audit } from '../audit/audit.ts'
-import type { CallOptions, CallOutcome, CallRequest } from '../calls/calls.ts'
+import type { CallOutcome, CallRequest } from '../calls/calls.ts'
 import type { Catalog, Introduction, ViewSelector } from '../catalog/catalog.ts'
 import type { ConfigStore } from '../config/config.ts'
 import type { EventTable } from '../contract/events.ts'
@@ -18,32 +18,39 @@ import type { Secrets } from '../secrets/secrets.ts'
 import type { ServerService } from '../servers/servers.ts'
 import type { ReadStatus } from '../status/status.ts'
 import type { DataService } from '../storage/data.ts'
-import type { Storage } from '../storage/storage.ts'
+import type { AuditStore, Change } from '../storage/tables/audit.ts'
+import type { CallStore } from '../storage/tables/calls.ts'
+import type { CallerFacts } from '../wire/caller.ts'
 
-/** Calls, from the one that makes them to the record of past ones. */
-export type CallService = Storage['calls'] & {
-  /** Makes a call, or takes up one that waits. */
-  run(request: CallRequest, options: CallOptions): Promise<CallOutcome>
-  /** What is buffered for a principal: its requests, and the answers that its clients have not read. */
+/** Makes calls, and reads recorded calls. */
+export type CallService = Pick<CallStore, 'find' | 'list'> & {
+  /** Makes a call, or continues one that waits for approval. */
+  run(request: CallRequest, caller: CallerFacts): Promise<CallOutcome>
+  /** The bytes buffered for a principal: its requests, and answers that its clients have not read. */
   accountOf(principal: Principal): Account
 }
 
 /** A running gateway, as the surfaces and embedding programs see it: one object for each noun. */
 export type Gateway = {
   readonly instance: string
-  /** Stays the same for as long as the data do, and differs between gateways with other data. */
+  /** Identifies the data: the same for all instances on the same data and after restarts, different for other data. */
   readonly id: string
   readonly version: string
-  /** By which approvals, grants, tokens and sessions expire. */
+  /** The clock for the expiry of approvals, grants, tokens and sessions. */
   readonly clock: Clock
   readonly config: ConfigStore
-  readonly identity: Identity
+  readonly identity: Omit<Identity, 'users' | 'agents' | 'sessions' | 'tokens'>
+  readonly users: Identity['users']
+  readonly agents: Identity['agents']
+  readonly sessions: Identity['sessions']
+  readonly tokens: Identity['tokens']
   readonly secrets: Secrets
-  /** Through which everything goes that is shown to anybody. */
+  /** Masks secrets in everything that is shown or sent. */
   readonly masking: Masking
   readonly events: Emitter<EventTable>
   readonly calls: CallService
-  readonly audit: Pick<Storage['audit'], 'find' | 'list' | 'append'> & Pick<Audit, 'verify' | 'export' | 'confirmClock'>
+  readonly audit: Pick<AuditStore, 'find' | 'list'> &
+    Pick<Audit, 'verify' | 'export' | 'confirmClock'> & { append(change: Change): Promise<void> }
   readonly catalog: Pick<Catalog, 'view' | 'listTools'>
   readonly servers: ServerService
   readonly rules: RuleService
@@ -54,15 +61,15 @@ export type Gateway = {
   readonly removal: Removal
   /** The last events, for clients that lost their connection for a moment. */
   readonly eventLog: EventLog
-  /** Addresses outside that events are sent to. */
+  /** The endpoints that events are sent to. */
   readonly webhooks: Notify['webhooks']
   /** Counts a change that a principal is about to make; throws `limit-exceeded` after too many in a minute. */
   admitChange(by: Principal): void
   readonly status: ReadStatus
   introduce(principal: Principal, selector: ViewSelector): Introduction
-  /** Whether agents get their tools: every server has had its first attempt, or `listen.ready` is over. */
+  /** True when every server has made its first attempt to connect, or `listen.ready` milliseconds have passed. */
   started(): boolean
-  /** What a list for this principal waits for: its servers that are connecting for the first time. Bounded. */
+  /** Resolves when the principal's servers have made their first attempt to connect, or after `limits.firstList`. */
   introduced(principal: Principal, selector: ViewSelector): Promise<void> | undefined
   close(): Promise<void>
 }

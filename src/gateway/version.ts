@@ -5,7 +5,7 @@ import { z } from 'zod'
 
 const Package = z.object({ name: z.string(), version: z.string() })
 
-/** Read from the package itself, from sources and from the bundle alike. */
+/** Read from package.json, which works in the sources and in the bundle. */
 export const version: string = findVersion(dirname(fileURLToPath(import.meta.url)))
 
 function findVersion(folder: string): string {
@@ -13,7 +13,7 @@ function findVersion(folder: string): string {
     const found = Package.parse(JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')))
     if (found.name === 'sallyport') return found.version
   } catch {
-    // not here: look further up
+    // no package.json here: try the parent folder
   }
   const parent = dirname(folder)
   return parent === folder ? '0.0.0' : findVersion(parent)

@@ -5,8 +5,7 @@ import { type BodyLimits, readBytes } from '../lib/body.ts'
 import { isObject, JsonError, parseExactJson } from '../lib/json.ts'
 
 /**
- * Read here and not by the framework, which would take forms, files and event streams as well,
- * and would parse without a limit of size or depth.
+ * Not read by the framework: it also accepts forms, files and event streams, and has no limits for size and depth.
  */
 export async function readBody(request: IncomingMessage, limits: BodyLimits): Promise<JsonValue> {
   if (request.method === 'GET' || request.method === 'HEAD') {
@@ -28,7 +27,7 @@ export async function readBody(request: IncomingMessage, limits: BodyLimits): Pr
   }
 }
 
-/** A server's definition may stand under `definition`, or flat beside its name, as configuration files have it. */
+/** The definition of a server may be in `definition`, or its keys next to `name`, as in configuration files. */
 export function liftDefinition(path: string, body: JsonValue): JsonValue {
   if (!/^\/api\/servers(\/[^/]+)?(\/validate)?$/.test(path) || !isObject(body)) return body
   if ('definition' in body || !('transport' in body)) return body

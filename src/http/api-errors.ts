@@ -9,28 +9,28 @@ import {
 } from '../contract/errors.ts'
 import { toVisible } from '../shared/visible.ts'
 
-/** What the handler of the contract carries to the wire: the status of the table, and the error itself. */
+/** Converts any error to the framework's error type, with the HTTP status of the error table. */
 export function toWireError(error: unknown): ORPCError<ErrorCode, GatewayError> {
   const failure = toFailure(error)
   return new ORPCError(failure.code, { status: statusOf(failure), message: failure.message, data: failure })
 }
 
 /**
- * A repeated call whose first one nobody knows the end of was not tried: that is no failure of a server. What only a call
- * of a tool can wait for is in the way of everything else.
+ * 409 instead of the status in the table in two cases. A repeated call was not sent, because the result of the first call
+ * is unknown; this is not a server failure. And only a tool call can wait for approval; for other requests it is a conflict.
  */
 function statusOf({ code, details, entry }: GatewayError): number {
   if (code === 'approval-waiting') return 409
   return code === 'call-unknown' && details.repeated === true ? 409 : entry.http
 }
 
-/** The body of every error; the message of a defect stays in the log. */
+/** The body of an error answer. The message of an internal error is only logged, not sent. */
 export function toWireBody(error: ORPCError<string, unknown>): unknown {
   const failure = error.data instanceof GatewayError ? error.data : toFailure(error)
   return toShownBody(withoutOwn(failure))
 }
 
-/** People read it: what a server said, or somebody asked for, may be in it. */
+/** Makes invisible characters visible: people read the message, and it may contain text of servers or callers. */
 function toShownBody(failure: GatewayError): ReturnType<typeof toErrorBody> {
   const body = toErrorBody(failure)
   return { error: { ...body.error, message: toVisible(body.error.message) } }
@@ -45,10 +45,10 @@ export function toFailure(error: unknown): GatewayError {
     const field = toField(cause.issues[0]?.path)
     return new GatewayError('request-invalid', problems.slice(0, 10).join('; '), { field })
   }
-  return new GatewayError('request-invalid', 'The request does not have the form that this address expects')
+  return new GatewayError('request-invalid', 'The request does not match the schema of this endpoint')
 }
 
-/** `definition.url`, as people write it: how the parts of a request are kept apart is our own affair. */
+/** Such as `definition.url`, without our internal prefix `params`, `query`, `headers` or `body`. */
 function toField(path: ValidationError['issues'][number]['path'] = []): string {
   const parts = path.map((part) => String(typeof part === 'object' ? part.key : part))
   const [first, ...rest] = parts
@@ -56,7 +56,7 @@ function toField(path: ValidationError['issues'][number]['path'] = []): string {
   return shown.join('.') || 'body'
 }
 
-/** Seconds to wait, if the error knows; never less than one. */
+/** Seconds to wait, at least one; undefined if the error has no such time. */
 export function toRetryAfter(error: GatewayError): string | undefined {
   const { retryAfter } = error.details
   if (errorTable[error.code].http !== 429 && typeof retryAfter !== 'number') return undefined

@@ -17,8 +17,8 @@ type HandlerOptions<T extends Context> = StandardHandlerOptions<T> & {
 }
 
 /**
- * The framework's handler for OpenAPI, with answers written as they are. Its own serializer copies every value by
- * assignment, which loses the key `__proto__`; ours are JSON values already.
+ * The framework's OpenAPI handler without its serializer, which would copy values by assignment and lose the key
+ * `__proto__`. Our answers are already JSON values.
  */
 export function createApiHandler<T extends Context>(
   router: Router<AnyContractRouter, T>,
@@ -33,19 +33,17 @@ export function createApiHandler<T extends Context>(
   return new NodeHttpHandler(new StandardHandler(router, new StandardOpenAPIMatcher(), codec, options), options)
 }
 
-/** What is sent instead of what the framework would make of the answer. */
 export type Sending = {
   readonly response: ServerResponse
-  /** The server's result of a call. */
+  /** The result of a tool call, as bytes of the server. */
   readonly result: Buffer | undefined
-  /** Counts the answer before it is written; throws if there is no room for it. */
+  /** Counts the bytes of the answer before it is written; throws if the limit is exceeded. */
   take(bytes: number): void
 }
 
 /**
- * Writes an answer, counted before it is written; the framework would not tell its size. The result of a call goes out
- * byte by byte: parsed and written again its numbers might change. The framework is told that nothing matched, and so
- * sends nothing more.
+ * Writes an answer, because the framework does not report its size before it writes. The result of a call is sent as the
+ * original bytes: parsing and writing could change numbers. Returns "not matched", so that the framework writes nothing.
  */
 export function sendAnswer(handled: StandardHandleResult, { response, result, take }: Sending): StandardHandleResult {
   if (!handled.matched || handled.response.status >= 300) return handled

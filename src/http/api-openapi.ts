@@ -13,7 +13,7 @@ import { Token } from '../contract/token.ts'
 import { Tool } from '../contract/tool.ts'
 import { User } from '../contract/user.ts'
 
-/** The description of the contract for programs. Made on first demand: its makers cost memory that few gateways need. */
+/** The OpenAPI document. Its generator is loaded on first use, because it costs memory and few gateways need it. */
 export async function toOpenApi(version: string): Promise<object> {
   const { OpenAPIGenerator } = await import('@orpc/openapi')
   const { ZodToJsonSchemaConverter } = await import('@orpc/zod/zod4')
@@ -25,23 +25,27 @@ export async function toOpenApi(version: string): Promise<object> {
         title: 'Sallyport',
         version,
         description:
-          'The governed gate between AI agents and MCP servers. Every request needs a token or a signed-in person.',
+          'MCP gateway: AI agents reach all MCP servers of a team through one address. Every request needs a token or a sign-in.',
       },
       servers: [{ url: '/api' }],
       security: [{ bearer: [] }, { cookie: [] }],
       components: {
         securitySchemes: {
-          bearer: { type: 'http', scheme: 'bearer', description: '`sallyport tokens create --agent NAME` makes one' },
+          bearer: {
+            type: 'http',
+            scheme: 'bearer',
+            description: '`sallyport tokens create --agent NAME` creates a token',
+          },
           cookie: {
             type: 'apiKey',
             in: 'cookie',
             name: '__Host-sallyport-ID',
-            description: '`POST /sign-in` sets it; ID is that of the gateway',
+            description: 'Set by `POST /sign-in`; ID is the id of the gateway',
           },
         },
         responses: {
           Error: {
-            description: 'What is wrong and what to do about it; the status follows the code',
+            description: 'An error with a hint what to do; the status depends on the code',
             content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
           },
         },

@@ -26,7 +26,7 @@ import { createWebhooksRoutes } from './routes/webhooks.ts'
 
 export type { ApiContext } from './routes/context.ts'
 
-/** Each endpoint hands over to the gateway and puts the answer into the contract's shape. */
+/** Maps each endpoint of the contract to the gateway. */
 export function createRouter(gateway: Gateway) {
   const on = implement(api).$context<ApiContext>()
   return on.router({

@@ -16,20 +16,19 @@ import { type ApiContext, createRouter } from './api-router.ts'
 import type { SignInCookie } from './cookie.ts'
 import { createEventStreams } from './events.ts'
 import { sendExport } from './routes/audit.ts'
-import type { DoorContext } from './routes/context.ts'
+import type { SignInContext } from './routes/context.ts'
 import { maySeeEvent } from './routes/events.ts'
-import { createDoorRoutes } from './routes/people.ts'
+import { createSignInRoutes } from './routes/people.ts'
 
 export type Api = {
-  /** True when the request was below `/api` and has its answer. Whoever calls has authenticated it already. */
+  /** Answers requests below `/api`; returns false for other paths. The caller has authenticated the request. */
   handle(request: IncomingMessage, response: ServerResponse, who: Who): Promise<boolean>
-  /** The one thing for whoever is not known yet: signing in. */
+  /** Handles sign-in, the only API request without authentication. */
   admit(request: IncomingMessage, response: ServerResponse, address: string): Promise<void>
-  /** Ends the streams that would last. */
+  /** Ends event streams. */
   close(): void
 }
 
-/** Who asks, and how the answer reaches them. */
 type Who = Pick<ApiContext, 'principal' | 'delivery'>
 
 export type ApiParts = {
@@ -41,14 +40,14 @@ export type ApiParts = {
 }
 
 const prefix = '/api'
-/** Requests of one principal whose answers have not been read. */
+/** Maximum open requests of one principal, until their answers are read. */
 const mostRequests = 256
 
 const mostBytes = 1_048_576
-/** A name and a password: whoever is not known yet has no account on which more could be counted. */
+/** Maximum body of a sign-in. Without a principal there is no limit to count it against, so it is small. */
 const mostOfStranger = 16_384
 
-/** REST: the contract on one side, the gateway on the other, and nothing decided in between but who may. */
+/** The REST API. It checks access and calls the gateway; all other decisions are made there. */
 export function createApi({ gateway, url, cookie, clock = systemClock, log = silentLog }: ApiParts): Api {
   const streams = createEventStreams({
     log: gateway.eventLog,
@@ -57,13 +56,13 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
   })
   const stopHearing = gateway.identity.onRevoked(streams.endOf)
   const underWay = new Map<PrincipalKey, number>()
-  /** Written once: every answer with it shares the same bytes. */
+  /** The OpenAPI document as bytes, created once and shared by all answers. */
   let description: Promise<Buffer> | undefined
   const handler = createApiHandler<ApiContext>(createRouter(gateway), {
     clientInterceptors: [
       ({ procedure, context, next }) => {
         const meta = toEndpointMeta(procedure['~orpc'].meta)
-        // The body may have taken its time, and the caller may have been removed in it.
+        // Check again: the principal may have been removed while the body was read.
         gateway.identity.demandCurrent(context.principal)
         authorise(context.principal, meta)
         if (isChange(context.response.req.method, meta)) gateway.admitChange(context.principal)
@@ -73,7 +72,7 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
     interceptors: [({ context, next }) => delivering(context, next)],
     customErrorResponseBodyEncoder: toBody,
   })
-  const doorHandler = createApiHandler<DoorContext>(createDoorRoutes(gateway), {
+  const signInHandler = createApiHandler<SignInContext>(createSignInRoutes(gateway), {
     interceptors: [({ context, next }) => translating(context.response, next)],
     customErrorResponseBodyEncoder: toBody,
   })
@@ -88,7 +87,7 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
     return gateway.masking.value(toWireBody(error))
   }
 
-  /** The framework writes errors right after this, and would tell us only when the client has read them. */
+  /** Settles right after the framework has written the answer; the framework reports the end only after the client has read it. */
   async function delivering(
     { response, delivery, sent }: ApiContext,
     next: () => Promise<StandardHandleResult>,
@@ -140,7 +139,7 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
     }
     const { matched } = await handler.handle(Object.assign(request, { body }), response, { prefix, context })
     if (!matched && !response.headersSent)
-      throw new GatewayError('not-found', `There is nothing at ${request.method} ${pathOf(request)}`)
+      throw new GatewayError('not-found', `No endpoint: ${request.method} ${pathOf(request)}`)
   }
 
   return {
@@ -148,8 +147,8 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
       response.setHeader('cache-control', 'no-store')
       try {
         const body = await readBody(request, { mostBytes: mostOfStranger })
-        const context: DoorContext = { response, cookie, address }
-        await doorHandler.handle(Object.assign(request, { body }), response, { prefix, context })
+        const context: SignInContext = { response, cookie, address }
+        await signInHandler.handle(Object.assign(request, { body }), response, { prefix, context })
       } catch (error) {
         report(log, error)
         sendError(response, toGatewayError(error), gateway.masking)
@@ -182,7 +181,7 @@ export function createApi({ gateway, url, cookie, clock = systemClock, log = sil
 }
 
 function tooMany(): GatewayError {
-  const message = `More than ${mostRequests} requests of this principal are under way`
+  const message = `This principal has more than ${mostRequests} open requests`
   return new GatewayError('limit-exceeded', message, { limit: 'requests', most: mostRequests, retryAfter: 1 })
 }
 
@@ -197,7 +196,7 @@ function sendError(response: ServerResponse, error: GatewayError, masking: Gatew
     response.destroy()
     return
   }
-  // The rest of a body that was not read must not be taken for the next request.
+  // The unread rest of the body must not be parsed as the next request.
   if (error.code === 'request-too-large' || error.code === 'limit-exceeded') response.setHeader('connection', 'close')
   const retryAfter = toRetryAfter(error)
   if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter)

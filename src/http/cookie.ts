@@ -4,19 +4,19 @@ import { GatewayError } from '../contract/errors.ts'
 import { longestSignIn } from '../identity/identity.ts'
 import { valuesOf } from './raw-headers.ts'
 
-/** How a sign-in travels between browser and gateway. */
+/** Reads and writes the cookie of a sign-in. */
 export type SignInCookie = {
-  /** What the request holds under our name; throws when that stands there twice. */
+  /** The value of our cookie in the request; throws if the cookie occurs twice. */
   find(request: IncomingMessage): string | undefined
   set(value: string): string
   clear(): string
 }
 
-/** `id` is that of the gateway's data. */
+/** `id` is the id of the gateway's database. */
 export function createSignInCookie(listen: Listen, id: string): SignInCookie {
   const secure = isSecure(listen)
-  // Browsers share cookies between the ports of a host: two gateways there must not sign each other's people out. The
-  // port itself may change with every start, and a proxy in front has another one.
+  // Browsers share cookies between the ports of a host, so the name contains the id: two gateways on one host must not
+  // overwrite each other's cookie. The port is not used, because it may change, and a proxy has another one.
   const name = `${secure ? '__Host-' : ''}sallyport-${id}`
   const attributes = `Path=/; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`
 
@@ -27,8 +27,8 @@ export function createSignInCookie(listen: Listen, id: string): SignInCookie {
       const [value, ...others] = pairs
         .filter((pair) => pair.startsWith(wanted))
         .map((pair) => pair.slice(wanted.length))
-      // A page of a neighbouring host may have planted the other one.
-      if (others.length > 0) throw new GatewayError('sign-in-needed', 'The request has several sign-ins')
+      // A page on a sibling domain may have set the other cookie.
+      if (others.length > 0) throw new GatewayError('sign-in-needed', 'The request has several sign-in cookies')
       return value
     },
     set: (value) => `${name}=${value}; Max-Age=${longestSignIn / 1000}; ${attributes}`,
@@ -36,7 +36,7 @@ export function createSignInCookie(listen: Listen, id: string): SignInCookie {
   }
 }
 
-/** People come by HTTPS, to us or to what stands in front of us. */
+/** Whether browsers use HTTPS, to the gateway or to a proxy in front of it. */
 export function isSecure({ tls, publicUrl }: Listen): boolean {
   return tls !== undefined || publicUrl?.startsWith('https:') === true
 }

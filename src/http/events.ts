@@ -7,9 +7,9 @@ import type { Clock } from '../lib/clock.ts'
 import type { ApiContext } from './routes/context.ts'
 
 export type EventStreams = {
-  /** Answers with events until the caller leaves; `Last-Event-ID` brings what was missed. */
+  /** Streams events until the client disconnects; `Last-Event-ID` requests missed events. */
   open(request: IncomingMessage, response: ServerResponse, who: Pick<ApiContext, 'principal' | 'delivery'>): void
-  /** Ends what somebody has open whose token or sign-in no longer counts. */
+  /** Ends the streams of a principal whose token or sign-in is no longer valid. */
   endOf(principal: Principal): void
   close(): void
 }
@@ -17,16 +17,16 @@ export type EventStreams = {
 type EventStreamsParts = {
   readonly log: EventLog
   readonly clock: Clock
-  /** Whether an event is this caller's business; asked again for every one, because that may change. */
+  /** Whether the principal may see this event; checked for every event, because access may change. */
   maySee(principal: Principal, event: LoggedEvent): boolean
 }
 
-/** Often enough for whatever stands between to see that the line is in use. */
+/** Interval of keep-alive comments, so that proxies do not close the socket. */
 const beatMs = 15_000
-/** Of what was missed; whoever missed more reads everything again. */
+/** Maximum bytes of missed events; a client that missed more gets `reset` and reads everything again. */
 const mostMissed = 1024 * 1024
 const mostStreams = 1000
-/** One caller with many of them must not keep the others out. */
+/** Maximum streams of one principal, so that one principal cannot use all of them. */
 const mostOfOne = 50
 
 export function createEventStreams({ log, clock, maySee }: EventStreamsParts): EventStreams {
@@ -38,7 +38,7 @@ export function createEventStreams({ log, clock, maySee }: EventStreamsParts): E
       const own = toPrincipalKey(principal)
       const ofOwn = [...open.values()].filter((other) => toPrincipalKey(other) === own).length
       if (open.size >= mostStreams || ofOwn >= mostOfOne)
-        throw new GatewayError('limit-exceeded', 'Too many streams are open already', { retryAfter: 5 })
+        throw new GatewayError('limit-exceeded', 'Too many event streams are open', { retryAfter: 5 })
       const isWanted = (event: LoggedEvent) => wanted.has(event.name) && maySee(principal, event)
       response.writeHead(200, {
         'content-type': 'text/event-stream',
@@ -72,7 +72,7 @@ export function createEventStreams({ log, clock, maySee }: EventStreamsParts): E
     },
   }
 
-  /** Too much was missed, or another gateway knew it: whoever listens reads everything again. */
+  /** The missed events, or `reset` if there are too many or if the id is from another gateway process. */
   function missedSince(last: string | undefined, isWanted: (event: LoggedEvent) => boolean): string {
     if (last === undefined) return ''
     let text = ''

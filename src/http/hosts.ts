@@ -4,18 +4,18 @@ import type { Listen } from '../contract/config.ts'
 import { GatewayError } from '../contract/errors.ts'
 import { valuesOf } from './raw-headers.ts'
 
-/** Throws unless the request is for us; gives the host by which we were asked. */
+/** Returns the host of the request. Throws if host or origin is not allowed. */
 export type HostCheck = (request: IncomingMessage) => string
 
 const plainHost = /^(?:[a-z0-9](?:[a-z0-9.-]{0,253})|\[[0-9a-f:.]+\])(?::\d{1,5})?$/
 
-/** Web pages must not reach the gateway by renaming an address: only known hosts are answered, and known origins. */
+/** Protects against DNS rebinding: only known hosts and origins are allowed. */
 export function createHostCheck(listen: Listen, port: () => number): HostCheck {
   const publicHost = listen.publicUrl === undefined ? [] : [new URL(listen.publicUrl).host]
   const named = new Set([...publicHost, ...listen.allowedHosts].map((host) => host.toLowerCase()))
   const own = new Set(['127.0.0.1', 'localhost', '[::1]', bracketed(listen.host).toLowerCase()])
 
-  /** For the one who sets it up; neither name nor port is a secret. */
+  /** Allowed hosts for the error message; names and ports are not secret. */
   function expected(): string {
     const hosts = [...named, ...[...own].slice(0, 2).map((host) => `${host}:${port()}`)]
     return hosts.join(', ')
@@ -25,7 +25,7 @@ export function createHostCheck(listen: Listen, port: () => number): HostCheck {
     if (!plainHost.test(host)) return false
     const name = host.replace(/:\d+$/, '')
     const from = name === host ? usualPort : Number(host.slice(name.length + 1))
-    // An allowed host without a port stands for it with any.
+    // An allowed host without a port matches any port.
     return (own.has(name) && from === port()) || named.has(name) || named.has(`${name}:${from}`)
   }
 
@@ -39,36 +39,33 @@ export function createHostCheck(listen: Listen, port: () => number): HostCheck {
   return (request) => {
     const host = hostOf(request, listen.trustedProxies).toLowerCase()
     if (!isKnown(host, listen.tls ? 443 : 80))
-      throw new GatewayError(
-        'host-not-allowed',
-        `This gateway does not answer to the host ${shown(host)}, only to ${expected()}`,
-      )
+      throw new GatewayError('host-not-allowed', `The host ${shown(host)} is not allowed. Allowed: ${expected()}`)
     const { origin } = request.headers
     if (origin === undefined || isTrustedOrigin(origin)) return host
     throw new GatewayError(
       'origin-not-allowed',
-      `Pages of ${shown(origin)} may not call this gateway, only its own at ${expected()}`,
+      `Requests from pages of ${shown(origin)} are not allowed. Allowed: ${expected()}`,
     )
   }
 }
 
-/** The port that a client leaves out. */
+/** Default ports, which clients omit. */
 const usualPorts: ReadonlyMap<string, number> = new Map([
   ['http:', 80],
   ['https:', 443],
 ])
 
-/** Behind a trusted proxy the host is the one that the proxy was asked for. */
+/** The host of the request; behind a trusted proxy, the forwarded host. */
 function hostOf(request: IncomingMessage, trustedProxies: readonly string[]): string {
-  // Two would let a proxy go by one and us by the other.
+  // With two host headers, a proxy could use one and the gateway the other.
   const [host = '', ...others] = valuesOf(request, 'host')
-  if (others.length > 0) throw new GatewayError('request-invalid', 'The request names several hosts')
+  if (others.length > 0) throw new GatewayError('request-invalid', 'The request has several host headers')
   const forwarded = request.headers['x-forwarded-host']
   if (typeof forwarded !== 'string' || !isTrusted(request.socket.remoteAddress, trustedProxies)) return host
   return forwarded.split(',')[0]?.trim() ?? host
 }
 
-/** Where a request comes from: behind trusted proxies the last address that they did not add themselves. */
+/** Address of the client; behind trusted proxies, the last forwarded address that is not a trusted proxy. */
 export function toClientAddress(request: IncomingMessage, trustedProxies: readonly string[]): string {
   const own = request.socket.remoteAddress ?? ''
   if (!isTrusted(own, trustedProxies)) return toNetwork(own)
@@ -79,7 +76,7 @@ export function toClientAddress(request: IncomingMessage, trustedProxies: readon
   return toNetwork(from ?? own)
 }
 
-/** One house has one network of the newer addresses, and billions of them in it. */
+/** The /64 network of an IPv6 address, because one client can use all addresses of its network. */
 function toNetwork(address: string): string {
   if (!ipaddr.isValid(address)) return 'unknown'
   const parsed = ipaddr.process(address)

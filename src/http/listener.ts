@@ -24,11 +24,11 @@ import { createWeb } from './web.ts'
 
 export type Listener = {
   readonly url: string
-  /** Milliseconds since the last request ended; none while there is one. */
+  /** Milliseconds since the last request ended; undefined while a request is open. */
   quietFor(): number | undefined
-  /** Takes nothing new and ends what would last; requests under way still get their answers. */
+  /** Accepts no new requests and ends streams; open requests still get their answers. */
   stop(): void
-  /** Gives the last answers a moment to leave, then closes what is still open. */
+  /** Waits a moment for the last answers to be sent, then closes all sockets. */
   close(): Promise<void>
 }
 
@@ -41,8 +41,8 @@ export type ListenerParts = {
 }
 
 /**
- * How long a client may take to say what it wants; looked at every few seconds. Headers get longer than an idle
- * connection: proxies open some before they have a request, and must not find them closed.
+ * Timeouts for requests, checked every few seconds. The timeout for headers is longer than for an idle socket: proxies open
+ * sockets before they have a request, and must not find them closed.
  */
 function toPatience({ keepAlive }: Listen) {
   const headersTimeout = keepAlive + 5000
@@ -51,10 +51,10 @@ function toPatience({ keepAlive }: Listen) {
 }
 
 const drainMs = 3000
-/** Requests of one connection that have no answer yet: each costs some kilobytes before anybody is known to have sent it. */
+/** Maximum unanswered requests on one socket. Each uses some kilobytes before it is authenticated. */
 const mostPipelined = 256
 
-/** The one listening socket: who may speak at all is decided here, before any surface sees the request. */
+/** The HTTP listener. It checks hosts, origins and authentication before MCP or the API gets the request. */
 export async function startListener(parts: ListenerParts): Promise<Listener> {
   const { gateway, listen, log } = parts
   let port = listen.port
@@ -62,7 +62,7 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
   let underWay = 0
   let lastEnded = parts.clock.monotonic()
   const closed = Promise.withResolvers<void>()
-  /** Requests without an answer by connection. */
+  /** Number of unanswered requests per socket. */
   const pipelined = new WeakMap<object, number>()
   const checkHost = createHostCheck(listen, () => port)
   const mcp = createMcp({ ...parts, url: () => url })
@@ -107,10 +107,10 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
     if (open) return deliver(response, undefined, () => serveOpen[open]({ request, response, host, path }))
     const principal = whileOpen(await fromTokenOrCookie(request, host))
     if (await deliver(response, principal, (delivery) => api.handle(request, response, { principal, delivery }))) return
-    throw new GatewayError('not-found', 'There is nothing at this address')
+    throw new GatewayError('not-found', 'This address does not exist')
   }
 
-  /** The routes that need neither a token nor a sign-in: one for each row of the table in the contract. */
+  /** Routes without authentication; the table in the contract lists them. */
   const serveOpen: Readonly<Record<PublicRouteName, (visit: Visit) => Promise<void> | void>> = {
     live: ({ response }) => sendJson(response, 200, { status: 'ok' }),
     ready: ({ response }) => ready(response),
@@ -119,10 +119,12 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
     setupState: ({ response }) => sendJson(response, 200, { needed: gateway.identity.setup.needed() }),
     setup: ({ request, response, host }) => setup.handle(request, response, () => demandOwnPage(request, host, secure)),
     pages: ({ request, response }) => web.sendPage(request, response),
+    // Loaded when it is needed: few people open it, and its texts cost memory.
+    errorDocs: async ({ response }) => (await import('./errors-page.ts')).sendErrorsPage(response),
     files: ({ request, response, path }) => web.sendFile(request, response, path),
   }
 
-  /** What is buffered for the principal is counted until the client has read its answer. */
+  /** Counts bytes buffered for the principal until the client has read its answer. */
   async function deliver<Done>(
     response: ServerResponse,
     principal: Principal | undefined,
@@ -134,7 +136,7 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
       account: principal ? gateway.calls.accountOf(principal) : unboundedAccount,
       clock: parts.clock,
       patience: gateway.config.current().limits.drain,
-      onStalled: () => log.warn({ ...known }, 'closed a connection: its client does not read'),
+      onStalled: () => log.warn({ ...known }, 'closed a socket: the client does not read'),
     })
     try {
       return await work(delivery)
@@ -153,7 +155,7 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
     return api.admit(request, response, toClientAddress(request, listen.trustedProxies))
   }
 
-  /** The administrator is made at this moment: a sign-in that fails only costs them a form. */
+  /** The administrator already exists here, so a failed sign-in is not an error: the user can sign in by the form. */
   async function signInFirst(person: { name: string; password: string }, request: IncomingMessage) {
     const address = toClientAddress(request, listen.trustedProxies)
     const made = await gateway.identity.signIns.signIn({ ...person, address }).catch(() => undefined)
@@ -164,7 +166,7 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
     return gateway.identity.authenticate(toBearer(valuesOf(request, 'authorization')))
   }
 
-  /** Whoever shows a token is judged by it alone: a wrong one never falls back to somebody's browser. */
+  /** If a token is sent, only the token is used: an invalid token must not fall back to the cookie of a browser. */
   async function fromTokenOrCookie(request: IncomingMessage, host: string): Promise<Principal> {
     const value = request.headers.authorization === undefined ? cookie.find(request) : undefined
     if (value === undefined) return fromToken(request)
@@ -172,7 +174,7 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
     return gateway.identity.signIns.authenticate(value)
   }
 
-  /** For commands on this machine, before they send a token. It reveals nothing about the token. */
+  /** Proves to commands on this machine that the gateway knows the admin token, without revealing the token. */
   function prove(request: IncomingMessage, response: ServerResponse): void {
     const challenge = new URLSearchParams(request.url?.split('?', 2)[1]).get('challenge') ?? ''
     if (!challengeForm.test(challenge))
@@ -191,12 +193,12 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
     if (told !== failure) log.error({ error: failure.message }, 'unhandled error in a request')
     if (response.headersSent || response.destroyed) return void response.destroy()
     if (failure.entry.http === 401) response.setHeader('www-authenticate', 'Bearer realm="sallyport"')
-    // What was not read would otherwise be taken for the next request on this connection.
+    // The unread rest of the body must not be parsed as the next request.
     if (!request.complete) response.setHeader('connection', 'close')
     sendJson(response, failure.entry.http, toErrorBody(told))
   }
 
-  /** Clients keep connections open for a next request, which there will not be. */
+  /** Idle sockets of clients would delay the end, so they are closed. */
   function closeWhenDone(): void {
     if (closing && underWay === 0) server.closeAllConnections()
   }
@@ -223,7 +225,7 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
   }
 }
 
-/** A request that nobody has authenticated. */
+/** A request without authentication. */
 type Visit = {
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -231,7 +233,7 @@ type Visit = {
   readonly path: string
 }
 
-/** An import of it would also load what nobody uses here, a client for web sockets first of all: 14 MB. */
+/** Not imported: an import would also load unused parts, such as a WebSocket client, which cost 14 MB of memory. */
 const { createServer: createHttpServer } = process.getBuiltinModule('node:http')
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
@@ -243,7 +245,7 @@ async function createServer(listen: Listen, handler: Handler): Promise<Server> {
   try {
     return createHttpsServer({ ...toPatience(listen), cert, key }, handler)
   } catch (error) {
-    const message = `listen.tls: ${listen.tls.cert} and ${listen.tls.key} are not a certificate and its key in PEM`
+    const message = `listen.tls: ${listen.tls.cert} and ${listen.tls.key} are not a matching certificate and key in PEM format`
     throw new GatewayError('config-invalid', message, {}, { cause: error })
   }
 }
@@ -260,7 +262,7 @@ async function bind(server: Server, listen: Listen): Promise<void> {
   server.once('error', (error: NodeJS.ErrnoException) => {
     const taken = error.code === 'EADDRINUSE'
     const message = taken
-      ? `Port ${listen.port} on ${listen.host} is taken by another program`
+      ? `Port ${listen.port} on ${listen.host} is used by another program`
       : `Cannot listen on ${listen.host}:${listen.port} (${error.code})`
     reject(new GatewayError(taken ? 'port-taken' : 'config-invalid', message, {}, { cause: error }))
   })
@@ -268,9 +270,9 @@ async function bind(server: Server, listen: Listen): Promise<void> {
   await promise
 }
 
-/** Only the plain form of a path counts: whoever else reads the address must come to the same place. */
+/** Accepts only a plain path, so that a proxy and the gateway cannot interpret the path differently. */
 function toPath(target: string | undefined): string {
-  if (!target?.startsWith('/')) throw new GatewayError('request-invalid', 'The request names an address of its own')
+  if (!target?.startsWith('/')) throw new GatewayError('request-invalid', 'Absolute request targets are not supported')
   return target.split('?', 1)[0] ?? '/'
 }
 

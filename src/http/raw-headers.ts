@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 
-/** Every value of a header as it came: where there are two, a proxy before us may have gone by the other one. */
+/** All values of a header. Node joins or drops repeated headers, and a proxy may have used another one of them. */
 export function valuesOf(request: IncomingMessage, name: string): string[] {
   const { rawHeaders } = request
   const values: string[] = []

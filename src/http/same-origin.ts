@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import { GatewayError } from '../contract/errors.ts'
 
 /**
- * A browser sends the cookie along whichever page asks, so a change by cookie must come from our own pages. Every
- * browser says where a request comes from, in one of two headers; what has neither is no page, and then the type of
- * the body must be one that a form cannot send.
+ * Protects against CSRF: a browser sends the cookie with requests of any page, so a change with a cookie must come from our
+ * own pages. Browsers send `Origin` or `Sec-Fetch-Site`. A request with neither header is not from a browser page; then the
+ * content type must be one that a form cannot send.
  */
 export function demandSameOrigin(request: IncomingMessage, host: string, secure: boolean): void {
   if (request.method === 'GET' || request.method === 'HEAD') return
@@ -14,7 +14,7 @@ export function demandSameOrigin(request: IncomingMessage, host: string, secure:
   if (!/^application\/json\s*(;|$)/i.test(type)) throw foreign()
 }
 
-/** Throws if the request says that it comes from a page that is not ours. */
+/** Throws if the headers say that the request comes from a page of another site. */
 export function demandOwnPage(request: IncomingMessage, host: string, secure: boolean): void {
   const { origin, 'sec-fetch-site': site } = request.headers
   if (site !== undefined && site !== 'same-origin') throw foreign()
@@ -32,5 +32,8 @@ function withoutUsualPort(host: string, protocol: string): string {
 }
 
 function foreign(): GatewayError {
-  return new GatewayError('origin-not-allowed', 'A change by a signed-in browser must come from a page of this gateway')
+  return new GatewayError(
+    'origin-not-allowed',
+    'Changes with a sign-in cookie are only allowed from pages of this gateway',
+  )
 }

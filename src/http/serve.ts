@@ -16,31 +16,31 @@ import { setupPath } from './setup-page.ts'
 
 export type ServeOptions = Omit<GatewayOptions, 'configFile'> & {
   readonly configFile?: string | undefined
-  /** Instead of the configured port; 0 takes a free one. */
+  /** Overrides the configured port; 0 chooses a free port. */
   readonly port?: number | undefined
-  /** A first start without a configuration gets one with a demo server in it. */
+  /** If no configuration exists, the first start writes one with a demo server. */
   readonly demo?: boolean | undefined
-  /** Nobody started this one by hand: `unused` may end it, and it keeps clear of ports that others expect. */
+  /** Started by `stdio`: `unused` may end it, and it uses a free port instead of the default port. */
   readonly lingers?: boolean | undefined
 }
 
 export type RunningGateway = {
   readonly url: string
   readonly mcpUrl: string
-  /** Where people find the dashboard. */
+  /** Address of the dashboard for people. */
   readonly dashboardUrl: string
   readonly gateway: Gateway
-  /** A new link that makes the first administrator, once; none when there is one. It voids the link before. */
+  /** A new one-time link that creates the first administrator; undefined if one exists. Invalidates the previous link. */
   setupUrl(): string | undefined
   /**
-   * Resolves when nobody has asked for anything for so long; `first` is for those who have yet to come. From that
-   * moment on nothing is taken any more, so that nobody is served halfway.
+   * Resolves when no request was open for `milliseconds`; before the first request, the time is `first`. From then on the
+   * gateway accepts no requests, so that no request is interrupted.
    */
   unused(wait: { milliseconds: number; first: number }): Promise<void>
   close(): Promise<void>
 }
 
-/** A gateway with its listener, its data folder and the note by which the CLI finds it. */
+/** Starts a gateway with its listener and data folder, and writes `gateway.json` for the CLI. */
 export async function startGateway(options: ServeOptions): Promise<RunningGateway> {
   const { clock = systemClock, ids = createIds(), log = silentLog, environment = process.env } = options
   const dataFolder = resolve(options.dataFolder)
@@ -62,10 +62,10 @@ export async function startGateway(options: ServeOptions): Promise<RunningGatewa
   const gateway = await createGateway(given)
   const note = join(dataFolder, 'gateway.json')
   let listener: Listener | undefined
-  /** In this order calls under way still finish, or end with an answer that says why. */
+  /** In this order, running calls can still finish or get an error answer. */
   async function close(): Promise<void> {
     listener?.stop()
-    // Before the lock is given back: afterwards the note may be that of the next gateway.
+    // Before the lock is released: after that, the file may belong to the next gateway.
     await rm(note, { force: true })
     await gateway.close()
     await listener?.close()
@@ -104,7 +104,7 @@ function demandSafe(folder: string): void {
   if (weakness) throw toUnsafe(weakness)
 }
 
-/** One that nobody started by hand takes a free port, unless the configuration names one that is not taken. */
+/** A gateway started by `stdio` uses a free port, unless the configuration names a port that is not in use. */
 async function portsFor(options: ServeOptions, file: string, configured: number): Promise<readonly number[]> {
   if (options.port !== undefined) return [options.port]
   if (!options.lingers) return [configured]
@@ -133,7 +133,7 @@ function whenUnused(listener: Listener, clock: Clock, wait: { milliseconds: numb
     const limit = used ? wait.milliseconds : Math.max(wait.milliseconds, wait.first)
     const left = limit - (quiet ?? 0)
     if (quiet === undefined || left > 0) return void clock.after(Math.min(1000, Math.max(100, left)), look)
-    // In the same breath: a request that comes now is told to go elsewhere.
+    // In the same tick, so that a new request is refused instead of interrupted.
     listener.stop()
     resolve()
   }
@@ -153,7 +153,7 @@ async function configFileFor(
   return { file, isNew: await createFile(file, text) }
 }
 
-/** A newer version may know more settings. */
+/** Written at every start, because a newer version may have more settings. */
 async function writeSchema(folder: string): Promise<void> {
   const path = join(folder, schemaFile)
   const text = `${JSON.stringify(configSchema(), null, 2)}\n`
@@ -161,7 +161,7 @@ async function writeSchema(folder: string): Promise<void> {
   if (known !== text) await replaceFile(path, text)
 }
 
-/** Stands in the package, beside the sources and beside the bundle. */
+/** Path of the demo server in the package; it differs between sources and bundle. */
 function demoServer(): string {
   const here = dirname(fileURLToPath(import.meta.url))
   const root = import.meta.url.endsWith('.ts') ? join(here, '..', '..') : join(here, '..')

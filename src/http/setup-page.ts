@@ -1,8 +1,8 @@
-import { hash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { readBytes } from '../lib/body.ts'
+import { colours, createPlainPage, toHtml } from './plain-page.ts'
 
 export const setupPath = '/setup'
 
@@ -10,7 +10,7 @@ export type SetupPage = {
   handle(request: IncomingMessage, response: ServerResponse, demandOwnPage: () => void): Promise<void>
 }
 
-/** The cookie of whoever has just been made; none where the sign-in failed. */
+/** Signs in the new administrator and returns the cookie; undefined if the sign-in failed. */
 export type SignIn = (
   person: { name: string; password: string },
   request: IncomingMessage,
@@ -18,7 +18,7 @@ export type SignIn = (
 
 const mostBytes = 16_384
 
-/** Where the one-time link leads: a page without a program in it, which makes the first administrator. */
+/** The page of the one-time link, which creates the first administrator. It contains no scripts. */
 export function createSetupPage(setup: Identity['setup'], signIn: SignIn): SetupPage {
   return {
     async handle(request, response, demandOwnPage) {
@@ -50,15 +50,11 @@ export function createSetupPage(setup: Identity['setup'], signIn: SignIn): Setup
 
 async function readForm(request: IncomingMessage): Promise<string> {
   if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
-    throw new GatewayError('request-invalid', 'This page takes what its form sends')
+    throw new GatewayError('request-invalid', 'Send the form of this page as application/x-www-form-urlencoded')
   return (await readBytes(request, { mostBytes })).toString('utf8')
 }
 
-const style = `
-:root { color-scheme: light dark; --ink: #1a1d23; --soft: #5b6270; --card: #fff; --back: #f6f7f9; --line: #dcdfe5; --key: #2851c4; --on-key: #fff; --bad: #b3261e }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e8eaee; --soft: #a3abb9; --card: #1a1d24; --back: #121419; --line: #31363f; --key: #8fb0ff; --on-key: #0c1630; --bad: #ff9d94 }
-}
+const style = `${colours}
 * { box-sizing: border-box }
 body { margin: 0; min-height: 100vh; display: grid; place-items: center; padding: 1.5rem; background: var(--back); color: var(--ink); font: 1rem/1.5 system-ui, sans-serif }
 main { width: 100%; max-width: 24rem; padding: 2rem; background: var(--card); border: 1px solid var(--line); border-radius: .5rem }
@@ -72,44 +68,19 @@ input:focus-visible, button:focus-visible, a:focus-visible { outline: 3px solid 
 code { color: var(--ink) }
 `
 
-const headers = {
-  'content-type': 'text/html; charset=utf-8',
-  'cache-control': 'no-store',
-  'content-security-policy': [
-    "default-src 'none'",
-    `style-src 'sha256-${hash('sha256', style, 'base64')}'`,
-    "form-action 'self'",
-    "frame-ancestors 'none'",
-    "base-uri 'none'",
-  ].join('; '),
-  'x-frame-options': 'DENY',
-  // The address holds the code. Without any referrer a browser would not say either that the form is ours.
-  'referrer-policy': 'same-origin',
-  'cross-origin-opener-policy': 'same-origin',
-}
-
-function send(response: ServerResponse, status: number, body: string): void {
-  const page = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>Sallyport: the first administrator</title>
-<style>${style}</style>
-</head>
-<body>
-<main>
-${body}
-</main>
-</body>
-</html>
-`
-  response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(page) }).end(page)
-}
+const send = createPlainPage({
+  title: 'Sallyport: create the first administrator',
+  style,
+  headers: {
+    'cache-control': 'no-store',
+    // The address contains the code, so it must not be sent to other sites. With `no-referrer`, the form would send `Origin: null`.
+    'referrer-policy': 'same-origin',
+  },
+})
 
 function form({ code, name = '', problem }: { code: string; name?: string; problem?: string }): string {
-  return `<h1>The first administrator</h1>
-<p>Whoever you make here sets rules, answers questions and adds other people.</p>
+  return `<h1>Create the first administrator</h1>
+<p>This administrator can set rules, answer approvals and add other users.</p>
 ${problem === undefined ? '' : `<p class="problem" role="alert">${toHtml(problem)}.</p>`}
 <form method="post" action="${setupPath}">
 <input type="hidden" name="code" value="${toHtml(code)}">
@@ -118,20 +89,16 @@ ${problem === undefined ? '' : `<p class="problem" role="alert">${toHtml(problem
 <label for="password">Password</label>
 <input id="password" name="password" type="password" required minlength="12" maxlength="1024" autocomplete="new-password" aria-describedby="rule">
 <p id="rule">At least 12 characters.</p>
-<button>Make the administrator</button>
+<button>Create administrator</button>
 </form>`
 }
 
 function done(name: string, signedIn: boolean): string {
   return `<h1>Done</h1>
-<p>${toHtml(name)} is the administrator of this gateway, and this link is used up.</p>
-<p>At a terminal, <code>sallyport users list --as ${toHtml(name)}</code> signs in for one command.</p>
+<p>${toHtml(name)} is now the administrator of this gateway. The link no longer works.</p>
+<p>In a terminal, sign in for one command with <code>--as</code>: <code>sallyport users list --as ${toHtml(name)}</code></p>
 <a class="button" href="/">${signedIn ? 'Open the dashboard' : 'Sign in'}</a>`
 }
 
-const gone = `<h1>This link does nothing any more</h1>
-<p>It was used, it has expired, or there is an administrator already. While there is no administrator, <code>sallyport setup-link</code> prints a new one.</p>`
-
-function toHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
-}
+const gone = `<h1>This link is not valid</h1>
+<p>The link was used, it has expired, or an administrator already exists. If there is no administrator yet, print a new link with <code>sallyport setup-link</code>.</p>`

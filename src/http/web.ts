@@ -4,9 +4,9 @@ import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { GatewayError } from '../contract/errors.ts'
 
-/** The dashboard's files, as they were built. Its pages ask the API for everything, so that they need no sign-in. */
+/** Serves the built files of the dashboard. They need no sign-in, because all data comes from the API. */
 export type Web = {
-  /** The page is one program for all addresses. */
+  /** Sends `index.html`: the dashboard is a single-page application. */
   sendPage(request: IncomingMessage, response: ServerResponse): Promise<void>
   sendFile(request: IncomingMessage, response: ServerResponse, path: string): Promise<void>
 }
@@ -19,7 +19,7 @@ const types: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 }
 
-/** Nothing from elsewhere, nothing inline, nobody's frame. */
+/** Content security policy: no foreign content, no inline scripts, no frames. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -35,7 +35,7 @@ const policy = [
 export function createWeb(folder: string = builtFolder()): Web {
   const known = new Map<string, Promise<Buffer>>()
 
-  /** Few and small, read once; one that is not there is asked for again, it may be built meanwhile. */
+  /** Files are small and cached. A missing file is not cached, because a build may add it. */
   function read(name: string): Promise<Buffer> {
     const reading = known.get(name) ?? readFile(join(folder, name))
     known.set(name, reading)
@@ -50,7 +50,7 @@ export function createWeb(folder: string = builtFolder()): Web {
     response.writeHead(200, {
       'content-type': types[extname(name)] ?? 'application/octet-stream',
       'content-length': body.length,
-      // Names of assets change with their content.
+      // The name of an asset changes with its content.
       'cache-control': name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
       'content-security-policy': policy,
       'referrer-policy': 'no-referrer',
@@ -66,7 +66,7 @@ export function createWeb(folder: string = builtFolder()): Web {
   }
 }
 
-/** Beside the bundle; from the sources, where the bundle goes. */
+/** Next to the bundle, or in `dist` when running from sources. */
 function builtFolder(): string {
   const here = dirname(fileURLToPath(import.meta.url))
   return import.meta.url.endsWith('.ts') ? join(here, '..', '..', 'dist', 'web') : join(here, 'web')

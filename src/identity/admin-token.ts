@@ -6,7 +6,7 @@ import { createTokenText, findTokenId, toDigest } from './token-text.ts'
 
 export type AdminToken = { readonly id: string; readonly digest: Buffer }
 
-/** The administrator's token for commands on the same machine: whoever may read the file has it. */
+/** The administrator's token for commands on the same machine. Read permission on the file is enough to use it. */
 export async function loadAdminToken(folder: string, ids: Ids): Promise<AdminToken> {
   const path = join(folder, 'admin-token')
   return (await readToken(path)) ?? (await writeToken(path, ids))
@@ -23,7 +23,7 @@ async function readToken(path: string): Promise<AdminToken | undefined> {
   return { id, digest: toDigest(text.trim()) }
 }
 
-/** Of two that start at once, both use the first one's token. */
+/** If two gateways start at once, both use the token that was written first. */
 async function writeToken(path: string, ids: Ids): Promise<AdminToken> {
   const { id, text, digest } = createTokenText(ids)
   if (await createFile(path, `${text}\n`)) return { id, digest }

@@ -9,11 +9,11 @@ import type { Directory, KnownAgent } from './directory.ts'
 import { administers, manages, oversees, toOwner } from './rights.ts'
 import { parseName } from './tokens.ts'
 
-/** Members have their own agents; administrators have all of them. */
+/** Members manage their own agents. Administrators manage all agents. */
 export type Agents = {
   list(by: Principal): Agent[]
-  add(wanted: { name: string; owner?: string; description?: string }, by: Principal): Promise<Agent>
-  change(name: string, fields: { owner?: string; description?: string }, by: Principal): Promise<Agent>
+  add(by: Principal, wanted: { name: string; owner?: string; description?: string }): Promise<Agent>
+  change(by: Principal, name: string, fields: { owner?: string; description?: string }): Promise<Agent>
 }
 
 type AgentsParts = {
@@ -21,7 +21,10 @@ type AgentsParts = {
   readonly directory: Directory
   readonly clock: Clock
   readonly ids: Ids
-  /** The configuration has settings for an agent of this name: they must not fall to whoever comes first. */
+  /**
+   * Whether the configuration has settings for an agent of this name. Only administrators may add such an agent, so
+   * that nobody else gets these settings.
+   */
   isConfigured(agent: string): boolean
   countTokens(agentId: string): number
 }
@@ -29,7 +32,7 @@ type AgentsParts = {
 export function createAgents({ storage, directory, clock, ids, isConfigured, countTokens }: AgentsParts): Agents {
   function getOwn(name: string, by: Principal): KnownAgent {
     const agent = directory.findAgent(name)
-    // Somebody else's is no different from one that never was.
+    // The same error as for a missing agent, so that the names of other users' agents stay hidden.
     if (agent && manages(by, agent.owner)) return agent
     throw new GatewayError('not-found', `No agent is named ${name}`)
   }
@@ -49,10 +52,11 @@ export function createAgents({ storage, directory, clock, ids, isConfigured, cou
         .agents()
         .filter(({ owner }) => oversees(by) || manages(by, owner))
         .map(toAgent),
-    async add(wanted, by) {
+    async add(by, wanted) {
       const name = parseName('agent', wanted.name)
       const reserved = isConfigured(name) && !administers(by)
-      if (reserved || directory.findAgent(name)) throw new GatewayError('name-taken', `There is an agent named ${name}`)
+      if (reserved || directory.findAgent(name))
+        throw new GatewayError('name-taken', `An agent named ${name} already exists`)
       const owner = toOwner(by, wanted.owner)
       const ownerId = owner === undefined ? undefined : directory.demandUser(owner).id
       const { description } = wanted
@@ -61,10 +65,10 @@ export function createAgents({ storage, directory, clock, ids, isConfigured, cou
       const change = toChange(name, by, { action: 'agent-added', owner })
       const added = await storage.agents.add({ agent, change })
       await announce()
-      if (!added) throw new GatewayError('name-taken', `There is an agent named ${name}`)
+      if (!added) throw new GatewayError('name-taken', `An agent named ${name} already exists`)
       return toAgent(getOwn(name, by))
     },
-    async change(name, { owner, description }, by) {
+    async change(by, name, { owner, description }) {
       const agent = getOwn(name, by)
       if (owner !== undefined && owner !== agent.owner) toOwner(by, owner)
       const fields = { ...(owner !== undefined && { owner }), ...(description !== undefined && { description }) }

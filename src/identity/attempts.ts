@@ -1,16 +1,19 @@
 import { GatewayError } from '../contract/errors.ts'
 import type { Clock } from '../lib/clock.ts'
 
-/** Counts who tries to sign in, so that a password cannot be found by trying. */
+/** Limits sign-in attempts, so that passwords cannot be guessed by trying. */
 export type Attempts = {
   /**
-   * Counted before the password is compared, or many at once would all be the first. Throws `limit-exceeded` while
-   * this name or this address has to wait, whether the name exists or not.
+   * Records an attempt. Call it before the password is compared, because parallel attempts would otherwise not be
+   * limited. Throws `limit-exceeded` while this name or address must wait, whether the name exists or not.
    */
   begin(name: string, address: string): { succeeded(): void }
 }
 
-/** How many are free; each further one doubles the wait. Locking a name for everybody must take more than one machine. */
+/**
+ * Attempts without a delay. Each further attempt doubles the delay. The limit per name is high, so that one machine
+ * cannot lock a user out.
+ */
 const free = { pair: 5, address: 30, name: 100 } as const
 const longest = 15 * 60_000
 const forgetAfter = 60 * 60_000
@@ -47,7 +50,9 @@ export function createAttempts(clock: Clock): Attempts {
       const until = Math.max(...keys.map(({ key }) => find(key, now).until))
       if (until > now) {
         const retryAfter = Math.ceil((until - now) / 1000)
-        throw new GatewayError('limit-exceeded', `Too many attempts; try again in ${retryAfter} s`, { retryAfter })
+        throw new GatewayError('limit-exceeded', `Too many sign-in attempts; try again in ${retryAfter} s`, {
+          retryAfter,
+        })
       }
       for (const { key, limit } of keys) count(key, limit, now)
       return {

@@ -4,33 +4,33 @@ import type { StoredAgent } from '../storage/tables/agents.ts'
 import type { StoredSession } from '../storage/tables/sessions.ts'
 import type { StoredUser } from '../storage/tables/users.ts'
 
-/** An agent with the name of the user behind it. */
+/** An agent with the name of its owner. */
 export type KnownAgent = StoredAgent & { readonly owner?: string }
-/** A session with the names of the user and the agent behind it. */
+/** A session with the names of its owner and its agent. */
 export type KnownSession = StoredSession & { readonly owner?: string; readonly agent?: string }
 
-/** All identities, in memory: a request is judged without asking the database. */
+/** All identities, in memory, so that a request can be authorised without a database query. */
 export type Directory = {
   findUser(name: string): StoredUser | undefined
-  /** May sign in, and what it owns may be used. */
+  /** A user who is not disabled: may sign in, and the user's agents may be used. */
   findActive(name: string): StoredUser | undefined
   users(): StoredUser[]
-  /** Agents and sessions of a user who was removed do not exist, even if their rows are still there. */
+  /** Agents and sessions of a removed user are not found, even if their rows still exist. */
   findAgent(name: string): KnownAgent | undefined
   agents(): KnownAgent[]
-  /** One that has neither ended nor expired, as far as the last reading knows. */
+  /** A session that has not ended or expired, as of the last read. */
   findSession(name: string): KnownSession | undefined
   sessions(): KnownSession[]
-  /** Adds the names to a session from the database. */
+  /** Adds the names of owner and agent to a stored session. */
   toKnownSession(session: StoredSession): KnownSession
-  /** The user with this id, and of the agents with this owner also the removed ones. */
+  /** The ids of the user, of the user's agents (including removed agents) and of the user's open sessions. */
   idsOwnedBy(ownerId: string): string[]
   /** Throws unless an active user has this name. */
   demandUser(name: string): StoredUser
   readUsers(): Promise<void>
   readAgents(): Promise<void>
   readSessions(): Promise<void>
-  /** Forgets the sessions that have expired since. */
+  /** Removes the expired sessions. */
   expire(now: number): void
 }
 
@@ -52,7 +52,10 @@ export function createDirectory(storage: DirectoryStorage): Directory {
     const user = findUser(name)
     return user?.disabledAt === undefined ? user : undefined
   }
-  /** Without an owner it belongs to the administrators, so a missing owner must never look like none. */
+  /**
+   * An agent without an owner belongs to the administrators. So an agent whose owner was removed must not look like one
+   * without an owner.
+   */
   function isOrphan({ ownerId }: { readonly ownerId?: string }): boolean {
     return ownerId !== undefined && usersById.get(ownerId)?.removedAt !== undefined
   }
@@ -66,7 +69,7 @@ export function createDirectory(storage: DirectoryStorage): Directory {
     const agent = agentId === undefined ? {} : { agent: agentsById.get(agentId)?.name ?? agentId }
     return { ...session, ...toOwnerName(session.ownerId), ...agent }
   }
-  /** Nor does a session of an agent that was removed exist. */
+  /** Sessions of a removed agent are not open either. */
   function isOpen(session: StoredSession): boolean {
     const agent = session.agentId === undefined ? undefined : agentsById.get(session.agentId)
     return !isOrphan(session) && agent?.removedAt === undefined

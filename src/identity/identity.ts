@@ -12,7 +12,6 @@ import { type Agents, createAgents } from './agents.ts'
 import { createDirectory, type KnownSession } from './directory.ts'
 import { createPasswords, type PasswordCost } from './passwords.ts'
 import { createIdentityRemover } from './remover.ts'
-import { tokenFile } from './rights.ts'
 import { createSessions, type SessionOrigin, type Sessions } from './sessions.ts'
 import { createSetup, type Setup } from './setup.ts'
 import { createSignIns, type SignIns } from './sign-ins.ts'
@@ -22,42 +21,53 @@ import { createUsers, type Users } from './users.ts'
 
 export { toBearer } from './bearer.ts'
 export type { PasswordCost } from './passwords.ts'
+export { adminToken } from './rights.ts'
 export { longestSignIn } from './sign-ins.ts'
 
 export type Identity = {
-  /** Whose token this is; throws `token-missing` or `token-invalid`. */
+  /** The principal of a token. Throws `token-missing` or `token-invalid`. */
   authenticate(bearer: string | undefined): Principal
-  /** Throws if the token or sign-in of this principal has ended since it was accepted, for example while a body was sent. */
+  /** Throws if the token or sign-in of this principal ended after it was accepted, for example while the body was sent. */
   demandCurrent(principal: Principal): void
-  /** `by` is who asked for it, for the record, and to see that it is theirs to ask. */
-  createToken(wanted: WantedToken, by?: Principal): Promise<NewToken>
-  listTokens(by?: Principal): Token[]
-  /** Holds at once, before it is written down. */
-  revokeToken(id: string, by?: Principal): Promise<Token>
+  readonly tokens: TokenService
   readonly users: Omit<Users, 'addFirst'>
   readonly agents: Agents
   readonly subjects: Subjects
   readonly remover: Remover
   /** The ids of a user and of the agents and sessions that the user owns. */
   idsOf(user: Principal): string[]
-  /** The id of a principal. A program that embeds the gateway names principals without one: whoever has the name is meant. */
+  /**
+   * The id of a principal. A program that embeds the gateway may give a principal without an id; then its name is
+   * looked up.
+   */
   idOf(principal: Principal): string
-  /** The id behind `agent:reviewer` or `user:kim`; undefined if nobody has that name. */
+  /** The id of a key such as `agent:reviewer` or `user:kim`; undefined if the name does not exist. */
   findId(key: string): string | undefined
   readonly sessions: Sessions
-  /** One that is open, from memory: its settings stand in no file. */
+  /** An open session, from memory. Its settings are not in the configuration file. */
   findSession(name: string): Pick<KnownSession, 'owner' | 'agent' | 'project' | 'servers'> | undefined
-  /** Who there is that no file knows. */
+  /** The agents, sessions and administrators, which are not in the configuration file. */
   roster(): Roster
-  /** The roster is another one than before. */
+  /** Calls the listener when the roster has changed. */
   onRoster(listener: () => void): () => void
   readonly signIns: Pick<SignIns, 'signIn' | 'authenticate' | 'signOut'>
   readonly setup: Setup
-  /** Shows a command on this machine that the gateway at this address knows the token of the data folder. */
+  /** Proves to a command on this machine that the gateway at this address knows the token of the data folder. */
   prove(question: { url: string; challenge: string }): string
-  /** What a principal has open must end: its token or sign-in no longer counts. The object is the one it was given. */
+  /**
+   * Calls the listener when a token or sign-in has become invalid, so that its open requests can be ended. The
+   * principal is the same object that `authenticate` returned.
+   */
   onRevoked(listener: (principal: Principal) => void): () => void
   close(): void
+}
+
+/** `by` is the principal who acts. It must have the right to do so, and the audit records it. */
+export type TokenService = {
+  create(by: Principal, wanted: WantedToken): Promise<NewToken>
+  list(by: Principal): Token[]
+  /** Takes effect at once, before it is stored. */
+  revoke(by: Principal, id: string): Promise<Token>
 }
 
 export type IdentityParts = {
@@ -65,9 +75,9 @@ export type IdentityParts = {
   readonly folder: string
   readonly clock: Clock
   readonly ids: Ids
-  /** `SALLYPORT_ADMIN_PASSWORD`: at the very first start it makes the administrator `admin`. */
+  /** `SALLYPORT_ADMIN_PASSWORD`: at the first start it creates the administrator `admin`. */
   readonly firstPassword?: string | undefined
-  /** What the configuration says of agents and projects. */
+  /** The agents and projects of the configuration. */
   readonly configured?: Configured
   readonly passwordCost?: PasswordCost
 }
@@ -75,7 +85,7 @@ export type IdentityParts = {
 export type Configured = {
   hasAgent(name: string): boolean
   findProjectOwners(name: string): readonly string[] | undefined
-  /** Throws unless somebody may have a session state these servers. */
+  /** Throws unless `by` may use these servers in a session. */
   judgeServers(by: Principal, session: SessionOrigin, servers: SessionServers): void
 }
 
@@ -84,18 +94,18 @@ export type Roster = {
   readonly sessions: readonly (Pick<KnownSession, 'name' | 'owner' | 'agent' | 'project' | 'servers'> & {
     readonly rules: []
   })[]
-  /** Users who may everything; what is theirs is trusted like the global settings. */
+  /** Users with the role administrator. Their settings are trusted like the global settings. */
   readonly administrators: readonly string[]
 }
 
-/** Expiry needs nobody who asks: what is open ends within so long. */
-const lookEvery = 5000
+/** Expired tokens and sign-ins are searched this often, so that their open requests end even if no new request arrives. */
+const checkEvery = 5000
 
 export async function createIdentity(parts: IdentityParts): Promise<Identity> {
   const { storage, folder, clock, ids, configured } = parts
   const admin = await loadAdminToken(folder, ids)
   const listeners = new Set<(principal: Principal) => void>()
-  /** Principals whose token or sign-in no longer counts; each token and each sign-in has one object. */
+  /** Principals whose token or sign-in is invalid. Each token and each sign-in has exactly one principal object. */
   const ended = new WeakSet<Principal>()
   const onRevoked = (principal: Principal) => {
     ended.add(principal)
@@ -122,20 +132,20 @@ export async function createIdentity(parts: IdentityParts): Promise<Identity> {
     },
   })
 
-  /** One reading after the other: one that began earlier must not overwrite what a later one brought. */
+  /** Reads run one after the other, so that an older read cannot overwrite the result of a newer one. */
   let last: Promise<void> = Promise.resolve()
   function inTurn(read: () => Promise<void>): () => Promise<void> {
     return () => {
-      const turn = last.then(read).then(judge)
+      const turn = last.then(read).then(checkAll)
       last = turn.catch(() => undefined)
       return turn
     }
   }
-  function judge(): void {
+  function checkAll(): void {
     directory.expire(clock.now())
-    tokens.judge()
-    signIns.judge()
-    tellRoster()
+    tokens.checkAll()
+    signIns.checkAll()
+    reportRoster()
   }
   function roster(): Roster {
     const open = directory.sessions().map(({ name, owner, agent, project, servers }) => {
@@ -145,12 +155,12 @@ export async function createIdentity(parts: IdentityParts): Promise<Identity> {
     const administrators = directory.users().filter(({ role }) => role === 'administrator')
     return { agents, sessions: open, administrators: administrators.map(({ name }) => name) }
   }
-  let told = JSON.stringify(roster())
+  let lastRoster = JSON.stringify(roster())
   const rosterListeners = new Set<() => void>()
-  function tellRoster(): void {
+  function reportRoster(): void {
     const now = JSON.stringify(roster())
-    if (now === told) return
-    told = now
+    if (now === lastRoster) return
+    lastRoster = now
     for (const listener of rosterListeners) listener()
   }
   const readPeople = inTurn(async () => {
@@ -168,10 +178,10 @@ export async function createIdentity(parts: IdentityParts): Promise<Identity> {
     storage.changes.on('sessions', readSessions),
     storage.changes.on('tokens', readTokens),
   ]
-  let stopLooking = clock.after(lookEvery, look)
-  function look(): void {
-    judge()
-    stopLooking = clock.after(lookEvery, look)
+  let stopChecking = clock.after(checkEvery, check)
+  function check(): void {
+    checkAll()
+    stopChecking = clock.after(checkEvery, check)
   }
   if (parts.firstPassword && users.list().length === 0) await makeFirst(users, parts.firstPassword)
 
@@ -188,17 +198,15 @@ export async function createIdentity(parts: IdentityParts): Promise<Identity> {
   return {
     authenticate(bearer) {
       const principal = tokens.authenticate(bearer)
-      ended.delete(principal) // a user who was enabled again
+      ended.delete(principal) // a disabled user may have been enabled again
       return principal
     },
     demandCurrent(principal) {
       if (!ended.has(principal)) return
       if (principal.person) throw new GatewayError('sign-in-needed', 'This sign-in has ended')
-      throw new GatewayError('token-invalid', 'This token is not valid any more')
+      throw new GatewayError('token-invalid', 'This token is no longer valid')
     },
-    createToken: (wanted, by = tokenFile) => tokens.create(wanted, by),
-    listTokens: (by = tokenFile) => tokens.list(by),
-    revokeToken: (id, by = tokenFile) => tokens.revoke(id, by),
+    tokens,
     users,
     agents,
     sessions,
@@ -225,7 +233,7 @@ export async function createIdentity(parts: IdentityParts): Promise<Identity> {
       return () => listeners.delete(listener)
     },
     close() {
-      stopLooking()
+      stopChecking()
       for (const stop of stops) stop()
       listeners.clear()
       rosterListeners.clear()

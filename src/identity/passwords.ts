@@ -3,20 +3,23 @@ import { GatewayError } from '../contract/errors.ts'
 import { Password } from '../contract/user.ts'
 
 export type Passwords = {
-  /** Throws `request-invalid` for one that is too short. */
+  /** Throws `request-invalid` if the password is too short. */
   hash(password: string): Promise<string>
-  /** Without a stored one it takes as long and is wrong: whether a name exists cannot be told by the time. */
+  /**
+   * If `stored` is undefined, takes the same time and returns false, so that the response time does not reveal whether
+   * a name exists.
+   */
   verify(password: string, stored: string | undefined): Promise<boolean>
 }
 
 export type PasswordCost = { readonly logN: number; readonly r: number; readonly p: number }
 
-/** 32 MB and about a quarter of a second each. */
+/** One hash uses 32 MB of memory and takes about a quarter of a second. */
 export const usualCost: PasswordCost = { logN: 15, r: 8, p: 3 }
 
 const keyBytes = 32
 const saltBytes = 16
-/** Each one holds its memory and a thread of a pool that the disk uses too. */
+/** Each hash needs its memory and a thread of the pool that file access uses too. */
 const atOnce = 2
 const mostWaiting = 32
 
@@ -28,7 +31,9 @@ export function createPasswords(cost: PasswordCost = usualCost): Passwords {
   async function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     if (running >= atOnce) {
       if (waiting.length >= mostWaiting)
-        throw new GatewayError('limit-exceeded', 'Too many are signing in at once', { retryAfter: 5 })
+        throw new GatewayError('limit-exceeded', 'Too many sign-ins at the same time; try again in 5 s', {
+          retryAfter: 5,
+        })
       await new Promise<void>((resolve) => waiting.push(resolve))
     } else running += 1
     try {
@@ -65,7 +70,7 @@ export function checkPassword(password: string): void {
 function derive(password: string, salt: Buffer, { logN, r, p }: PasswordCost): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const options = { N: 2 ** logN, r, p, maxmem: 256 * 2 ** logN * r }
-  // The same letters can be written in several ways, and keyboards differ.
+  // The same password can be encoded in several Unicode forms, depending on the keyboard.
   scrypt(password.normalize('NFKC'), salt, keyBytes, options, (error, key) => (error ? reject(error) : resolve(key)))
   return promise
 }
@@ -76,7 +81,7 @@ function format({ logN, r, p }: PasswordCost, salt: Buffer, key: Buffer): string
 
 function parse(stored: string): PasswordCost & { salt: Buffer; key: Buffer } {
   const match = /^scrypt\$(\d{1,2})\$(\d{1,2})\$(\d{1,2})\$([\w-]+)\$([\w-]+)$/.exec(stored)
-  if (!match) throw new Error('A stored password does not have the form that this version writes')
+  if (!match) throw new Error('A stored password hash has an unknown format')
   const [, logN, r, p, salt = '', key = ''] = match
   const bytes = { salt: Buffer.from(salt, 'base64url'), key: Buffer.from(key, 'base64url') }
   return { logN: Number(logN), r: Number(r), p: Number(p), ...bytes }

@@ -7,7 +7,7 @@ type RemoverParts = {
   readonly tokens: Pick<Tokens, 'labelsOf'>
 }
 
-/** Users, agents, sessions, tokens and sign-ins. */
+/** Removes users, agents, sessions, tokens and sign-ins. */
 export function createIdentityRemover({ storage, tokens }: RemoverParts): Remover {
   const holdersOf = (subjects: readonly Subject[]) => ({
     ownerIds: idsOf(subjects, 'user'),

@@ -11,7 +11,7 @@ import { administers, manages, oversees, owns, toOwner } from './rights.ts'
 import { createTokenText, toTokenPrefix } from './token-text.ts'
 import { parseExpiry, parseName } from './tokens.ts'
 
-/** What a session stands on. */
+/** The owner, agent and project that a session inherits its settings from. */
 export type SessionOrigin = Pick<KnownSession, 'name' | 'owner' | 'agent' | 'project'>
 
 export type WantedSession = {
@@ -25,11 +25,11 @@ export type WantedSession = {
 
 export type Sessions = {
   list(by: Principal, all?: boolean): Promise<Session[]>
-  get(name: string, by: Principal): Promise<Session>
-  create(wanted: WantedSession, by: Principal): Promise<NewSession>
-  update(name: string, fields: { servers?: SessionServers; expiresAt?: string }, by: Principal): Promise<Session>
-  /** Holds at once, before it is written down. */
-  end(name: string, by: Principal): Promise<Session>
+  get(by: Principal, name: string): Promise<Session>
+  create(by: Principal, wanted: WantedSession): Promise<NewSession>
+  update(by: Principal, name: string, fields: { servers?: SessionServers; expiresAt?: string }): Promise<Session>
+  /** Takes effect at once, before it is stored. */
+  end(by: Principal, name: string): Promise<Session>
 }
 
 type SessionsParts = {
@@ -37,9 +37,9 @@ type SessionsParts = {
   readonly directory: Directory
   readonly clock: Clock
   readonly ids: Ids
-  /** Whose settings may be inherited; throws when there is no such project. */
+  /** The owners of a project. Throws if the project does not exist. */
   projectOwners(project: string): readonly string[]
-  /** Throws unless somebody may have a session state these servers. */
+  /** Throws unless `by` may use these servers in a session. */
   judgeServers(by: Principal, session: SessionOrigin, servers: SessionServers): void
   endTokens(session: string): void
 }
@@ -60,12 +60,12 @@ export function createSessions(parts: SessionsParts): Sessions {
 
   async function getStored(name: string, by: Principal, looking: boolean): Promise<KnownSession> {
     const session = directory.findSession(name) ?? (await findStored(name))
-    // Somebody else's is no different from one that never was.
+    // The same error as for a missing session, so that the names of other users' sessions stay hidden.
     if (session && ((looking && oversees(by)) || manages(by, session.owner))) return session
     throw new GatewayError('not-found', `No session is named ${name}`)
   }
 
-  /** Also one that has ended. */
+  /** Also finds sessions that have ended. */
   async function findStored(name: string): Promise<KnownSession | undefined> {
     const stored = await storage.sessions.find(name)
     return stored && directory.toKnownSession(stored)
@@ -75,16 +75,16 @@ export function createSessions(parts: SessionsParts): Sessions {
     const open = directory.sessions()
     const own = open.filter((session) => session.owner === owner)
     if (open.length < mostOpen && own.length < mostOfOwner) return
-    throw new GatewayError('limit-exceeded', 'Too many sessions are open; end some first')
+    throw new GatewayError('limit-exceeded', 'Too many sessions are open; end some of them first')
   }
 
-  /** What a session inherits must be its maker's to give. */
+  /** Only a principal who manages the agent, or owns the project, may create a session that inherits its settings. */
   function demandOrigin({ agent: name, project }: WantedSession, by: Principal): KnownAgent | undefined {
     const agent = name === undefined ? undefined : directory.findAgent(name)
     if (name !== undefined && (!agent || !manages(by, agent.owner)))
       throw new GatewayError('not-found', `No agent is named ${name}`)
     if (project !== undefined && !parts.projectOwners(project).some((owner) => owns(by, owner)) && !administers(by))
-      throw new GatewayError('forbidden', `Only owners of the project ${project} make sessions in it`)
+      throw new GatewayError('forbidden', `Only owners of the project ${project} can create sessions in it`)
     return agent
   }
 
@@ -115,8 +115,8 @@ export function createSessions(parts: SessionsParts): Sessions {
       const stored = await storage.sessions.list(mostListed, oversees(by) ? undefined : toPrincipalId(by))
       return stored.map(directory.toKnownSession).filter(seen).map(toSession)
     },
-    get: async (name, by) => toSession(await getStored(name, by, true)),
-    async create(wanted, by) {
+    get: async (by, name) => toSession(await getStored(name, by, true)),
+    async create(by, wanted) {
       const { agent, project, servers = {} } = wanted
       const now = clock.now()
       const inherited = demandOrigin(wanted, by)
@@ -136,11 +136,11 @@ export function createSessions(parts: SessionsParts): Sessions {
       const token: StoredToken = { ...kept, kind: 'session', name, holderId: toPrincipalId({ kind: 'session', name }) }
       const body = { action: 'session-created', owner, agent, project, servers: Object.keys(servers), token: id }
       const added = await storage.sessions.add(session, token, toChange(name, by, body))
-      if (!added) throw new GatewayError('name-taken', `There was a session named ${name}`)
+      if (!added) throw new GatewayError('name-taken', `The session name ${name} has been used before`)
       await announce()
       return { ...toSession(session), token: text }
     },
-    async update(name, fields, by) {
+    async update(by, name, fields) {
       const session = await getStored(name, by, false)
       const { servers } = fields
       if (servers) parts.judgeServers(by, session, servers)
@@ -152,7 +152,7 @@ export function createSessions(parts: SessionsParts): Sessions {
       if (!changed) throw new GatewayError('not-found', `The session ${name} has ended`)
       return toSession(await getStored(name, by, false))
     },
-    async end(name, by) {
+    async end(by, name) {
       await getStored(name, by, false)
       parts.endTokens(name)
       await storage.sessions.end(name, toChange(name, by, { action: 'session-ended' }))

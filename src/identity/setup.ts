@@ -6,15 +6,15 @@ import { checkPassword } from './passwords.ts'
 import { toDigest } from './token-text.ts'
 import { parseUserName, type Users } from './users.ts'
 
-/** How the first administrator comes to be: by a code that only who started the gateway has seen. */
+/** Creates the first administrator, with a one-time code that only the person who started the gateway has seen. */
 export type Setup = {
-  /** There is no administrator yet. */
+  /** True while there is no administrator. */
   needed(): boolean
-  /** Makes a new code, and with that voids the one before; none once there is an administrator. */
+  /** Makes a new code and invalidates the one before. Undefined if an administrator exists. */
   code(): string | undefined
-  /** Whether a code would do, without using it. */
+  /** Whether a code is valid. Does not use it. */
   accepts(code: string): boolean
-  /** Uses the code. Throws `forbidden` for a wrong, used or expired one. */
+  /** Uses the code. Throws `forbidden` if the code is wrong, used or expired. */
   finish(wanted: { code: string; name: string; password: string }): Promise<void>
 }
 
@@ -42,7 +42,7 @@ export function createSetup({ users, clock, ids }: { users: Users; clock: Clock;
       parseUserName(name)
       checkPassword(password)
       const used = open
-      // Before anything is waited for: of two who come at once, one has it.
+      // Cleared before the first `await`, so that only one of two concurrent requests can use the code.
       open = undefined
       const added = await users.addFirst({ name, password }).catch((error: unknown) => {
         open ??= used

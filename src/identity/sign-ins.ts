@@ -12,15 +12,15 @@ import type { Passwords } from './passwords.ts'
 import { toDigest } from './token-text.ts'
 
 export type SignIns = {
-  /** What goes into the cookie. Throws `sign-in-failed`, or `limit-exceeded` after too many attempts. */
+  /** Returns the value of the cookie. Throws `sign-in-failed`, or `limit-exceeded` after too many attempts. */
   signIn(wanted: { name: string; password: string; address: string }): Promise<NewSignIn>
-  /** The person behind a cookie; throws `sign-in-needed`. */
+  /** The signed-in user of a cookie. Throws `sign-in-needed`. */
   authenticate(cookie: string): Promise<Principal>
-  /** Holds at once, before it is written down. */
+  /** Takes effect at once, before it is stored. */
   signOut(person: Principal): Promise<void>
   read(): Promise<void>
-  /** Tells of those that no longer count. */
-  judge(): void
+  /** Reports the sign-ins that have become invalid to `onRevoked`. */
+  checkAll(): void
 }
 
 export type NewSignIn = { readonly cookie: string; readonly principal: Principal; readonly expiresAt: number }
@@ -60,13 +60,13 @@ export function createSignIns(parts: SignInsParts): SignIns {
     before.stored = { ...stored, lastUsedAt, revokedAt: before.stored.revokedAt ?? stored.revokedAt }
   }
 
-  /** The user of the sign-in. After a removal a different user can have the same name; the ids differ. */
+  /** The user of the sign-in. After a removal another user can have the same name, so the id is compared. */
   function findUser({ user, userId }: StoredSignIn): StoredUser | undefined {
     const found = directory.findActive(user)
     return found?.id === userId ? found : undefined
   }
 
-  function isOver(signIn: StoredSignIn): boolean {
+  function hasEnded(signIn: StoredSignIn): boolean {
     const { revokedAt, expiresAt, lastUsedAt } = signIn
     const now = clock.now()
     const spent = expiresAt <= now || lastUsedAt + longestIdle <= now
@@ -78,13 +78,13 @@ export function createSignIns(parts: SignInsParts): SignIns {
   }
 
   async function refuse(name: string, address: string): Promise<never> {
-    // A name that nobody has may be a password typed into the wrong field.
+    // An unknown name is not recorded: it may be a password that was typed into the wrong field.
     const subject = directory.findUser(name) ? `user:${name}` : 'user:unknown'
     await storage.audit.append({ principal: subject, subject, body: { action: 'sign-in-refused', address } })
     throw new GatewayError('sign-in-failed', 'The name or the password is wrong')
   }
 
-  /** The one that was silent for longest gives way. */
+  /** Ends the sign-in that has not been used for the longest time. */
   async function makeRoom(user: string): Promise<void> {
     const own = [...known.values()].filter(({ stored }) => stored.user === user)
     if (own.length < mostOfUser) return
@@ -114,7 +114,7 @@ export function createSignIns(parts: SignInsParts): SignIns {
       const hash = toDigest(cookie).toString('hex')
       const stored = { id, hash, user: name, userId: user.id, createdAt: now, lastUsedAt: now, expiresAt }
       const change = { principal: `user:${name}`, subject: `user:${name}`, body: { action: 'signed-in', address } }
-      // Whoever was disabled, or got another password, while this one was compared does not get in.
+      // Fails if the user was disabled or the password was changed while the password was being verified.
       if (!(await storage.signIns.add(stored, user, change))) return refuse(name, address)
       await storage.changes.announce('users')
       const made = known.get(id)
@@ -123,15 +123,15 @@ export function createSignIns(parts: SignInsParts): SignIns {
     },
     async authenticate(cookie) {
       const signIn = known.get(form.exec(cookie)?.[1] ?? '')
-      if (!signIn || !timingSafeEqual(signIn.digest, toDigest(cookie))) throw over()
+      if (!signIn || !timingSafeEqual(signIn.digest, toDigest(cookie))) throw signInEnded()
       const { id, lastUsedAt } = signIn.stored
-      if (isOver(signIn.stored)) {
-        // Another instance may have seen it since.
+      if (hasEnded(signIn.stored)) {
+        // Another instance may have recorded a later use.
         const row = await storage.signIns.find(id)
         if (row) remember(row)
-        if (!row || isOver(signIn.stored)) {
+        if (!row || hasEnded(signIn.stored)) {
           forget(signIn)
-          throw over()
+          throw signInEnded()
         }
       }
       const now = clock.now()
@@ -143,7 +143,7 @@ export function createSignIns(parts: SignInsParts): SignIns {
     },
     async signOut(person) {
       const signIn = [...known.values()].find(({ principal }) => principal === person)
-      if (!signIn) throw over()
+      if (!signIn) throw signInEnded()
       await end(signIn)
       await storage.changes.announce('users')
     },
@@ -153,7 +153,7 @@ export function createSignIns(parts: SignInsParts): SignIns {
       for (const stored of open) remember(stored)
       for (const signIn of [...known.values()]) if (!ids.has(signIn.stored.id)) forget(signIn)
     },
-    judge() {
+    checkAll() {
       for (const signIn of [...known.values()]) {
         const { revokedAt, expiresAt } = signIn.stored
         const gone = revokedAt !== undefined || expiresAt <= clock.now()
@@ -163,6 +163,6 @@ export function createSignIns(parts: SignInsParts): SignIns {
   }
 }
 
-function over(): GatewayError {
+function signInEnded(): GatewayError {
   return new GatewayError('sign-in-needed', 'This sign-in has ended')
 }

@@ -11,17 +11,17 @@ import { demandAdministrator } from './users.ts'
 export type RemovalTarget = {
   readonly name: string
   readonly id: string
-  /** The identity itself first; for a user also the user's agents; then the open sessions. */
+  /** The removed identity first, then the agents of a removed user, then the open sessions. */
   readonly subjects: readonly Subject[]
 }
 
-/** Who goes when a user, an agent or a project is removed. */
+/** Finds the identities that a removal of a user, an agent or a project affects. */
 export type Subjects = {
-  /** Throws unless it exists and `by` may remove it. */
+  /** Throws unless the subject exists and `by` may remove it. */
   find(by: Principal, kind: RemovalPlan['kind'], name: string): RemovalTarget
-  /** Steps that end access. The guards are refused for the last administrator. */
+  /** The statements that end access. The guards fail for the last administrator. */
   disable(target: RemovalTarget): { readonly guards: readonly Statement[]; readonly steps: readonly Statement[] }
-  /** The administrator who gets the projects of a removed user: `by`, or another one if `by` is removed. */
+  /** The administrator who becomes the owner of the removed user's projects: `by`, or another one if `by` is removed. */
   heirOf(by: Principal, subjects: readonly Subject[]): string
 }
 
@@ -44,14 +44,14 @@ export function createSubjects({ storage, directory, hasProject }: SubjectsParts
 
   function findAgent(by: Principal, name: string): RemovalTarget {
     const agent = directory.findAgent(name)
-    // An agent of somebody else is answered like one that does not exist.
+    // The same error as for a missing agent, so that the names of other users' agents stay hidden.
     if (!agent || !manages(by, agent.owner)) throw new GatewayError('not-found', `No agent is named ${name}`)
     const { id } = agent
     return toTarget([{ kind: 'agent', name, id }])
   }
 
   function findProject(by: Principal, name: string): RemovalTarget {
-    if (!administers(by)) throw new GatewayError('forbidden', 'Only administrators remove projects')
+    if (!administers(by)) throw new GatewayError('forbidden', 'Only administrators can remove projects')
     if (!hasProject(name)) throw new GatewayError('not-found', `No project is named ${name}`)
     const id = `project-${name}`
     return toTarget([{ kind: 'project', name, id }])
@@ -77,7 +77,7 @@ export function createSubjects({ storage, directory, hasProject }: SubjectsParts
     },
     disable({ subjects: [first] }) {
       const user = first?.kind === 'user' ? directory.findUser(first.name) : undefined
-      // If a different user has the name by now, nothing is disabled, and the last commit of the removal is refused.
+      // If another user has the name by now, nothing is disabled here, and the last commit of the removal fails.
       return user && user.id === first?.id ? storage.users.disable(user) : { guards: [], steps: [] }
     },
     heirOf(by, subjects) {

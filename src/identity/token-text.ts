@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Ids } from '../lib/ids.ts'
 
-/** A token in the one moment at which its text is known; afterwards there is only the digest. */
+/** A new token with its text. Later only the digest is known. */
 export type FreshToken = { readonly id: string; readonly text: string; readonly digest: Buffer }
 
 const form = /^sp_([0-9a-z]{10})_[A-Za-z0-9_-]{43}$/
@@ -12,12 +12,12 @@ export function createTokenText(ids: Ids): FreshToken {
   return { id, text, digest: toDigest(text) }
 }
 
-/** The id that a text names, if it has the form of a token at all. */
+/** The id in a token text; undefined if the text does not have the format of a token. */
 export function findTokenId(text: string): string | undefined {
   return form.exec(text)?.[1]
 }
 
-/** 32 random bytes need no slow hash: there is nothing to guess. */
+/** No slow hash is needed, because 32 random bytes cannot be guessed. */
 export function toDigest(text: string): Buffer {
   return hash('sha256', text, 'buffer')
 }

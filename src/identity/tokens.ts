@@ -8,22 +8,22 @@ import type { Storage } from '../storage/storage.ts'
 import type { StoredToken } from '../storage/tables/tokens.ts'
 import type { AdminToken } from './admin-token.ts'
 import type { Directory, KnownAgent } from './directory.ts'
-import { administers, manages, oversees, tokenFile, toOwner } from './rights.ts'
+import { administers, adminToken, manages, oversees, toOwner } from './rights.ts'
 import { createTokenText, findTokenId, toDigest, toTokenPrefix } from './token-text.ts'
 
 export type Tokens = {
   authenticate(bearer: string | undefined): Principal
-  create(wanted: WantedToken, by: Principal): Promise<NewToken>
+  create(by: Principal, wanted: WantedToken): Promise<NewToken>
   list(by: Principal): Token[]
-  revoke(id: string, by: Principal): Promise<Token>
-  /** The first characters of an agent's tokens that are not revoked. */
+  revoke(by: Principal, id: string): Promise<Token>
+  /** The prefixes of an agent's tokens that are not revoked. */
   labelsOf(agentId: string): string[]
-  /** How many of an agent's tokens are valid. */
+  /** The number of valid tokens of an agent. */
   countOf(agentId: string): number
   read(): Promise<void>
-  /** Looks again at whom each token stands for and whether it still counts, and tells of those that no longer do. */
-  judge(): void
-  /** A session has ended: so have its tokens, before that is written. */
+  /** Updates the owner and the validity of each token, and reports tokens that have become invalid to `onRevoked`. */
+  checkAll(): void
+  /** Ends the tokens of a session at once, before the end is stored. */
   endOf(session: string): void
 }
 
@@ -35,29 +35,38 @@ export type TokensParts = {
   readonly admin: AdminToken
   readonly clock: Clock
   readonly ids: Ids
-  /** The configuration has settings for an agent of this name: they must not fall to whoever comes first. */
+  /**
+   * Whether the configuration has settings for an agent of this name. Only administrators may create a token for it
+   * while the agent does not exist.
+   */
   isConfigured(agent: string): boolean
-  /** What this principal has open must end. */
+  /** Called when a token becomes invalid. Open requests of this principal must end. */
   onRevoked(principal: Principal): void
 }
 
-/** A stored token and what authenticating needs of it at hand. */
+/** A stored token with the data that authentication needs. */
 type KnownToken = {
   readonly digest: Buffer
-  /** Always the same object: what is open with this token is found again by it. */
+  /** Always the same object, because open requests of a token are found by it. */
   readonly principal: Principal
   stored: StoredToken
-  /** The agent was removed or the session has ended: it is nobody's, whoever has the names by now. */
+  /**
+   * The agent was removed or the session has ended. Then the token belongs to nobody, even if a new agent or session
+   * has the name.
+   */
   gone: boolean
-  /** Why it does not count although it is neither revoked nor expired. */
+  /** Why the token is invalid although it is neither revoked nor expired. */
   blocked: string | undefined
-  told: boolean
+  reported: boolean
 }
 
 const usedEvery = 60_000
-/** Texts whose digest need not be made again for every request. */
+/** Caches verified token texts, so that the digest is not computed for every request. */
 const mostProven = 1000
-/** So long a session's token that is over can still be told from one that never was. */
+/**
+ * The token of an ended session is kept in memory for an hour, so that the error can say that it has expired or was
+ * revoked.
+ */
 const keepEnded = 3_600_000
 
 export function createTokens(parts: TokensParts): Tokens {
@@ -69,7 +78,7 @@ export function createTokens(parts: TokensParts): Tokens {
     const known = tokens.get(stored.id)
     if (!known) return void tokens.set(stored.id, toKnown(stored))
     const lastUsedAt = Math.max(stored.lastUsedAt ?? 0, known.stored.lastUsedAt ?? 0) || undefined
-    // What was revoked here stays so, also when it could not be written.
+    // A token that was revoked in memory stays revoked, even if the revocation could not be stored.
     known.stored = { ...stored, lastUsedAt, revokedAt: known.stored.revokedAt ?? stored.revokedAt }
   }
 
@@ -81,11 +90,11 @@ export function createTokens(parts: TokensParts): Tokens {
       principal: { kind, name, id: holderId },
       gone: false,
       blocked: undefined,
-      told: false,
+      reported: false,
     }
   }
 
-  /** Only that a text is the one of this token is remembered; whether the token still counts is asked every time. */
+  /** Caches only that a text belongs to this token. Whether the token is valid is checked for every request. */
   function rememberProof(text: string, known: KnownToken): void {
     const [oldest] = proven.keys()
     if (oldest !== undefined && proven.size >= mostProven) proven.delete(oldest)
@@ -94,7 +103,7 @@ export function createTokens(parts: TokensParts): Tokens {
 
   function prove(id: string, digest: Buffer, text: string): KnownToken {
     const known = tokens.get(id)
-    if (!known || !timingSafeEqual(known.digest, digest)) throw invalid('This token is not known')
+    if (!known || !timingSafeEqual(known.digest, digest)) throw invalid('This token does not exist')
     rememberProof(text, known)
     return known
   }
@@ -112,12 +121,13 @@ export function createTokens(parts: TokensParts): Tokens {
     return known.principal
   }
 
-  /** Whom it stands for: set on the one object, so that whoever holds it knows at once. */
+  /** Updates the owner and project of the token's principal in place, so that open requests see the change at once. */
   function bind(known: KnownToken): void {
     const { principal } = known
     const session = known.stored.kind === 'session' ? directory.findSession(known.stored.name) : undefined
     const holder = session ?? findAgent(known.stored)
-    // The owner stays when the holder is gone: without one the principal would count as the administrators'.
+    // The owner stays when the agent or session is gone: a principal without an owner would belong to the
+    // administrators.
     if (holder && holder.owner === undefined) delete principal.owner
     if (holder?.owner !== undefined) principal.owner = holder.owner
     if (session?.project !== undefined) principal.project = session.project
@@ -125,7 +135,7 @@ export function createTokens(parts: TokensParts): Tokens {
     known.blocked = findBlock(known.stored, holder)
   }
 
-  /** The agent of the token. After a removal a different agent can have the same name; the ids differ. */
+  /** The agent of the token. After a removal another agent can have the same name, so the id is compared. */
   function findAgent({ kind, name, holderId }: StoredToken): KnownAgent | undefined {
     const agent = kind === 'agent' ? directory.findAgent(name) : undefined
     return agent?.id === holderId ? agent : undefined
@@ -135,19 +145,19 @@ export function createTokens(parts: TokensParts): Tokens {
     if (!holder) return kind === 'session' ? 'This session has ended' : 'This agent was removed'
     const { owner } = holder
     if (owner !== undefined && !directory.findActive(owner))
-      return `The user ${owner} may not use this gateway any more`
+      return `The user ${owner}, who owns this token, is disabled or was removed`
     return undefined
   }
 
-  function judge(): void {
+  function checkAll(): void {
     const now = clock.now()
     for (const known of tokens.values()) {
       bind(known)
       const { revokedAt, expiresAt, kind, id } = known.stored
       const over = Math.min(revokedAt ?? Number.POSITIVE_INFINITY, expiresAt ?? Number.POSITIVE_INFINITY)
-      const counts = over > now && known.blocked === undefined
-      if (!counts && !known.told) parts.onRevoked(known.principal)
-      known.told = !counts
+      const valid = over > now && known.blocked === undefined
+      if (!valid && !known.reported) parts.onRevoked(known.principal)
+      known.reported = !valid
       if (kind === 'session' && over + keepEnded < now) tokens.delete(id)
     }
     for (const [text, { stored }] of proven) if (stored.revokedAt !== undefined) proven.delete(text)
@@ -165,11 +175,15 @@ export function createTokens(parts: TokensParts): Tokens {
     for (const stored of await storage.tokens.all()) remember(stored)
   }
 
-  /** The agent that a token is for, there or to be added; throws unless `by` may make tokens for it. */
+  /** The agent that a token is for. `isNew`: it must be added. Throws unless `by` may make tokens for the agent. */
   function toAgentFor(name: string, wanted: WantedToken, by: Principal): { agent: KnownAgent; isNew: boolean } {
     const agent = directory.findAgent(name)
     const taken = agent ? !manages(by, agent.owner) : parts.isConfigured(name)
-    if (taken && !administers(by)) throw new GatewayError('forbidden', `The agent ${name} is not yours`)
+    if (taken && !administers(by))
+      throw new GatewayError(
+        'forbidden',
+        `The agent ${name} belongs to another user or is reserved in the configuration`,
+      )
     if (!agent) {
       const owner = toOwner(by, wanted.owner)
       const ownerId = owner === undefined ? undefined : directory.demandUser(owner).id
@@ -177,7 +191,10 @@ export function createTokens(parts: TokensParts): Tokens {
       return { agent: { id: ids.next('agent'), name, owner, ownerId, ...made }, isNew: true }
     }
     if (wanted.owner === undefined || wanted.owner === agent.owner) return { agent, isNew: false }
-    throw new GatewayError('request-invalid', `The agent ${name} has another owner; \`agents change\` gives it one`)
+    throw new GatewayError(
+      'request-invalid',
+      `The agent ${name} has another owner; change the owner with \`agents change\``,
+    )
   }
 
   async function store(stored: StoredToken, newAgent: KnownAgent | undefined, by: Principal): Promise<boolean> {
@@ -191,7 +208,7 @@ export function createTokens(parts: TokensParts): Tokens {
     return storage.tokens.add(stored, { principal, subject: `token:${stored.id}`, body }, added)
   }
 
-  async function create(wanted: WantedToken, by: Principal): Promise<NewToken> {
+  async function create(by: Principal, wanted: WantedToken): Promise<NewToken> {
     const now = clock.now()
     const { kind, name } = toHolder(wanted)
     const asked = wanted.expiresAt === undefined ? undefined : parseExpiry(wanted.expiresAt, now)
@@ -208,7 +225,7 @@ export function createTokens(parts: TokensParts): Tokens {
         await storage.changes.announce('tokens')
         return { ...toToken(stored), token: text }
       }
-      if (attempt > 0) throw new GatewayError('name-taken', `The agent ${name} was added by somebody else meanwhile`)
+      if (attempt > 0) throw new GatewayError('name-taken', `Another request added the agent ${name} at the same time`)
       await storage.changes.announce('tokens')
     }
   }
@@ -242,7 +259,7 @@ export function createTokens(parts: TokensParts): Tokens {
       const id = findTokenId(bearer)
       if (id === undefined) throw invalid('This is not a token of this gateway')
       const digest = toDigest(bearer)
-      if (id === admin.id && timingSafeEqual(admin.digest, digest)) return tokenFile
+      if (id === admin.id && timingSafeEqual(admin.digest, digest)) return adminToken
       return admit(prove(id, digest, bearer))
     },
     create,
@@ -250,15 +267,15 @@ export function createTokens(parts: TokensParts): Tokens {
       const seen = [...tokens.values()].filter((known) => oversees(by) || isManaged(known, by))
       return seen.map(({ stored }) => toToken(stored))
     },
-    async revoke(id, by) {
+    async revoke(by, id) {
       const known = tokens.get(id)
-      // Somebody else's is no different from one that never was.
+      // The same error as for a missing token, so that the ids of other users' tokens stay hidden.
       if (!known || !isManaged(known, by)) throw new GatewayError('not-found', `No token has the id ${id}`)
       endAtOnce(known, clock.now())
-      judge()
+      checkAll()
       const { kind, name, revokedAt = clock.now() } = known.stored
       const body = { action: 'token-revoked', [kind]: name }
-      // Asked for again as well: the first time may have failed to be written.
+      // Also stored when the token is already revoked in memory: an earlier write may have failed.
       await storage.tokens.revoke(id, revokedAt, { principal: toPrincipalKey(by), subject: `token:${id}`, body })
       await storage.changes.announce('tokens')
       return toToken(known.stored)
@@ -274,20 +291,20 @@ export function createTokens(parts: TokensParts): Tokens {
       }).length
     },
     read,
-    judge,
+    checkAll,
     endOf(session) {
       const now = clock.now()
       for (const known of tokens.values()) {
         if (known.stored.kind === 'session' && known.stored.name === session) endAtOnce(known, now)
       }
-      judge()
+      checkAll()
     },
   }
 }
 
 function toHolder({ agent, session }: WantedToken): { kind: 'agent' | 'session'; name: string } {
   if ((agent === undefined) === (session === undefined))
-    throw new GatewayError('request-invalid', 'A token is for an agent or for a session: name one')
+    throw new GatewayError('request-invalid', 'A token needs either an agent or a session')
   return session === undefined
     ? { kind: 'agent', name: parseName('agent', agent ?? '') }
     : { kind: 'session', name: session }

@@ -8,16 +8,16 @@ import type { Change } from '../storage/tables/audit.ts'
 import type { StoredUser, UserFields } from '../storage/tables/users.ts'
 import type { Directory } from './directory.ts'
 import { checkPassword, type Passwords } from './passwords.ts'
-import { administers, demandPerson, tokenFile } from './rights.ts'
+import { administers, adminToken, demandPerson } from './rights.ts'
 
-/** Only a person who is an administrator makes and changes users; everybody sets their own password. */
+/** Only a signed-in administrator can add and change users. Every user can set their own password. */
 export type Users = {
   list(): User[]
-  add(wanted: WantedUser, by: Principal): Promise<User>
-  change(name: string, fields: { role?: Role; groups?: string[]; disabled?: boolean }, by: Principal): Promise<User>
-  setPassword(name: string, wanted: { password: string; current?: string }, by: Principal): Promise<User>
+  add(by: Principal, wanted: WantedUser): Promise<User>
+  change(by: Principal, name: string, fields: { role?: Role; groups?: string[]; disabled?: boolean }): Promise<User>
+  setPassword(by: Principal, name: string, wanted: { password: string; current?: string }): Promise<User>
   hasAdministrator(): boolean
-  /** The first administrator; `false` when there is one already. */
+  /** Adds the first administrator. Returns false if an administrator exists. */
   addFirst(wanted: { name: string; password: string }): Promise<boolean>
 }
 
@@ -46,25 +46,28 @@ export function createUsers({ storage, directory, passwords, clock, ids }: Users
     throw new GatewayError('not-found', `No user is named ${name}`)
   }
 
-  /** `ada` beside `Ada` could be taken for each other. */
+  /** Names that differ only in case, such as `ada` and `Ada`, could be confused. */
   function demandFree(name: string): void {
     const same = directory.users().find((user) => user.name.toLowerCase() === name.toLowerCase())
-    if (same) throw new GatewayError('name-taken', `There is a user named ${same.name}`)
+    if (same) throw new GatewayError('name-taken', `A user named ${same.name} already exists`)
   }
 
   async function update(user: StoredUser, fields: UserFields, change: Change): Promise<User> {
     const outcome = await storage.users.change(user, fields, change)
     await storage.changes.announce('users')
     if (outcome === 'last-administrator')
-      throw new GatewayError('last-administrator', `${user.name} is the only administrator`)
-    if (outcome === 'changed-meanwhile')
-      throw new GatewayError('config-conflict', `${user.name} was changed by somebody else meanwhile`)
+      throw new GatewayError('last-administrator', `${user.name} is the only active administrator`)
+    if (outcome === 'conflict')
+      throw new GatewayError(
+        'config-conflict',
+        `The user ${user.name} was changed by another request at the same time; try again`,
+      )
     return toUser(directory.findUser(user.name) ?? user)
   }
 
   return {
     list: () => directory.users().map(toUser),
-    async add(wanted, by) {
+    async add(by, wanted) {
       demandAdministrator(by)
       demandFree(wanted.name)
       const user = await toStored(wanted, by)
@@ -72,30 +75,30 @@ export function createUsers({ storage, directory, passwords, clock, ids }: Users
       const change = toChange(name, by, { action: 'user-added', role, groups })
       const added = await storage.users.add(user, change)
       await storage.changes.announce('users')
-      if (!added) throw new GatewayError('name-taken', `There is a user named ${name}`)
+      if (!added) throw new GatewayError('name-taken', `A user named ${name} already exists`)
       return toUser(getUser(name))
     },
-    async change(name, { role, groups, disabled }, by) {
+    async change(by, name, { role, groups, disabled }) {
       demandAdministrator(by)
       const user = getUser(name)
       const disabledAt = disabled === undefined ? undefined : disabled ? (user.disabledAt ?? clock.now()) : null
       const change = toChange(name, by, { action: 'user-changed', role, groups, disabled })
       return update(user, { role, groups, disabledAt }, change)
     },
-    async setPassword(name, { password, current }, by) {
+    async setPassword(by, name, { password, current }) {
       demandPerson(by)
       if (by.name !== name) demandAdministrator(by)
       const user = getUser(name)
       checkPassword(password)
-      // Whoever finds an open browser must not be able to keep what it opens.
+      // Requires the current password, so that a person at an unattended browser cannot take over the account.
       if (by.name === name && !(await passwords.verify(current ?? '', user.password)))
         throw new GatewayError('sign-in-failed', 'The current password is wrong')
       const change = toChange(name, by, { action: 'password-set' })
       return update(user, { password: await passwords.hash(password) }, change)
     },
-    hasAdministrator: () => directory.users().some(({ role, disabledAt }) => isInCharge(role, disabledAt)),
+    hasAdministrator: () => directory.users().some(({ role, disabledAt }) => isActiveAdministrator(role, disabledAt)),
     async addFirst({ name, password }) {
-      const user = await toStored({ name, password, role: 'administrator' }, tokenFile)
+      const user = await toStored({ name, password, role: 'administrator' }, adminToken)
       const body = { action: 'user-added', role: user.role, first: true }
       const added = await storage.users.addFirst(user, { principal: `user:${name}`, subject: `user:${name}`, body })
       await Promise.all([storage.changes.announce('users'), storage.changes.announce('tokens')])
@@ -104,14 +107,14 @@ export function createUsers({ storage, directory, passwords, clock, ids }: Users
   }
 }
 
-function isInCharge(role: Role, disabledAt: number | undefined): boolean {
+function isActiveAdministrator(role: Role, disabledAt: number | undefined): boolean {
   return role === 'administrator' && disabledAt === undefined
 }
 
 export function demandAdministrator(by: Principal): void {
   demandPerson(by)
   if (administers(by)) return
-  throw new GatewayError('forbidden', 'Only administrators change users')
+  throw new GatewayError('forbidden', 'Only administrators can change users')
 }
 
 export function parseUserName(text: string): string {

@@ -4,13 +4,16 @@ import { createPieces } from './pieces.ts'
 
 export type BodyLimits = {
   readonly mostBytes: number
-  /** Counts the bytes: all at once if the request states its length, otherwise as they arrive. Throws if there is no room. */
+  /**
+   * Reserves the bytes: all at once if the request has a content-length, otherwise as they arrive. Throws if there is
+   * no room.
+   */
   take?(bytes: number): void
 }
 
 /**
- * The body of a request, up to a limit. It listens to events because leaving an iteration early would destroy the
- * socket, and the answer that names the reason would be lost.
+ * Reads the body of a request, up to `mostBytes`. It uses events instead of an iterator: ending the iteration early
+ * would destroy the socket, and the error response could not be sent.
  */
 export async function readBytes(request: IncomingMessage, { mostBytes, take }: BodyLimits): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
@@ -28,10 +31,15 @@ export async function readBytes(request: IncomingMessage, { mostBytes, take }: B
       reject(error)
     }
   })
-  request.on('end', () => resolve(pieces.take()))
-  const brokeOff = (cause?: unknown) =>
+  let whole = false
+  request.on('end', () => {
+    whole = true
+    resolve(pieces.take())
+  })
+  const closedEarly = (cause?: unknown) =>
     reject(new GatewayError('request-invalid', 'The connection closed before the body was complete', {}, { cause }))
-  request.on('error', brokeOff)
-  request.on('close', () => brokeOff())
+  request.on('error', closedEarly)
+  // Every request closes, also a complete one. An error is made only if it is needed, because its stack is expensive.
+  request.on('close', () => void (whole || closedEarly()))
   return promise
 }

@@ -1,13 +1,16 @@
 import { onAbort } from './signals.ts'
-/** Time is passed in, so that a test can move it. */
+/** Code takes its time from a `Clock`, so that a test can change it. */
 export type Clock = {
   /** Milliseconds since 1970, for records and expiry. */
   now(): number
   /** Milliseconds that never jump, for durations and deadlines. */
   monotonic(): number
-  /** Runs `task` later; the returned function takes it back. Never keeps the process alive by itself. */
+  /** Runs `task` later. The returned function cancels it. The timer does not keep the process alive. */
   after(milliseconds: number, task: () => void): () => void
-  /** All gateways on a database are given this very clock, so that none has to be measured. For tests that move time. */
+  /**
+   * All gateways on one database share this clock object, so their clocks are not compared. Only for tests that change
+   * the time.
+   */
   readonly common?: true
 }
 
@@ -24,7 +27,7 @@ export const systemClock: Clock = {
 let lastSecond = Number.NaN
 let lastText = ''
 
-/** Remembers the last second: of the records of a busy one only the thousandths differ. */
+/** Caches the text of the current second, because many records are written within one second. */
 export function toIso(milliseconds: number): string {
   const second = Math.floor(milliseconds / 1000)
   if (second !== lastSecond) {
@@ -34,7 +37,7 @@ export function toIso(milliseconds: number): string {
   return `${lastText}${String(Math.floor(milliseconds - second * 1000)).padStart(3, '0')}Z`
 }
 
-/** Resolves after the time, or rejects with the signal's reason. */
+/** Resolves after `milliseconds`, or rejects with the reason of the signal. */
 export function sleep(clock: Clock, milliseconds: number, signal: AbortSignal): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   if (signal.aborted) {

@@ -2,8 +2,8 @@ import { writeSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
 
 /**
- * For tests of what is left after kill -9: with `SALLYPORT_CRASH_AT=n` the n-th point that is reached ends the process
- * at once, as the system would; with `SALLYPORT_CRASH_AT=storage:n` the n-th that the storage thread reaches.
+ * For tests of recovery after `kill -9`. With `SALLYPORT_CRASH_AT=n` the process kills itself at the n-th crash point
+ * that the main thread reaches; with `SALLYPORT_CRASH_AT=storage:n` at the n-th that the storage thread reaches.
  */
 const wanted = toWanted(process.env.SALLYPORT_CRASH_AT)
 let reached = 0

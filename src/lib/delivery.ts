@@ -2,28 +2,37 @@ import type { ServerResponse } from 'node:http'
 import { GatewayError } from '../contract/errors.ts'
 import type { Clock } from './clock.ts'
 
-/** The bytes that are buffered for one principal: its requests, and the answers that its clients have not read. */
+/** The bytes that are buffered for one principal: its requests, and the answers that its clients have not read yet. */
 export type Account = {
   buffered(): number
-  /** An account with little in it has room for a message of any size. */
+  /** True for a message of any size while only little is buffered. */
   hasRoom(bytes: number): boolean
-  /** A negative number gives bytes back. */
+  /** A negative number releases bytes. */
   add(bytes: number): void
 }
 
-/** One response on its way to a client that may read slowly, or not at all. */
+/** Sends one response to a client that may read slowly or not at all. */
 export type Delivery = {
-  /** Counts the bytes of the request; throws `limit-exceeded` when too much is buffered already. */
+  /** Adds the bytes of the request to the account. Throws `limit-exceeded` if too much is buffered already. */
   takeRequest(bytes: number): void
-  /** Counts an answer before it is written, unless the place of a call counts it; throws `limit-exceeded`. */
+  /**
+   * Adds the bytes of an answer before it is written, unless an `onEnd` listener accounts for them. Throws
+   * `limit-exceeded`.
+   */
   takeAnswer(bytes: number): void
-  /** Calls the listener once the answer has left completely or its connection is closed; at once if that was before. */
+  /**
+   * Calls the listener once the answer is sent completely or its socket is closed. Calls it at once if that has
+   * happened.
+   */
   onEnd(listener: () => void): void
-  /** Writes a part of a stream. False when the client has too much unread, or has left: nothing was written then. */
+  /**
+   * Writes a part of a stream. Returns false and writes nothing if the client has too many unread bytes or has
+   * disconnected.
+   */
   write(text: string | Buffer): boolean
-  /** Closes the connection unless the returned function is called before a client had time to read so many bytes. */
+  /** Closes the socket unless the returned function is called within the time that a slow client needs to read `bytes`. */
   expectReading(bytes: number): () => void
-  /** The answer was written. Ends the delivery if the client's socket took all of it, and waits for that if not. */
+  /** Call it after the answer was written. The delivery ends once the client's socket has taken all bytes. */
   settle(): void
 }
 
@@ -31,21 +40,21 @@ export type DeliveryParts = {
   readonly response: ServerResponse
   readonly account: Account
   readonly clock: Clock
-  /** Milliseconds for which a client may read nothing. */
+  /** Milliseconds after which a client that reads nothing is disconnected. */
   readonly patience: number
-  /** Called when a connection is closed because its client does not read. */
+  /** Called when a socket is closed because its client does not read. */
   onStalled?(): void
 }
 
-/** Answers of this size are always written: an error must get through. */
+/** Answers up to this size are always written, so that an error reaches the client. */
 const smallAnswer = 16 * 1024
-/** What one stream may have unread. */
+/** The most bytes of one stream that a client may leave unread. */
 const mostOfStream = 1024 * 1024
-/** Of a stream whose client has read everything so far, parts of this size are always written. */
+/** Parts up to this size are always written if the client has read everything before. */
 const smallPart = 64 * 1024
-/** Bytes per millisecond that a client must read of a large answer on average. */
+/** The average rate, in bytes per millisecond, at which a client must read a large answer. */
 const slowestRate = 64
-/** Unread bytes by socket: pipelined answers leave one after the other. */
+/** Unread bytes by socket, because pipelined answers on one socket are sent one after the other. */
 const unreadOf = new WeakMap<object, number>()
 
 export function createDelivery({ response, account, clock, patience, onStalled }: DeliveryParts): Delivery {
@@ -89,7 +98,7 @@ export function createDelivery({ response, account, clock, patience, onStalled }
     return clock.after(patience + bytes / slowestRate, close)
   }
 
-  /** The socket has not taken everything: the client gets the time that a slow connection needs. */
+  /** Gives the client the time that a slow connection needs to read the rest. */
   function waitForReader(): void {
     watched = true
     const { socket } = response.req
@@ -141,11 +150,11 @@ export function createDelivery({ response, account, clock, patience, onStalled }
   }
 }
 
-/** For answers to whoever is not known: they are small, or all share the same bytes. */
+/** For answers to unauthenticated callers. These answers are small or share the same bytes. */
 export const unboundedAccount: Account = { buffered: () => 0, hasRoom: () => true, add() {} }
 
 function full(): GatewayError {
   const message =
-    'Too much is buffered for this principal: requests under way and answers that its clients have not read'
+    'Too many bytes are buffered for this principal: open requests and answers that its clients have not read'
   return new GatewayError('limit-exceeded', message, { limit: 'buffered', retryAfter: 1 })
 }

@@ -4,12 +4,12 @@ import { dirname } from 'node:path'
 
 let drafts = 0
 
-/** A name beside the file that nobody else uses: whoever writes at the same time has another one. */
+/** A temporary name in the same folder. It is unique, so that two writers of one file do not share it. */
 function toDraft(path: string): string {
   return `${path}.${process.pid}.${++drafts}.new`
 }
 
-/** Replaces a file as a whole: whoever reads it sees the old text or the new, never half of one. */
+/** Replaces a file atomically: a reader sees the old text or the new text, never a part of one. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const draft = toDraft(path)
   try {
@@ -21,7 +21,7 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   }
 }
 
-/** Writes a file as a whole unless there is one: of several that try at once, one succeeds and is told so. */
+/** Creates a file atomically. Returns false if the file exists, so of several concurrent callers exactly one gets true. */
 export async function createFile(path: string, text: string): Promise<boolean> {
   const draft = toDraft(path)
   try {
@@ -36,20 +36,20 @@ export async function createFile(path: string, text: string): Promise<boolean> {
   }
 }
 
-/** Gives a file that is on disk its name, and fails where a rename would overwrite another one. */
+/** Gives a draft that is on disk its final name. Unlike a rename it fails if a file of that name exists. */
 export async function linkFile(draft: string, path: string): Promise<void> {
   await link(draft, path)
   await syncFolder(dirname(path))
 }
 
-/** Gives a file its name after its content is on disk, for code that cannot wait. Replaces a file of that name. */
+/** Syncs a draft to disk and renames it, replacing a file of that name. Synchronous, for code that cannot await. */
 export function placeFile(draft: string, path: string): void {
   syncNow(openSync(draft, 'r+'))
   renameSync(draft, path)
   try {
     syncNow(openSync(dirname(path), 'r'))
   } catch {
-    // Windows opens no folders.
+    // Windows cannot open folders.
   }
 }
 
@@ -61,7 +61,7 @@ function syncNow(descriptor: number): void {
   }
 }
 
-/** Adds a line and waits until the disk has it. Half a line that a crash left behind stays alone. */
+/** Appends a line and syncs the file. If a crash left an incomplete last line, the new line begins after a line break. */
 export async function appendLine(path: string, line: string): Promise<void> {
   const file = await open(path, 'a+', 0o600)
   try {
@@ -78,14 +78,17 @@ export async function appendLine(path: string, line: string): Promise<void> {
 
 const newline = 0x0a
 
-/** Makes new names in a folder durable, where the system can. Windows opens no folders. */
+/** Makes new names in a folder durable. Does nothing on Windows, which cannot open folders. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined)
   await handle?.sync().catch(() => undefined)
   await handle?.close()
 }
 
-/** Readable by its owner only. What a crash left there is of a process with the same number, which is gone. */
+/**
+ * Only the owner can read the file. An existing draft of this name was left by a crashed process that had the same
+ * process id.
+ */
 async function writeDraft(draft: string, text: string): Promise<void> {
   await rm(draft, { force: true })
   const file = await open(draft, 'wx', 0o600)

@@ -3,14 +3,14 @@ export type Emitter<Table> = {
   on<Name extends keyof Table>(name: Name, listener: (event: Table[Name]) => void): () => void
 }
 
-/** A listener that throws is the defect of that listener: the others still hear the event. */
+/** An error in one listener is reported to `onError`. The other listeners still receive the event. */
 export function createEmitter<Table>(onError: (error: unknown) => void): Emitter<Table> {
   const listeners = new Map<keyof Table, Set<(event: never) => void>>()
   return {
     emit(name, event) {
       for (const listener of listeners.get(name) ?? []) {
         try {
-          listener(event as never) // `on` stored it under this very name
+          listener(event as never) // `on` stored the listener under the same name
         } catch (error) {
           onError(error)
         }

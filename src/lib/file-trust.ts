@@ -12,20 +12,20 @@ import {
 import { dirname, join, resolve } from 'node:path'
 import { GatewayError } from '../contract/errors.ts'
 
-/** Why another user of this machine could change a path, and the command that corrects it. */
+/** Why another user of this machine could change a path, and the command that fixes it. */
 export type Weakness = { readonly path: string; readonly message: string; readonly fix: string }
 
 const writableByAll = 0o002
 const writableByGroup = 0o020
 /** In a sticky folder such as /tmp only the owner of an entry may rename or remove it. */
 const sticky = 0o1000
-/** How a user that is not mapped into this container is shown. */
+/** The user id that containers show for users that are not mapped. */
 const unmappedUser = 65_534
 const mostLinks = 40
 
 /**
- * Checks owner and mode of a folder, of every folder above it and of every symbolic link on the way. Access control
- * lists are not read. A path that does not exist yet is judged by the folders above it.
+ * Checks owner and mode of a folder, of every folder above it and of every symbolic link on the path. Access control
+ * lists are not read. For a path that does not exist yet, only the existing folders above it are checked.
  */
 export function findFolderWeakness(path: string): Weakness | undefined {
   const steps = listSteps(resolve(path))
@@ -37,18 +37,18 @@ export function findFolderWeakness(path: string): Weakness | undefined {
   return undefined
 }
 
-/** Who can write or exchange one of these has the rights of the administrator, or can change the record. */
+/** A user who can write or replace one of these files has the rights of the administrator, or can change the audit. */
 const ownFiles =
   /^(admin-token|agent-token\..*|key|audit-key|anchors\.jsonl|gateway\.json|seal|sallyport\.db(-wal|-shm|-journal)?)$/
 
-/** The same for a data folder and the files in it that only its owner should write. */
+/** Checks a data folder and the files in it that only its owner should be able to write. */
 export function findDataWeaknesses(folder: string): Weakness[] {
   const files = listNames(folder).filter((name) => ownFiles.test(name))
   const found = [findFolderWeakness(folder), ...files.map((name) => findFileWeakness(join(folder, name)))]
   return found.filter((weakness) => weakness !== undefined)
 }
 
-/** A folder that this user may not read is refused elsewhere, in words of its own. */
+/** An unreadable folder gives an empty list; opening the data folder reports it with a better message. */
 function listNames(folder: string): string[] {
   try {
     return readdirSync(folder)
@@ -65,7 +65,7 @@ function findFileWeakness(path: string): Weakness | undefined {
   return judgeOwn({ path, stats }, '600')
 }
 
-/** A configuration: a symbolic link is followed, and the folders above it count. */
+/** Checks a configuration file and the folders above it. Symbolic links are followed. */
 export function findConfigWeakness(path: string): Weakness | undefined {
   for (const step of listSteps(resolve(path))) {
     const weakness = step.last ? judgeOwn(step, 'go-w') : judgeParent(step)
@@ -75,8 +75,8 @@ export function findConfigWeakness(path: string): Weakness | undefined {
 }
 
 /**
- * The text of a small file that only this user can have written; undefined if there is none. Owner and mode are those of
- * the opened file, so that it cannot be exchanged between the check and the reading.
+ * Reads a small file that only this user can have written; undefined if it does not exist. Checks owner and mode of the
+ * opened file, so that nobody can replace the file between the check and the reading.
  */
 export function readOwnFile(path: string, mostBytes = 65_536): string | undefined {
   const file = tryOpen(path)
@@ -99,19 +99,19 @@ export function toUnsafe({ path, message, fix }: Weakness): GatewayError {
 
 function tryOpen(path: string): number | undefined {
   try {
-    // Without O_NONBLOCK a pipe in the place of the file would keep us waiting.
+    // Without O_NONBLOCK, opening a named pipe at this path would block.
     return openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
     if (code === 'ELOOP') throw toUnsafe(toLinkWeakness(path))
-    if (code === 'EACCES') throw new GatewayError('forbidden', `${path} may not be read by this user`)
+    if (code === 'EACCES') throw new GatewayError('forbidden', `This user has no permission to read ${path}`)
     throw new GatewayError('data-unsafe', `${path} cannot be read (${code})`)
   }
 }
 
 function toLinkWeakness(path: string): Weakness {
-  return { path, message: `${path} is a symbolic link, and none is followed here`, fix: `rm ${quote(path)}` }
+  return { path, message: `${path} is a symbolic link, which is not allowed here`, fix: `rm ${quote(path)}` }
 }
 
 function toSpecialWeakness(path: string): Weakness {
@@ -121,7 +121,7 @@ function toSpecialWeakness(path: string): Weakness {
 type Step = { readonly path: string; readonly stats: Stats }
 type PathStep = Step & { readonly link: boolean; readonly last: boolean }
 
-/** Every folder and every link that the system passes on its way to a path. */
+/** Every folder and every symbolic link that the system resolves on the way to a path. */
 function listSteps(path: string): PathStep[] {
   const steps: PathStep[] = []
   let pending = ['/', ...path.split('/').filter(Boolean)]
@@ -149,26 +149,26 @@ function listSteps(path: string): PathStep[] {
   return steps
 }
 
-/** Root may read and write everything anyway: for root only the mode counts. */
+/** Root can read and write every file anyway, so for root only the mode is checked. */
 function judgeOwn({ path, stats }: Step, mode: string): Weakness | undefined {
   const user = process.getuid?.()
   if (user === undefined) return undefined
   if (user !== 0 && stats.uid !== user) return toForeign({ path, stats })
   if ((stats.mode & (writableByAll | writableByGroup)) === 0) return undefined
-  return { path, message: `Others can write ${path} (${toMode(stats)})`, fix: `chmod ${mode} ${quote(path)}` }
+  return { path, message: `Other users can write to ${path} (${toMode(stats)})`, fix: `chmod ${mode} ${quote(path)}` }
 }
 
-/** Who can write a folder can exchange what is in it. */
+/** A user who can write to a folder can replace the files in it. */
 function judgeParent({ path, stats }: Step): Weakness | undefined {
   const user = process.getuid?.()
   if (user === undefined) return undefined
   if (![0, user, unmappedUser].includes(stats.uid) && user !== 0) return toForeign({ path, stats })
   if (stats.isSymbolicLink() || (stats.mode & sticky) !== 0) return undefined
-  // Many systems give each user a group of their own, and write permission to it.
+  // Many systems give each user a private group and let it write.
   const ownGroup = [0, process.getgid?.()].includes(stats.gid)
   const writable = writableByAll | (ownGroup ? 0 : writableByGroup)
   if ((stats.mode & writable) === 0) return undefined
-  const message = `Others can write ${path} (${toMode(stats)}) and so exchange what is in it`
+  const message = `Other users can write to ${path} (${toMode(stats)}) and replace the files in it`
   return { path, message, fix: `chmod go-w ${quote(path)}` }
 }
 

@@ -1,12 +1,12 @@
 /**
- * `*` stands for any run of characters, `?` for one; everything else for itself.
- * Written out instead of made into a regular expression: patterns come from people, and this is linear in practice.
+ * `*` matches any run of characters, `?` matches one character. Hand-written instead of converted to a regular
+ * expression: patterns come from users, and a regular expression could take exponential time.
  */
 export function matchesGlob(pattern: string, text: string): boolean {
   return text.length > shortText && pattern.includes('*') ? matchesLong(pattern, text) : matchesShort(pattern, text)
 }
 
-/** Names are shorter; what is longer is an argument that somebody made up, perhaps to take our time. */
+/** Names are shorter than this. Longer texts are arguments of calls, which an attacker may choose to make matching slow. */
 const shortText = 256
 
 function matchesShort(pattern: string, text: string): boolean {
@@ -33,13 +33,16 @@ function matchesShort(pattern: string, text: string): boolean {
   return p === pattern.length
 }
 
-/** Piece by piece between the stars, each found where it stands first; the search is the runtime's own, which is quick. */
+/**
+ * Finds each piece between the stars at its first occurrence. `indexOf` is fast, so long texts cannot make matching
+ * slow.
+ */
 function matchesLong(pattern: string, text: string): boolean {
   const pieces = pattern.split('*')
   const first = pieces.shift() ?? ''
   const last = pieces.pop() ?? ''
   const end = text.length - last.length
-  if (end < first.length || !standsAt(first, text, 0) || !standsAt(last, text, end)) return false
+  if (end < first.length || !matchesAt(first, text, 0) || !matchesAt(last, text, end)) return false
   let at = first.length
   for (const piece of pieces) {
     const found = findPiece(piece, text, at)
@@ -51,11 +54,11 @@ function matchesLong(pattern: string, text: string): boolean {
 
 function findPiece(piece: string, text: string, from: number): number {
   if (!piece.includes('?')) return text.indexOf(piece, from)
-  for (let at = from; at + piece.length <= text.length; at++) if (standsAt(piece, text, at)) return at
+  for (let at = from; at + piece.length <= text.length; at++) if (matchesAt(piece, text, at)) return at
   return -1
 }
 
-function standsAt(piece: string, text: string, at: number): boolean {
+function matchesAt(piece: string, text: string, at: number): boolean {
   for (let index = 0; index < piece.length; index++) {
     if (piece[index] !== '?' && piece[index] !== text[at + index]) return false
   }

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 
-/** Identifiers are passed in, so that a test can foresee them. */
+/** Code takes its ids from `Ids`, so that a test can predict them. */
 export type Ids = {
-  /** A short sortable id with a prefix that tells what it names: `call_01k…`. */
+  /** A short sortable id with a prefix that names its kind: `call_01k…`. */
   next(prefix: string): string
   /** Unguessable text for tokens and session ids. */
   secret(bytes: number): string
@@ -31,12 +31,12 @@ export function createIds(now: () => number = Date.now): Ids {
   }
 }
 
-/** Ids of this prefix that were made before the time sort before it, the others after it. */
+/** A lower bound for ids: ids of this prefix sort before it if they were made before the time, otherwise after it. */
 export function toIdFloor(prefix: string, milliseconds: number): string {
   return `${prefix}_${timePart(Math.max(0, milliseconds))}`
 }
 
-/** Nine characters of base 32: sorts by time until the year 3084. */
+/** Nine characters of base 32. They sort by time until the year 3084. */
 function timePart(milliseconds: number): string {
   let rest = milliseconds
   let text = ''

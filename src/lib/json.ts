@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { isExactNumber } from './numbers.ts'
 
-/** `inexact`: the value would be another one when it is written again. */
+/** `inexact`: parsing and writing the JSON would change its value. */
 export type JsonFault = 'invalid' | 'too-deep' | 'inexact'
 
 export class JsonError extends Error {
@@ -15,29 +15,32 @@ export class JsonError extends Error {
   }
 }
 
-/** One member of an object, as positions in the bytes it was found in. */
+/** One member of an object, as byte positions. */
 export type Member = {
   readonly key: string
   readonly keyStart: number
   readonly start: number
   readonly end: number
-  /** The members of this one, where a scan was asked to look inside it. */
+  /** Set only for the member that `scanObject` was asked to read as well. */
   readonly members?: readonly Member[]
 }
 
-/** Deeper values parse, but break `JSON.stringify`, `structuredClone` and canonical forms later on. */
+/** Deeper values parse, but later overflow the stack in `JSON.stringify`, `structuredClone` and canonical forms. */
 export const maxDepth = 512
 
-/** A request is kept inside other values: in an entry, its export, a stored answer. These must be readable as well. */
+/**
+ * Smaller than `maxDepth`, because a request is later nested inside other values: audit entries, exports, stored
+ * answers.
+ */
 export const maxExactDepth = 500
 
-/** Told by a scan: how deep the value is nested and, if `seen` is given, what `parseExactJson` has to know. */
+/** Results of a scan: the nesting depth and, if `seen` is given, the facts that `parseExactJson` needs. */
 export type Scan = { deepest: number; readonly seen?: Seen | undefined }
 
-/** The number of keys of nested objects, and the first number that a double cannot hold. */
+/** The number of keys in nested objects, and the first number that a double cannot represent. */
 export type Seen = { keys: number; number: string | undefined }
 
-/** A scan itself walks without a stack: it may look further than anybody may build. */
+/** A scan is iterative, so it can check values that are nested deeper than `maxDepth`. */
 const scanDepth = 100_000
 
 const quote = 0x22
@@ -50,8 +53,8 @@ const comma = 0x2c
 const colon = 0x3a
 
 /**
- * Checks one JSON object from end to end and tells where its members stand, without building it. Of the member named
- * `inside`, if that is an object too, it tells the members as well: a second walk over a large one would cost as much.
+ * Validates one JSON object and returns the positions of its members, without building the value. If the member named
+ * `inside` is an object, its members are returned as well, because a second scan of a large member would be slow.
  */
 export function scanObject(bytes: Buffer, scan: Scan = { deepest: 0 }, inside?: string): Member[] {
   const { members, end } = readObject(bytes, skipSpace(bytes, 0, bytes.length), { scan, level: 0, inside })
@@ -92,17 +95,17 @@ function readMember(bytes: Buffer, found: Omit<Member, 'end'>, { scan, level, in
   return { ...found, end, members }
 }
 
-/** Parses text from outside: bounded in depth, and `__proto__` stays an ordinary key. */
+/** Parses untrusted JSON. The depth is limited, and `__proto__` is an ordinary key. */
 export function parseJson(text: string | Buffer): JsonValue {
   return parse(text, maxDepth, undefined)
 }
 
 /**
- * Parses what will be judged, shown, kept and sent on, and refuses what would not stay the same on that way: a number that
- * a double cannot hold, a key that comes twice, `__proto__`, and text that is not valid Unicode.
+ * Parses JSON whose value must not change when it is stored and sent on. Rejects numbers that a double cannot
+ * represent, duplicate keys, `__proto__`, and text that is not valid Unicode.
  */
 export function parseExactJson(text: string | Buffer): JsonValue {
-  if (typeof text !== 'string' && !isUtf8(text)) throw new JsonError('inexact', 'Text that is not valid UTF-8')
+  if (typeof text !== 'string' && !isUtf8(text)) throw new JsonError('inexact', 'The text is not valid UTF-8')
   const seen: Seen = { keys: 0, number: undefined }
   const value = parse(text, maxExactDepth, seen)
   if (seen.number !== undefined) throw inexactNumber(seen.number)
@@ -111,8 +114,8 @@ export function parseExactJson(text: string | Buffer): JsonValue {
 }
 
 /**
- * The same for a part of bytes that were scanned as a whole, without a second walk over them in all but odd cases: other
- * parts may be nested too deep, or have keys and numbers of their own.
+ * Like `parseExactJson`, for a part of bytes that were already scanned. The part is scanned again only if another part
+ * of the bytes could have caused the problem.
  */
 export function parseExactPart(bytes: Buffer, { start, end }: { start: number; end: number }, scan: Scan): JsonValue {
   const { deepest, seen } = scan
@@ -126,7 +129,7 @@ export function parseExactPart(bytes: Buffer, { start, end }: { start: number; e
 function parse(text: string | Buffer, depth: number, seen: Seen | undefined): JsonValue {
   const bytes = typeof text === 'string' ? Buffer.from(text) : text
   const start = skipSpace(bytes, 0, bytes.length)
-  if (start === bytes.length) throw new JsonError('invalid', 'Empty instead of JSON')
+  if (start === bytes.length) throw new JsonError('invalid', 'The JSON text is empty')
   const scan: Scan = { deepest: 0, seen }
   const end = skipValue(bytes, start, bytes.length, scan)
   expectEnd(bytes, end, bytes.length, undefined)
@@ -160,7 +163,10 @@ export function scanArray(bytes: Buffer): Buffer[] {
   }
 }
 
-/** The keys of all objects in a value. `JSON.parse` keeps the last of equal keys, so then there are fewer than were read. */
+/**
+ * Counts the keys of all objects in a value. `JSON.parse` drops duplicate keys, so a smaller number than the scan found
+ * means duplicates.
+ */
 function countKeys(value: JsonValue): number {
   if (typeof value === 'string') return demandUnicode(value)
   if (typeof value !== 'object' || value === null) return 0
@@ -179,7 +185,7 @@ function countKeys(value: JsonValue): number {
 
 function demandUnicode(text: string): 0 {
   if (text.isWellFormed()) return 0
-  throw new JsonError('inexact', 'Text with half of a surrogate pair, which is not valid Unicode')
+  throw new JsonError('inexact', 'A string contains half of a surrogate pair, which is not valid Unicode')
 }
 
 export function isObject(value: unknown): value is JsonObject {
@@ -202,7 +208,7 @@ function toKey(bytes: Buffer, start: number, end: number): string {
   }
 }
 
-/** Iterative: a value nested without end must not take the stack with it. */
+/** Iterative, so that a deeply nested value cannot overflow the stack. */
 function skipValue(bytes: Buffer, from: number, to: number, scan?: Scan, level = 0): number {
   const seen = scan?.seen
   const closers: number[] = []
@@ -228,7 +234,7 @@ function skipValue(bytes: Buffer, from: number, to: number, scan?: Scan, level =
     } else {
       at = first === quote ? skipString(bytes, at, to) : skipScalar(bytes, at, to, seen)
     }
-    // A value has ended: close what ends with it, then go on behind the next comma.
+    // After a value: close the objects and arrays that end here, then continue after the next comma.
     while (true) {
       const closer = closers.at(-1)
       if (closer === undefined) return at
@@ -266,7 +272,7 @@ function skipSpace(bytes: Buffer, from: number, to: number): number {
   return at
 }
 
-/** As strict as a parser: what is passed on unparsed must be JSON for whoever parses it in the end. */
+/** As strict as `JSON.parse`, because bytes that are forwarded unparsed must be valid JSON for the receiver. */
 function skipString(bytes: Buffer, from: number, to: number): number {
   const near = from + shortText < to ? from + shortText : to
   let at = from + 1
@@ -280,14 +286,14 @@ function skipString(bytes: Buffer, from: number, to: number): number {
   return skipLongString(bytes, at, to)
 }
 
-/** Up to here looking at single bytes is quicker than making a view of words. */
+/** For shorter strings checking single bytes is faster than creating an Int32Array. */
 const shortText = 128
 
 const special = new Uint8Array(256).fill(1, 0, 0x20)
 special[quote] = 1
 special[backslash] = 1
 
-/** The rest of a text, four bytes at a time wherever nothing is special in them. */
+/** Checks the rest of a string four bytes at a time. */
 function skipLongString(bytes: Buffer, from: number, to: number): number {
   const lead = -bytes.byteOffset & 3
   const words = new Int32Array(bytes.buffer, bytes.byteOffset + lead, (to - lead) >> 2)
@@ -309,7 +315,7 @@ function skipLongString(bytes: Buffer, from: number, to: number): number {
   throw invalid(from)
 }
 
-/** The trick of setting the high bit of each byte that is below a blank, a quote or a backslash. */
+/** Bit trick: sets the high bit of each byte that is a control character, a quote or a backslash. */
 function hasSpecial(word: number): boolean {
   const quotes = word ^ 0x22222222
   const backslashes = word ^ 0x5c5c5c5c
@@ -355,13 +361,13 @@ function isScalarByte(byte: number): boolean {
 
 function inexactNumber(word: string): JsonError {
   const shown = word.length <= 40 ? word : `${word.slice(0, 40)}…`
-  return new JsonError('inexact', `The number ${shown} cannot be kept exactly: it would become ${Number(word)}`)
+  return new JsonError('inexact', `The number ${shown} cannot be stored exactly: it would become ${Number(word)}`)
 }
 
 function tooDeep(depth: number): JsonError {
-  return new JsonError('too-deep', `JSON nested deeper than ${depth}`)
+  return new JsonError('too-deep', `The JSON is nested deeper than ${depth} levels`)
 }
 
 function invalid(at: number): JsonError {
-  return new JsonError('invalid', `Not JSON at byte ${at}`)
+  return new JsonError('invalid', `Invalid JSON at byte ${at}`)
 }

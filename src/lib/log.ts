@@ -1,4 +1,4 @@
-/** The shape of pino that the rest of the code relies on. Server text never goes in here raw. */
+/** The part of pino's interface that the code uses. Callers must escape text from servers before they log it. */
 export type Log = {
   debug(facts: object, message: string): void
   info(facts: object, message: string): void

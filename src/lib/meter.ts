@@ -1,20 +1,20 @@
-/** The calls of one principal, server or tool: those under way, and those of the last minute by the second. */
+/** The load of one principal, server or tool: running calls, and the calls of the last minute per second. */
 export type Meter = {
   running: number
-  /** Bytes of requests and unread answers; counted for principals only. */
+  /** Bytes of requests and unread answers. Only used for principals. */
   buffered: number
-  /** An answer was dropped because too much was buffered. */
+  /** True after an answer was dropped because too many bytes were buffered. */
   full: boolean
-  /** Calls within the window, the sum of `seconds`. */
+  /** Calls in the last minute: the sum of `seconds`. */
   recent: number
-  /** The second that was counted last. */
+  /** The second of the last count. */
   second: number
   readonly seconds: Uint32Array
 }
 
 /**
- * One more than a minute has: a second counts until all of it is a minute old. So there are never more calls than the
- * bound within any minute, wherever that minute begins.
+ * One more than 60, because a second is only dropped when all of it is more than a minute old. So no interval of one
+ * minute, wherever it begins, has more calls than the limit.
  */
 const slots = 61
 
@@ -22,7 +22,7 @@ export function createMeter(): Meter {
   return { running: 0, buffered: 0, full: false, recent: 0, second: 0, seconds: new Uint32Array(slots) }
 }
 
-/** Milliseconds until there is room again, 0 where there is; `now` never jumps back. */
+/** Milliseconds until another call is allowed; 0 if it is allowed now. `now` must be monotonic. */
 export function waitForRate(meter: Meter, most: number | undefined, now: number): number {
   if (most === undefined) return 0
   advance(meter, now)
@@ -35,13 +35,13 @@ export function waitForRate(meter: Meter, most: number | undefined, now: number)
   return slots * 1000
 }
 
-/** One more that is under way. */
+/** Adds a running call. */
 export function count(meter: Meter, now: number): void {
   countRate(meter, now)
   meter.running++
 }
 
-/** One more within the last minute. */
+/** Adds a call to the last minute. */
 export function countRate(meter: Meter, now: number): void {
   advance(meter, now)
   const slot = slotOf(meter.second)
@@ -49,13 +49,13 @@ export function countRate(meter: Meter, now: number): void {
   meter.recent++
 }
 
-/** Nothing is lost with it: no call is under way, no bytes are buffered, and no past call counts any more. */
+/** An idle meter can be removed: no call is running, no bytes are buffered, and the last minute has no calls. */
 export function isIdle(meter: Meter, now: number): boolean {
   advance(meter, now)
   return meter.running === 0 && meter.buffered === 0 && meter.recent === 0
 }
 
-/** Forgets the seconds that have passed out of the window. */
+/** Clears the seconds that are older than the last minute. */
 function advance(meter: Meter, now: number): void {
   const second = Math.floor(now / 1000)
   if (second === meter.second) return

@@ -1,19 +1,22 @@
-/** Bytes that come in pieces and are needed whole. */
+/** Collects bytes that arrive in pieces and are needed as one buffer. */
 export type Pieces = {
   add(piece: Buffer): void
   bytes(): number
-  /** The pieces in their order; few, however small they came. */
+  /** The pieces in order. Small pieces are merged, so the list is short. */
   list(): readonly Buffer[]
-  /** All bytes as one; afterwards there are none. */
+  /** All bytes as one buffer. Empties the collection. */
   take(): Buffer
   clear(): void
 }
 
-/** Smaller pieces are copied: each would cost some hundred bytes beside its own, and keep the buffer it was cut from. */
+/**
+ * Smaller pieces are copied into a shared buffer: each one would use some hundred extra bytes and keep its whole source
+ * buffer in memory.
+ */
 const smallPiece = 4096
 const mostRoom = 65_536
 
-/** Whoever sends can cut as small as they like: a megabyte in pieces of one byte must not take up hundreds of megabytes. */
+/** A sender can choose tiny pieces: a megabyte in pieces of one byte must not use hundreds of megabytes of memory. */
 export function createPieces(): Pieces {
   let pieces: Buffer[] = []
   let bytes = 0
@@ -52,7 +55,7 @@ export function createPieces(): Pieces {
   return {
     add(piece) {
       bytes += piece.length
-      // Most messages are one piece, and need no copy.
+      // Most messages arrive as one piece and need no copy.
       if (bytes > piece.length && piece.length < smallPiece) return copy(piece)
       flush()
       pieces.push(piece)

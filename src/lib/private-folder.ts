@@ -3,13 +3,13 @@ import { dirname } from 'node:path'
 
 const mode = 0o700
 
-/** Makes a folder for this user only, with the folders above it, unless it is there. */
+/** Creates a folder that only this user can access, and its missing parents, unless it exists. */
 export function makePrivateFolder(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true, mode })
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
-    // Node says that of a read-only file system too. Without `recursive` the system's own answer comes through.
+    // With `recursive` Node reports ENOENT for a read-only file system too. Without it Node reports the real error.
     makeEach(folder)
   }
 }

@@ -6,12 +6,12 @@ export const challengeForm = /^[A-Za-z0-9_-]{43}$/
 export type ProofParts = {
   /** The SHA-256 of the administrator's token. */
   readonly digest: Buffer
-  /** The address that the gateway listens at: a proof of one gateway is worthless at another address. */
+  /** The address that the gateway listens at. It is part of the proof, so that the proof is not valid at another address. */
   readonly url: string
   readonly challenge: string
 }
 
-/** Shows that a gateway knows the token of its data folder, without the token being sent in either direction. */
+/** Proves that a gateway knows the token of its data folder, without sending the token in either direction. */
 export function toProof({ digest, url, challenge }: ProofParts): string {
   return createHmac('sha256', digest).update(`sallyport gateway proof\n${url}\n${challenge}`).digest('base64url')
 }

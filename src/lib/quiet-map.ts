@@ -3,10 +3,10 @@ export type QuietMap<Entry> = {
   add(key: string, entry: Entry, now: number): Entry
 }
 
-/** Below this many nobody looks whether some are idle. */
+/** Smaller maps are not searched for idle entries. */
 const fewEntries = 1000
 
-/** Principals and connections come and go; those that were quiet for a minute leave no trace. */
+/** A map that removes idle entries while it grows, because principals and connections come and go. */
 export function createQuietMap<Entry>(idle: (entry: Entry, now: number) => boolean): QuietMap<Entry> {
   const entries = new Map<string, Entry>()
   let sweepAt = fewEntries

@@ -1,15 +1,15 @@
-/** Keeps the last bytes of a talkative process; lines are made of them only when somebody looks. */
+/** Keeps the last bytes of a process's output. Lines are split only when they are read. */
 export type RingBuffer = {
   push(chunk: Buffer): void
-  /** The kept lines. `more` is read as if it had been pushed, but is not kept. */
+  /** The kept lines. `more` is treated as if it had been pushed, but is not kept. */
   read(more?: Buffer): Kept
 }
 
 export type Kept = {
   readonly lines: string[]
-  /** Lines that no longer fit. */
+  /** The number of lines that were dropped because they did not fit. */
   readonly dropped: number
-  /** The last line has no line break yet, and may become longer. */
+  /** True if the last line has no line break yet and may become longer. */
   readonly unfinished: boolean
 }
 
@@ -21,7 +21,7 @@ export function createRingBuffer(maxBytes: number): RingBuffer {
   let bytes = 0
   let dropped = 0
 
-  /** Where the kept bytes begin: at the start of a line, or within a line that is longer than the bound. */
+  /** The start of the kept bytes: the start of a line, or a position inside a line that is longer than `maxBytes`. */
   const beginning = (whole: Buffer) => {
     const over = Math.max(0, whole.length - maxBytes)
     const lineEnd = over === 0 || whole[over - 1] === newline ? over : whole.indexOf(newline, over) + 1
@@ -38,7 +38,7 @@ export function createRingBuffer(maxBytes: number): RingBuffer {
     push(chunk) {
       pieces.push(chunk)
       bytes += chunk.length
-      // Now and then instead of each time: a flood must cost no more than the copying of its bytes.
+      // Compact only now and then, so that a flood of output costs little more than copying its bytes.
       if (bytes > 2 * maxBytes || pieces.length > maxPieces) compact()
     },
     read(more) {

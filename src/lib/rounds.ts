@@ -1,6 +1,6 @@
 /**
- * Shares work between those who ask for it. At most one run is under way. A request that comes during a run gets the next
- * one, because the current run may have begun before the reason for the request.
+ * Shares runs of `run` between concurrent callers. At most one run is active. A caller that arrives during a run gets
+ * the next run, because the active run may have started too early to see that caller's change.
  */
 export function createRounds(run: () => Promise<void>): () => Promise<void> {
   let current: Promise<void> | undefined

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 
-/** A value that shows itself to nobody: revealing it is a word that stands out in a review. */
+/** A value that logging, printing and JSON show as `[secret]`. `reveal()` is easy to find in a code review. */
 export type SecretValue = {
   reveal(): string
   toJSON(): string
@@ -8,7 +8,7 @@ export type SecretValue = {
   [inspect.custom](): string
 }
 
-/** What stands in the place of a value that is hidden. */
+/** The text that replaces a hidden value. */
 export const hiddenMark = '[secret]'
 
 export function secret(value: string): SecretValue {

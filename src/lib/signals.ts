@@ -1,8 +1,8 @@
 import { GatewayError, type Reach } from '../contract/errors.ts'
 
 /**
- * Calls the listener when the signal aborts, or at once if it has. The returned function takes the listener off again:
- * a signal that lives longer than the work must not keep what the work needed.
+ * Calls the listener when the signal aborts, or at once if it has aborted. The returned function removes the listener:
+ * otherwise a long-lived signal would keep the listener's data in memory.
  */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   if (signal.aborted) {
@@ -15,8 +15,8 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
 
 function unlinked(): void {}
 
-/** The error of work whose signal was aborted: the reason of the signal if it is one of ours, else `call-cancelled`. */
+/** The error for work whose signal was aborted: the signal's reason if it is a `GatewayError`, else `call-cancelled`. */
 export function toCancellation({ reason }: AbortSignal, reach: Reach): GatewayError {
   if (reason instanceof GatewayError) return reason.withReach(reach)
-  return new GatewayError('call-cancelled', 'The caller cancelled', {}, { reach })
+  return new GatewayError('call-cancelled', 'The caller cancelled the call', {}, { reach })
 }

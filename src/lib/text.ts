@@ -1,12 +1,12 @@
 import { stripVTControlCharacters } from 'node:util'
 import { toVisible } from '../shared/visible.ts'
 
-/** What a program printed, for people: without colours, and with nothing left that a terminal would obey. */
+/** Output of a program without colours and control characters, safe to print on a terminal. */
 export function toPlainLine(line: string): string {
   return toVisible(stripVTControlCharacters(line).replace(/\r$/, ''))
 }
 
-/** The known word nearest to a mistyped one, if any is near enough to be meant. */
+/** The known word that is most similar to a mistyped word; undefined if none is similar enough. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const limit = Math.max(1, Math.floor(word.length / 3))
   let best: string | undefined
@@ -21,7 +21,7 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return best
 }
 
-/** Insertions, deletions, changed letters and swapped neighbours count one each. */
+/** Insertions, deletions, changed letters and swapped neighbours cost 1 each. */
 function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) >= limit) return limit
   let before: number[] = []
@@ -39,14 +39,17 @@ function editDistance(a: string, b: string, limit: number): number {
   return previous[b.length] ?? limit
 }
 
-/** Whether a cut at this place would take a character apart, one of those that JavaScript counts as two. */
+/** Whether a cut at this position would split a surrogate pair. */
 export function splitsPair(text: string, at: number): boolean {
   const before = text.charCodeAt(at - 1)
   const after = text.charCodeAt(at)
   return before >= 0xd800 && before <= 0xdbff && after >= 0xdc00 && after <= 0xdfff
 }
 
-/** Where a piece that should end at `to` ends with a whole character; it has one at least, so that pages come to an end. */
+/**
+ * The end of a piece that should end at `to`, moved so that no surrogate pair is split. A piece has at least one
+ * character, so that paging always advances.
+ */
 export function wholeEnd(text: string, from: number, to: number): number {
   const end = Math.min(to, text.length)
   if (!splitsPair(text, end)) return end

@@ -1,6 +1,6 @@
 export type Turns = <Result>(task: () => Promise<Result>) => Promise<Result>
 
-/** One after the other, in the order in which they came; one that fails holds up nobody behind it. */
+/** Runs tasks one after the other, in the order of the calls. A failed task does not block the tasks after it. */
 export function createTurns(): Turns {
   let last: Promise<unknown> = Promise.resolve()
   return (task) => {

@@ -2,13 +2,13 @@ import { hiddenMark } from '../lib/secret.ts'
 import type { Finder } from './finder.ts'
 import type { Spans } from './matcher.ts'
 
-/** What came out, and how many values were hidden in it. */
+/** The masked bytes, and the number of values that were masked in them. */
 export type Masked = { readonly bytes: Buffer; readonly found: number }
 
 const mark = Buffer.from(hiddenMark)
 const quote = 0x22
 const backslash = 0x5c
-/** Bytes of short texts after which others get a turn. */
+/** Number of bytes after which `maskStrings` yields, so that other work can run. */
 const pauseEvery = 128 * 1024
 
 export function replaceSpans(bytes: Buffer, spans: Spans): Buffer {
@@ -22,8 +22,8 @@ export function replaceSpans(bytes: Buffer, spans: Spans): Buffer {
 }
 
 /**
- * A message of JSON with everything hidden that its texts hold, keys included. Only texts change, so that it stays
- * JSON; each is read as its reader will read it, so that no way of writing a character hides another.
+ * Masks the strings of a JSON message, including object keys. Only strings change, so the result is still JSON. Each
+ * string is unescaped before the search, so that JSON escapes cannot hide a value.
  */
 export function* maskStrings(bytes: Buffer, finder: Finder): Generator<undefined, Masked> {
   const pieces: Buffer[] = []
@@ -59,7 +59,7 @@ function quoted(text: Buffer): Buffer {
   return Buffer.concat([Buffer.from([quote]), text, Buffer.from([quote])])
 }
 
-/** Where the quote stands that ends it; an even number of backslashes before it is no escape. */
+/** The position of the closing quote. A quote after an even number of backslashes is not escaped. */
 function endOfString(bytes: Buffer, start: number): number | undefined {
   for (let end = bytes.indexOf(quote, start + 1); end !== -1; end = bytes.indexOf(quote, end + 1)) {
     let before = end - 1
@@ -69,7 +69,7 @@ function endOfString(bytes: Buffer, start: number): number | undefined {
   return undefined
 }
 
-/** A text that is no JSON is taken as it stands. */
+/** Invalid JSON is searched without unescaping it. */
 function readString(bytes: Buffer, start: number, end: number): string {
   try {
     return String(JSON.parse(bytes.toString('utf8', start, end + 1)))

@@ -2,21 +2,21 @@ import { toForms } from './forms.ts'
 import { createMatcher, type Matcher, mergeSpans, type Spans } from './matcher.ts'
 import { findPrivateKeys, findTokens } from './tokens.ts'
 
-/** Looks for everything that must be hidden. */
+/** Finds every value that must be masked. */
 export type Finder = {
   hide(value: string): void
   readonly matcher: Matcher
-  /** Whether a value may stand there in characters that JSON writes in another way. */
+  /** Whether JSON escapes in these bytes could hide a value. */
   mayBeEscaped(bytes: Buffer): boolean
-  /** A value goes over more than one line. */
+  /** Whether one of the values contains a line break. */
   hasLines(): boolean
-  /** All at once: for what is short. */
+  /** Searches in one go. For short texts. */
   find(bytes: Buffer): Spans
-  /** In portions, for what is long: whoever asks decides when to go on. */
+  /** Searches in portions. For long texts: the caller decides when to continue. */
   findSlowly(bytes: Buffer): Generator<undefined, Spans>
 }
 
-/** Steps between two moments at which others get a turn: a few milliseconds. */
+/** Search steps between two yields. One portion takes a few milliseconds. */
 const portion = 100_000
 
 export function createFinder(): Finder {
@@ -60,7 +60,10 @@ export function createFinder(): Finder {
 const escapedSlash = Buffer.from('\\/')
 const unicodeEscape = Buffer.from('\\u')
 
-/** `\/`, and `\u` for a character that needs none; for any, where a value has unusual characters itself. */
+/**
+ * Finds `\/`, and `\u` for a printable ASCII character. With `any`, because a value has other characters, finds every
+ * `\u`.
+ */
 function hasHidingEscape(bytes: Buffer, any: boolean): boolean {
   if (bytes.indexOf(0x5c) === -1) return false
   if (bytes.indexOf(escapedSlash) !== -1) return true

@@ -1,14 +1,14 @@
 /**
- * The forms in which a value may turn up: as it is, in base64 at any of its three alignments, in hexadecimal, and
- * escaped for addresses and for JSON in the ways that the usual encoders do it.
+ * The encodings in which a value may appear: plain, in base64 at each of its three alignments, in hexadecimal, and
+ * escaped for URLs and for JSON as common encoders do it.
  */
 export function toForms(value: string): string[] {
   const forms = [value, ...toBase64(value), ...toHex(value), ...toUrl(value), ...toJson(value)]
-  // Text inside of a message is escaped once more, whatever form it has.
+  // A text inside a JSON message is escaped once more, whatever its encoding.
   return [...new Set([...forms, ...forms.map(escapeJson)])]
 }
 
-/** Characters at the edges that also depend on what stands beside the value are left out. */
+/** Leaves out the base64 characters at both ends that also depend on the bytes around the value. */
 function toBase64(value: string): string[] {
   const bytes = Buffer.from(value)
   return [0, 1, 2].flatMap((before) => {
@@ -23,7 +23,11 @@ function toHex(value: string): string[] {
   return [text, text.toUpperCase()]
 }
 
-/** What encoders leave as it is: a component, a form, a whole address, a path, only what is safe anywhere, nothing. */
+/**
+ * The characters that URL encoders leave unchanged. One set for each kind of encoder: for a component, for a form, for a
+ * whole URL, for a path, one that keeps only unreserved characters, one that keeps only letters and digits, and one that
+ * encodes every character.
+ */
 const keeps = [/[\w.!~*'()-]/, /[\w.*-]/, /[\w.!~*'();,/?:@&=+$#-]/, /[\w.~/-]/, /[\w.~-]/, /[A-Za-z0-9]/, /[^\s\S]/]
 
 function toUrl(value: string): string[] {

@@ -7,25 +7,25 @@ import { createMaskedStream, type MaskedStream } from './stream.ts'
 export type { Masked } from './bytes.ts'
 export type { MaskedStream } from './stream.ts'
 
-/** The values that nobody gets to see, and the filter through which everything goes that could hold one. */
+/** The values that must be masked, and the filter for every text that could contain one. */
 export type Masking = {
-  /** From now on this value is hidden. Too short a one is not: it would turn up by chance. */
+  /** Masks this value from now on. Shorter values than `leastMasked` are ignored: they would match unrelated text. */
   hide(value: string): void
-  /** A variable of the environment that was handed to a server: hidden unless it is evidently no secret. */
+  /** Masks an environment variable that was passed to a server, unless its name or value shows that it is not a secret. */
   hideVariable(name: string, value: string): void
   text(text: string): string
-  /** Every text in a value, names included; the value itself if there is nothing to hide. */
+  /** Masks every string in a value, including object keys. Returns the same object if nothing was masked. */
   value<Value>(value: Value): Value
-  /** One message of JSON; undefined when it is so long that it must be looked at slowly. */
+  /** Masks one JSON message; undefined if the message is too long and needs `jsonSlowly`. */
   json(bytes: Buffer): Masked | undefined
-  /** The same for a long message, with turns for others in between. */
+  /** Masks a long message. Yields to the event loop between portions. */
   jsonSlowly(bytes: Buffer): Promise<Masked>
   stream(): MaskedStream
 }
 
-/** Up to here nobody notices the time that it takes. */
+/** Messages up to this size are masked synchronously: the delay is too short to notice. */
 const quick = 256 * 1024
-/** Values of former secrets stay hidden; nobody has so many. */
+/** Values of replaced secrets stay masked, so the set only grows. This limit is far above normal use. */
 const mostValues = 10_000
 
 export function createMasking(): Masking {
@@ -64,16 +64,16 @@ export function createMasking(): Masking {
       if (!isEvidentlyPlain(name, value)) hide(value)
     },
     text,
-    value: (value) => mask(value as JsonValue) as typeof value, // a text for a text, everything else as it was
+    value: (value) => mask(value as JsonValue) as typeof value, // `mask` replaces strings with strings and keeps all other types
     json(bytes) {
       if (bytes.length > quick) return undefined
       if (finder.find(bytes).length === 0 && !finder.mayBeEscaped(bytes)) return { bytes, found: 0 }
       return finish(maskStrings(bytes, finder))
     },
     async jsonSlowly(bytes) {
-      const spans = await inTurns(finder.findSlowly(bytes))
+      const spans = await withPauses(finder.findSlowly(bytes))
       if (spans.length === 0 && !finder.mayBeEscaped(bytes)) return { bytes, found: 0 }
-      return inTurns(maskStrings(bytes, finder))
+      return withPauses(maskStrings(bytes, finder))
     },
     stream: () => createMaskedStream(finder),
   }
@@ -81,7 +81,10 @@ export function createMasking(): Masking {
 
 type Entry = readonly [key: string, item: JsonValue]
 
-/** Two keys that are masked alike would become one, and the value of the other would be shown to nobody. */
+/**
+ * Numbers keys that are equal after masking. Otherwise the later key would overwrite the earlier one and its value
+ * would be lost.
+ */
 function withDistinctKeys(masked: readonly Entry[], entries: readonly Entry[]): Entry[] {
   const taken = new Set(masked.filter(([key], index) => key === entries[index]?.[0]).map(([key]) => key))
   const counts = new Map<string, number>()
@@ -99,7 +102,7 @@ function toNumbered(key: string, count: number): string {
   return count === 1 ? key : `${key} (${count})`
 }
 
-/** Places and settings, which results are full of: hiding them would garble every second answer. */
+/** Paths and ordinary settings appear in many results. Masking them would make these results unreadable. */
 function isEvidentlyPlain(name: string, value: string): boolean {
   if (/(^|_)(HOME|PATH|DIR|FOLDER|HOST|PORT|REGION|LEVEL|LANG|USER|SHELL)$/i.test(name)) return true
   if (/^(\/|~\/|[A-Za-z]:\\)/.test(value)) return true
@@ -115,8 +118,8 @@ function finish<Result>(work: Generator<undefined, Result>): Result {
   }
 }
 
-/** Nobody else waits longer than one portion takes. */
-async function inTurns<Result>(work: Generator<undefined, Result>): Promise<Result> {
+/** Yields to the event loop after each portion. */
+async function withPauses<Result>(work: Generator<undefined, Result>): Promise<Result> {
   while (true) {
     const step = work.next()
     if (step.done) return step.value

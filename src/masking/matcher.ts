@@ -1,40 +1,40 @@
-/** Where something was found, as start and end, one after the other: cheaper than an object for each. */
+/** Found ranges as a flat list: start, end, start, end. Cheaper than one object per range. */
 export type Spans = number[]
 
 export type Matcher = {
   add(pattern: Buffer): void
-  /** The longest pattern in bytes; nothing longer can be found by it. */
+  /** The length of the longest pattern in bytes. A match is never longer. */
   longest(): number
   size(): number
-  /** Looks on from `from` until the end or until the budget is spent; returns where to go on. */
+  /** Searches from `from` until the end or until the budget is used up. Returns the position to continue from. */
   find(bytes: Buffer, from: number, budget: number, spans: Spans): number
 }
 
 type Pattern = {
   readonly bytes: Buffer
-  /** Where the window by which it is recognised stands in it. */
+  /** The offset of the window in the pattern. The search looks up this window. */
   readonly window: number
-  /** So much of it must be there; what follows is hidden as far as it is the same. */
+  /** The number of bytes that must match. Bytes after them are masked as far as they match as well. */
   readonly anchor: number
 }
 
-/** Every pattern has at least so many bytes. */
+/** Patterns must have at least this many bytes. */
 export const leastPattern = 8
 const gram = 3
-/** Of a window, one of so many neighbouring places is looked at: enough to come across any three bytes of it. */
+/** The search looks at every sixth position. That is enough to hit one of the 3-byte parts of any 8-byte window. */
 const step = leastPattern - gram + 1
-/** A text made to look like a long value again and again may cost no more than this for each of its bytes. */
+/** Limits the cost per byte for a text that repeats the beginning of a long value many times. */
 const longestAnchor = 64
 const tableBits = 17
 const none: readonly Pattern[] = []
 
 /**
- * Finds any of many patterns in one pass. Every sixth place is looked up in a table of the three-byte parts of all
- * patterns; only where one is found the eight bytes around it are looked up, and only where those are found, compared.
+ * Finds many patterns in one pass. Every sixth position is looked up in a table of the 3-byte parts of all patterns.
+ * Only after a hit, the 8-byte windows around it are looked up, and only after another hit the bytes are compared.
  */
 export function createMatcher(): Matcher {
   const grams = new Uint8Array(1 << tableBits)
-  /** Whether it is worth looking up a window. */
+  /** A small table that filters out most windows before the lookup in `windows`. */
   const likely = new Uint8Array(1 << tableBits)
   const windows = new Map<number, Pattern[]>()
   let longest = 0
@@ -54,7 +54,7 @@ export function createMatcher(): Matcher {
     size++
   }
 
-  /** Values often begin alike, so the end says more; of two that also end alike the beginning may differ. */
+  /** Values often have the same beginning, so the end is tried first, then the beginning, then the middle. */
   function chooseWindow(bytes: Buffer, anchor: number): number {
     const places = [anchor - leastPattern, 0, (anchor - leastPattern) >> 1]
     return places.find((place) => !windows.has(hashWindow(bytes, place))) ?? 0
@@ -71,7 +71,7 @@ export function createMatcher(): Matcher {
     return left > 0 ? bytes.length : at
   }
 
-  /** Returns what it cost, in steps. */
+  /** Returns the cost in steps. */
   function compareAround(bytes: Buffer, at: number, spans: Spans): number {
     let cost = step
     for (let start = Math.max(0, at - step + 1); start <= at; start++) {
@@ -92,7 +92,7 @@ function compare(bytes: Buffer, start: number, pattern: Pattern, spans: Spans): 
   let length = 0
   while (length < anchor && bytes[start + length] === wanted[length]) length++
   if (length < anchor) return length >> 3
-  // What is hidden already need not be looked at again: a text that repeats a value must not cost its square.
+  // Skips bytes that are masked already. Otherwise a text that repeats a value would take quadratic time.
   const covered = (spans.at(-1) ?? 0) - start
   let end = Math.max(anchor, Math.min(covered, wanted.length))
   while (end < wanted.length && start + end < bytes.length && bytes[start + end] === wanted[end]) end++
@@ -100,7 +100,7 @@ function compare(bytes: Buffer, start: number, pattern: Pattern, spans: Spans): 
   return (end - length) >> 3
 }
 
-/** Most touch the one before: a text full of findings must not fill the memory with them. */
+/** Merges ranges that touch, so that a text full of matches does not use much memory. */
 function addSpan(spans: Spans, start: number, end: number): void {
   const last = spans.length - 1
   const lastStart = spans[last - 1] ?? Number.POSITIVE_INFINITY
@@ -121,7 +121,7 @@ function wordAt(bytes: Buffer, at: number): number {
   return (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 24)
 }
 
-/** In order, and those that touch as one. */
+/** Sorts the ranges and merges those that touch. */
 export function mergeSpans(spans: Spans): Spans {
   const pairs: [number, number][] = []
   for (let index = 0; index < spans.length; index += 2) pairs.push([spans[index] ?? 0, spans[index + 1] ?? 0])

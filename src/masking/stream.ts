@@ -1,16 +1,16 @@
 import { replaceSpans } from './bytes.ts'
 import type { Finder } from './finder.ts'
 
-/** What somebody prints piece by piece: a value that comes in two pieces is hidden as well. */
+/** Masks output that arrives in chunks, including values that are split between two chunks. */
 export type MaskedStream = {
-  /** Gives on what is complete: whole lines. */
+  /** Returns the masked output that is complete: whole lines. */
   push(chunk: Buffer): Buffer
-  /** What has come and was not given on yet, as it would be now. */
+  /** The masked form of the bytes that `push` has not returned yet. */
   rest(): Buffer
 }
 
 const newline = 0x0a
-/** A line that does not end is given on all the same, but for as much as a value could still be part of. */
+/** A longer line without a line break is returned as well, except for its end, which could be part of a value. */
 const longestWait = 64 * 1024
 const nothing: Buffer = Buffer.alloc(0)
 
@@ -31,7 +31,7 @@ export function createMaskedStream(finder: Finder): MaskedStream {
     rest: () => replaceSpans(waiting, finder.find(waiting)),
   }
 
-  /** Behind the last line, or so far before the end that no value can reach over the cut. */
+  /** The position after the last line, or far enough before the end that no value can extend over it. */
   function placeToCut(): number {
     const reach = finder.matcher.longest()
     const line = waiting.lastIndexOf(newline, finder.hasLines() ? -1 - reach : -1) + 1
@@ -39,7 +39,7 @@ export function createMaskedStream(finder: Finder): MaskedStream {
   }
 }
 
-/** A value that stands over the cut waits with what follows it. */
+/** A value that extends over the cut stays in the buffer. */
 function withoutCutting(spans: readonly number[], cut: number): { end: number; safe: number[] } {
   const safe: number[] = []
   for (let index = 0; index < spans.length; index += 2) {

@@ -1,18 +1,18 @@
 import type { Spans } from './matcher.ts'
 
 /**
- * The second net: tokens whose form tells what they are, whoever they belong to. No expressions are run: each kind is
- * a beginning and a run of permitted characters, so that any text costs the same for each of its bytes.
+ * Finds tokens by their format, even if the gateway does not know them. It uses no regular expressions: each kind is a
+ * prefix and a run of allowed characters, so the cost per byte is constant for any text.
  */
 type Kind = {
   readonly start: string
-  /** Characters that follow, and how many there must be at least. */
+  /** The allowed characters after the prefix, and their minimum and maximum number. */
   readonly run: Uint8Array
   readonly least: number
   readonly most?: number
-  /** The place in the run where an underscore must be. */
+  /** The position in the run that must be an underscore. */
   readonly underscore?: number
-  /** Names of packages and pages begin like this too: what follows must not be made of words. */
+  /** Package and page names can have the same prefix. With `random`, a run that reads like words is not a token. */
   readonly random?: boolean
 }
 
@@ -41,14 +41,14 @@ for (const kind of kinds) {
   kindsByFirst.set(first, [...(kindsByFirst.get(first) ?? []), kind])
 }
 
-/** With what any of them begins, those of JWT included. */
+/** The first characters of all kinds, and `e` for a JWT. */
 const starts = toClass(`e${kinds.map(({ start }) => start[0]).join('')}`)
 
-/** The shortest of them has so many characters in a row: one of every ten places is in it, and the tenth behind too. */
+/** The shortest token has 20 characters. So a search that tests every tenth position always hits one. */
 const leastRun = 20
 const stride = leastRun / 2
 
-/** Looks on from `from` until the end or until the budget is spent; returns where to go on. */
+/** Searches from `from` until the end or until the budget is used up. Returns the position to continue from. */
 export function findTokens(bytes: Buffer, from: number, budget: number, spans: Spans): number {
   let at = from
   let left = budget
@@ -65,20 +65,20 @@ export function findTokens(bytes: Buffer, from: number, budget: number, spans: S
   return left > 0 ? bytes.length : at
 }
 
-/** Looks at one run of such characters; returns where it ends. */
+/** Searches one run of `word` characters. Returns the end of the run. */
 function findInRun(bytes: Buffer, inside: number, spans: Spans): number {
   let start = inside
   while (start > 0 && inside - start < farthestBack && word[bytes[start - 1] ?? 0] === 1) start--
   let end = inside
   while (end < bytes.length && end - inside < longestRun && word[bytes[end] ?? 0] === 1) end++
-  // A token may go on behind this piece of the run.
+  // A token may extend past this piece of the run.
   let stop = end
   while (stop - end < longestToken && word[bytes[stop] ?? 0] === 1) stop++
   const run = { bytes, stop, isName: createNameCheck(bytes, start) }
   let jwt: number | undefined
   for (let at = start; at < end; at++) {
     if (starts[bytes[at] ?? 0] === 0 || !isBeginning(bytes, at)) continue
-    // Found out once for the whole run: it is the same for every place in it.
+    // Computed once per run, because the end of a JWT is the same for every position in it.
     if (isObjectStart(bytes, at)) jwt ??= endOfJwt(bytes, end)
     const found = isObjectStart(bytes, at) ? jwt : endOfKind(run, at)
     if (found === undefined || found < 0) continue
@@ -90,10 +90,13 @@ function findInRun(bytes: Buffer, inside: number, spans: Spans): number {
 
 const farthestBack = 128
 const longestToken = 1024
-/** Longer ones are looked at piece by piece, so that nobody waits for them. */
+/** Longer runs are searched in pieces, so that one call does not take too long. */
 const longestRun = 16 * 1024
 
-/** A token begins where a word does; behind `\n` in JSON as well. */
+/**
+ * A token begins at the start of a word, or after an escape such as `
+ * ` in JSON.
+ */
 function isBeginning(bytes: Buffer, at: number): boolean {
   const before = bytes[at - 1] ?? 0
   return alnum[before] === 0 || (escapable[before] === 1 && bytes[at - 2] === 0x5c)
@@ -101,7 +104,7 @@ function isBeginning(bytes: Buffer, at: number): boolean {
 
 const escapable = toClass('nrtbf')
 
-/** Characters of `word` in a row, up to `stop`. */
+/** A run of `word` characters that ends at `stop`. */
 type Run = { readonly bytes: Buffer; readonly stop: number; isName(at: number): boolean }
 
 function endOfKind(run: Run, at: number): number | undefined {
@@ -126,10 +129,11 @@ function endOf(kind: Kind, { bytes, stop, isName }: Run, at: number): number | u
 }
 
 /**
- * Tells of places in one run, which must be asked for in their order, whether what begins there reads like a name: no
- * digit, few capitals, hardly any inside a word, and no word of 32 letters. Of random letters of both sizes half are
- * capitals, and a quarter of the pairs turn from small to large. In `aNameLikeThis` fewer letters are capitals, and in
- * `A-Name-Like-This` no pair turns. Each byte is counted once, so that a text of nothing but beginnings costs no more.
+ * Returns a function that says whether the text at a position reads like a name: no digit, few capitals, few changes
+ * from lower to upper case, and no word of 32 letters. Random text has capitals for half of its letters, and a quarter
+ * of its letter pairs change from lower to upper case. `aNameLikeThis` has fewer capitals, and `A-Name-Like-This` has
+ * no such change inside a word. Positions must increase: each byte is counted once, so that a text with many prefixes
+ * stays cheap.
  */
 function createNameCheck(bytes: Buffer, from: number): (at: number) => boolean {
   let [first, next] = [from, from]
@@ -157,7 +161,7 @@ function createNameCheck(bytes: Buffer, from: number): (at: number) => boolean {
   }
 }
 
-/** Whether a capital letter at this place follows a small one. Random text has many such places, words have few. */
+/** Whether an upper-case letter follows a lower-case letter. Random text has many such places, words have few. */
 function turnsAt(bytes: Buffer, at: number): boolean {
   return large[bytes[at] ?? 0] === 1 && small[bytes[at - 1] ?? 0] === 1
 }
@@ -165,12 +169,12 @@ function turnsAt(bytes: Buffer, at: number): boolean {
 const judged = 64
 const longestWord = 32
 
-/** `{"` in base64, as both the header and the payload of a JWT begin. */
+/** `{"` in base64. The header and the payload of a JWT begin with it. */
 function isObjectStart(bytes: Buffer, at: number): boolean {
   return bytes[at] === 0x65 && bytes[at + 1] === 0x79 && bytes[at + 2] === 0x4a
 }
 
-/** Three parts with dots between, the first of which ends at `header`; -1 if there are not. */
+/** The end of a JWT whose header ends at `header`: three parts with dots between them. -1 if there is no JWT. */
 function endOfJwt(bytes: Buffer, header: number): number {
   if (bytes[header] !== dot || !isObjectStart(bytes, header + 1)) return -1
   const payload = endOfRun(bytes, header + 1)
@@ -193,18 +197,18 @@ const keyEnd = Buffer.from('-----END ')
 const capitals = toClass(lower.toUpperCase())
 const encoded = toClass(`${lower}${lower.toUpperCase()}${digits}+/=`)
 const blank = toClass(' \t\r\n')
-/** Quotes, commas and the like around the lines of a key in source code or in a quoted mail. */
+/** Quotes, commas and similar characters around the lines of a key in source code or in a quoted mail. */
 const around = toClass('"\'`,;+>|#*\\')
 const longestLabel = 12
 const longestKey = 64 * 1024
-/** Keys are written in lines of 64 characters. A much shorter piece is a word, unless it is the last line. */
+/** PEM keys are written in lines of 64 characters. A much shorter piece is a word, unless it is the last line. */
 const leastPiece = 16
 const keyHeader = /^(?:Proc-Type:|4,ENCRYPTED|DEK-Info:|[A-Z0-9-]{3,20},[0-9A-Fa-f]{8,64})$/
 
 /**
- * Private keys in PEM, with or without their end. Hides only what can be part of a key: whoever writes ordinary words
- * between the marks must not hide them from those who read or approve. Looks at so many marks at most, and returns
- * where to go on.
+ * Finds private keys in PEM format, with or without the END line. Masks only bytes that can be part of a key: otherwise
+ * an attacker could hide ordinary words from readers and approvers by writing them between the BEGIN and END lines.
+ * Checks at most `mostMarks` lines per call and returns the position to continue from.
  */
 export function findPrivateKeys(bytes: Buffer, from: number, spans: Spans): number {
   let at = bytes.indexOf(keyMark, from)
@@ -220,7 +224,7 @@ export function findPrivateKeys(bytes: Buffer, from: number, spans: Spans): numb
 
 const mostMarks = 1000
 
-/** Where the line begins that ends with a mark, with at most one word such as `RSA` in between. */
+/** The start of the BEGIN or END line, which may have one word such as `RSA` before `PRIVATE KEY`. */
 function findMark(bytes: Buffer, at: number, beginning: Buffer): number | undefined {
   let label = at - 1
   while (at - label <= longestLabel && capitals[bytes[label - 1] ?? 0] === 1) label--
@@ -244,7 +248,7 @@ function hideKey(bytes: Buffer, { start, body, next }: { start: number; body: nu
   for (let at = skipBlank(bytes, body, limit); at < limit; ) {
     const end = endOfPiece(bytes, at, limit)
     const kind = kindOfPiece(bytes, at, end)
-    // A short piece is the last line of a key only if the end of the key follows it.
+    // A short piece is the last line of a key only if the END line follows it.
     if (mayBeLast && kind !== 'around') show(at)
     if (kind === 'word') show(end)
     if (kind === 'word') hideRuns(bytes, at, end, spans)
@@ -258,7 +262,7 @@ function hideKey(bytes: Buffer, { start, body, next }: { start: number; body: nu
   show(limit)
 }
 
-/** A key whose line ends were lost may begin in the middle of a word. */
+/** A key that lost its line breaks may begin in the middle of a word. */
 function hideRuns(bytes: Buffer, from: number, to: number, spans: Spans): void {
   for (let at = from; at < to; at++) {
     const start = at
@@ -269,7 +273,10 @@ function hideRuns(bytes: Buffer, from: number, to: number, spans: Spans): void {
 
 const leastRunInWord = 40
 
-/** Line ends are also written as `\n`, once or twice escaped. */
+/**
+ * Line breaks may also be written as `
+ * `, with one or more backslashes.
+ */
 function skipBlank(bytes: Buffer, from: number, to: number): number {
   let at = from
   while (at < to) {

@@ -14,7 +14,7 @@ export async function readBody(
     throw new GatewayError('request-invalid', 'The body must be sent as `Content-Type: application/json`')
   }
   if (request.headers['content-encoding'] !== undefined) {
-    throw new GatewayError('request-invalid', 'Compressed bodies are not taken')
+    throw new GatewayError('request-invalid', 'Compressed request bodies are not supported')
   }
   return readBytes(request, { mostBytes, take: delivery.takeRequest })
 }

@@ -1,5 +1,5 @@
-import { type CallOptions, type CallOutcome, type CallRequest, waiting } from '../calls/calls.ts'
-import { approvalStatusName, type ViewSelector, waitForApprovalName } from '../catalog/catalog.ts'
+import { approvalStatusName, type CallOutcome, type CallRequest, waitForApprovalName, waiting } from '../calls/calls.ts'
+import type { ViewSelector } from '../catalog/catalog.ts'
 import type { Approval } from '../contract/approval.ts'
 import { GatewayError, withoutOwn } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
@@ -10,6 +10,7 @@ import { type Answer, toResultAnswer } from '../wire/answer.ts'
 import type { Caller } from '../wire/caller.ts'
 import { capabilitiesKey } from '../wire/codec.ts'
 import { type CallMeta, readMeta, splitCapabilities } from '../wire/meta.ts'
+import type { Presenting } from './present.ts'
 
 /** The requests that are calls: decided, recorded and sent on. */
 const callMethods: Readonly<Record<string, CallMethod>> = {
@@ -19,23 +20,23 @@ const callMethods: Readonly<Record<string, CallMethod>> = {
   'completion/complete': 'completion/complete',
 }
 
-/** `further` are those that only one era has. */
+/** `further`: methods that only one era has. */
 export function toCallMethod(method: string, further: readonly CallMethod[] = []): CallMethod {
   const known = Object.hasOwn(callMethods, method) ? callMethods[method] : further.find((each) => each === method)
   if (known) return known
-  throw new GatewayError('method-not-found', `${method.slice(0, 100)} is not offered here`)
+  throw new GatewayError('method-not-found', `The method ${method.slice(0, 100)} is not supported`)
 }
 
 export type McpCall = CallMeta & {
   readonly method: CallMethod
   readonly name: string
   readonly arguments: JsonObject
-  /** Answers to questions of a round that the gateway knows nothing of. */
+  /** Replies to questions of an earlier round, and its state, which belong to the server. */
   readonly input: JsonObject | undefined
   readonly progressToken: string | number | undefined
 }
 
-/** What belongs to the call itself; what belongs to this hop only stays here. */
+/** Reads what belongs to the call. What belongs to this connection only, such as the progress token, is not passed on. */
 export function readCall(method: CallMethod, params: JsonObject): McpCall {
   const meta = isObject(params._meta) ? params._meta : {}
   const { progressToken } = meta
@@ -84,13 +85,13 @@ const readers: Readonly<Record<CallMethod, (params: JsonObject) => Asked>> = {
   },
 }
 
-/** Rules judge it by the arguments that the task was started with, so it has none of its own. */
+/** Without arguments: rules judge a request about a task by the arguments the task was started with. */
 function readTask({ taskId }: JsonObject): Asked {
-  return { name: toName('A task is asked for by its taskId', taskId), arguments: {} }
+  return { name: toName('A request about a task needs a taskId', taskId), arguments: {} }
 }
 
 function readNamed(method: string, { name, arguments: given = {} }: JsonObject): Asked {
-  if (!isObject(given)) throw new GatewayError('arguments-invalid', 'The arguments are an object')
+  if (!isObject(given)) throw new GatewayError('arguments-invalid', 'The arguments must be an object')
   return { name: toName(`${method} needs a name`, name), arguments: given }
 }
 
@@ -99,42 +100,36 @@ function toName(problem: string, name: unknown): string {
   throw new GatewayError('arguments-invalid', problem)
 }
 
-/** What one era hears of a call while it runs. */
-export type CallHearing = CallOptions & {
-  readonly caller: Caller
-  /** Where people answer a question that it waits for; a subscription waits for none. */
-  readonly addressOf?: (approval: string) => string
+type RunParts = {
+  readonly gateway: Pick<Gateway, 'calls'>
+  readonly presenting?: Pick<Presenting, 'addressOf'>
 }
 
 export async function runCall(
-  gateway: Pick<Gateway, 'calls'>,
+  { gateway, presenting }: RunParts,
   who: Pick<CallRequest, 'principal' | 'selector' | 'check'>,
   call: McpCall,
-  hearing: CallHearing,
+  waitingCaller: Caller,
 ): Promise<Answer> {
   const { progressToken: _own, ...request } = call
-  const { addressOf, ...options } = hearing
-  const { caller, meta } = splitCaller(call, hearing)
-  const outcome = await gateway.calls.run({ ...who, ...request, meta, surface: 'mcp' }, { ...options, caller })
+  const { caller, meta } = splitCaller(call, waitingCaller)
+  const outcome = await gateway.calls.run({ ...who, ...request, meta, surface: 'mcp' }, caller)
   if (outcome.kind !== 'waiting') return toAnswer(outcome, call.method)
-  const url = addressOf?.(outcome.approval.id) ?? ''
+  const url = presenting?.addressOf(outcome.approval.id) ?? ''
   if (call.method === 'tools/call') return toWaitingResult(outcome.approval, url, who.selector)
   const { code, message, details } = waiting(outcome.approval)
   throw new GatewayError(code, message, { ...details, url })
 }
 
-/** A server of the newer era gets what a caller declares with each call, so a part of it counts as `_meta`. */
-function splitCaller(
-  { method, meta }: McpCall,
-  { caller }: CallHearing,
-): { caller: Caller; meta?: JsonObject | undefined } {
+/** Servers of the newer era get the capabilities with each call, so those beyond the protocol are judged as `_meta`. */
+function splitCaller({ method, meta }: McpCall, caller: Caller): { caller: Caller; meta?: JsonObject | undefined } {
   const { plain, beyond } = splitCapabilities(caller.capabilities)
   if (beyond === undefined) return { caller, meta }
   if (isTaskMethod(method)) return { caller: { ...caller, capabilities: plain }, meta }
   return { caller, meta: method === 'resources/subscribe' ? meta : { ...meta, [capabilitiesKey]: beyond } }
 }
 
-/** What Sallyport says instead of a tool is a failed result: the model reads it, and no output schema applies. */
+/** An error of the gateway becomes a failed tool result: models read it, and no output schema applies to it. */
 function toAnswer(outcome: Exclude<CallOutcome, { kind: 'waiting' }>, method: CallMethod): Answer {
   if (outcome.kind === 'answered') return outcome.answer
   const { error, call } = outcome
@@ -150,12 +145,12 @@ export function toFailedResult(error: GatewayError, call?: string): Answer {
   })
 }
 
-/** It has not ended: who makes the same call again goes on waiting, or gets what came of it. */
+/** The call has not ended: the same call made again continues it. */
 function toWaitingResult(approval: Approval, url: string, { kind }: ViewSelector): Answer {
   const { id, call } = approval
   const given = JSON.stringify({ id })
-  const helpers = `${waitForApprovalName} ${given} waits for the answer, ${approvalStatusName} ${given} tells how it stands.`
-  const where = kind === 'server' ? '' : `\n${helpers}` // at a server's own address there is nothing but its own
+  const helpers = `${waitForApprovalName} ${given} waits for the answer, ${approvalStatusName} ${given} returns its state.`
+  const where = kind === 'server' ? '' : `\n${helpers}` // the address of one server does not offer these tools
   return toFailure(waiting(approval), `\nA person answers at ${url}${where}`, { call, approval: id, url })
 }
 
@@ -167,14 +162,14 @@ function toFailure(error: GatewayError, more: string, facts: JsonObject): Answer
   })
 }
 
-/** The server asks for what this caller did not say it could do. */
+/** The server requires a capability that this client did not declare. */
 export function capabilityMissing(required: JsonObject): GatewayError {
-  const named = Object.keys(required).join(', ') || 'one that it does not name'
-  const message = `The server needs to ask something for which this client did not declare the capability: ${named}`
+  const named = Object.keys(required).join(', ') || 'an unnamed one'
+  const message = `The server asks a question that requires a capability this client did not declare: ${named}`
   return new GatewayError('capability-missing', message, { requiredCapabilities: required })
 }
 
-/** What is the caller's own mistake has a number of its own, and who took a call back wants no answer. */
+/** Mistakes of the caller are JSON-RPC errors, not tool results; a cancelled call gets no answer. */
 function isNoResult({ code }: GatewayError): boolean {
   return (
     code === 'tool-not-found' ||

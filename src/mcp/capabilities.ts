@@ -2,7 +2,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { Introduction } from '../gateway/gateway.ts'
 import { tasksExtension } from '../wire/codec.ts'
 
-/** What this gateway offers to agents in either era. */
+/** The capabilities of the gateway for agents, in each era. */
 const own = {
   tools: { listChanged: true },
   prompts: { listChanged: true },
@@ -15,7 +15,7 @@ export function toModernOffer({ extensions }: Introduction): JsonObject {
   return { ...own, ...(extensions && { extensions }) }
 }
 
-/** Tasks of the newer era are of no use here; this one has its own. */
+/** Without the tasks of the newer era, because the older era has its own. */
 export function toLegacyOffer({ extensions = {}, tasks }: Introduction): JsonObject {
   const { [tasksExtension]: _newer, ...usable } = extensions
   return {

@@ -4,7 +4,7 @@ import type { CallMethod } from '../contract/permit.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { isObject } from '../lib/json.ts'
 import { type Answer, toResultAnswer } from '../wire/answer.ts'
-import { isLogLevel } from '../wire/caller.ts'
+import { type Caller, isLogLevel } from '../wire/caller.ts'
 import {
   legacyResourceNotFound,
   negotiateLegacy,
@@ -14,18 +14,9 @@ import {
   toLegacyResult,
 } from '../wire/legacy.ts'
 import { lackingIn } from '../wire/modern.ts'
-import type { Progress } from '../wire/peer.ts'
 import { toErrorMessage } from '../wire/rpc-error.ts'
 import { toMessage, toPieces } from '../wire/splice.ts'
-import {
-  type CallHearing,
-  capabilityMissing,
-  type McpCall,
-  readCall,
-  runCall,
-  toCallMethod,
-  toFailedResult,
-} from './calls.ts'
+import { capabilityMissing, type McpCall, readCall, runCall, toCallMethod, toFailedResult } from './calls.ts'
 import { toLegacyOffer } from './capabilities.ts'
 import { createLegacyCaller } from './legacy-caller.ts'
 import { type ListChanges, toChangeMethod } from './list-changes.ts'
@@ -41,7 +32,7 @@ export type LegacyParts = {
   readonly presenting: Presenting
 }
 
-/** The era with sessions: `initialize` opens one, and everything else names it. */
+/** The older era: `initialize` opens an MCP session, and every other request names it. */
 export function createLegacyEndpoint(parts: LegacyParts) {
   const { gateway, sessions, changes, presenting } = parts
 
@@ -50,7 +41,7 @@ export function createLegacyEndpoint(parts: LegacyParts) {
     if (envelope.kind === 'request' && envelope.method === 'initialize') return initialize(request, envelope.id)
     const id = http.headers[sessionHeader]
     if (typeof id !== 'string')
-      throw new GatewayError('request-invalid', 'Mcp-Session-Id is missing: `initialize` first')
+      throw new GatewayError('request-invalid', 'The header Mcp-Session-Id is missing: send `initialize` first')
     const session = sessions.get(id, principal, selector)
     if (envelope.kind === 'request') return answer(request, session, envelope.id, envelope.method)
     if (envelope.kind === 'notification' && envelope.method === 'notifications/cancelled') cancel(request, session)
@@ -60,7 +51,7 @@ export function createLegacyEndpoint(parts: LegacyParts) {
 
   function initialize(request: McpRequest, id: string): void {
     const { principal, selector, params, response, reply } = request
-    const introduction = gateway.introduce(principal, selector) // an address that leads nowhere is refused here already
+    const introduction = gateway.introduce(principal, selector) // throws for an unknown address
     const revision = negotiateLegacy(params.protocolVersion)
     const declared = toCapabilities(params.capabilities)
     const session = sessions.create({ principal, selector, revision, capabilities: declared }, () => stopWatching())
@@ -80,7 +71,7 @@ export function createLegacyEndpoint(parts: LegacyParts) {
       request.reply.answer(toPieces(id, answered.kind, toLegacyResult(answered).bytes))
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error
-      // Who took a request back does not want to hear of it again.
+      // A cancelled request gets no answer.
       if (error.code === 'call-cancelled') return request.reply.nothing()
       const rpc = error.code === 'resource-not-found' ? legacyResourceNotFound : undefined
       request.reply.answer(toErrorMessage(id, error, rpc))
@@ -98,51 +89,51 @@ export function createLegacyEndpoint(parts: LegacyParts) {
     if (method === 'resources/unsubscribe') return unfollow(session, params.uri)
     const call = withTask(readCall(toCallMethod(method, ownMethods), params), params.task)
     const key = toIdKey(JSON.parse(id))
-    if (session.inFlight.has(key))
-      throw new GatewayError('request-invalid', 'A request with this id is still under way')
+    if (session.inFlight.has(key)) throw new GatewayError('request-invalid', 'A request with this id is still running')
     const controller = new AbortController()
     session.inFlight.set(key, controller)
-    const { stopLooking, ...hearing } = toHearing(request, session, call, controller, presenting)
+    const caller = createLegacyCaller({ request, session, call, controller, presenting })
     try {
-      if (method === 'resources/subscribe') return await follow(request, session, call, hearing)
-      const answered = await runCall(gateway, { principal, selector }, call, hearing)
+      if (method === 'resources/subscribe') return await follow(request, session, call, caller)
+      const answered = await runCall(parts, { principal, selector }, call, caller)
       const required = lackingIn(answered)
       if (required) throw capabilityMissing(required)
       return answered
     } catch (error) {
       const missing = error instanceof GatewayError && error.code === 'capability-missing'
-      // This era has no number for it: the model reads what is missing.
+      // This era has no error code for it, so the model gets it as a failed result.
       if (missing && method === 'tools/call') return toFailedResult(error)
       throw error
     } finally {
-      stopLooking()
+      caller.close()
       session.inFlight.delete(key)
     }
   }
 
   function setLevel(session: McpSession, level: unknown): Answer {
-    if (!isLogLevel(level)) throw new GatewayError('arguments-invalid', 'No such level of logging')
+    if (!isLogLevel(level))
+      throw new GatewayError('arguments-invalid', `No such log level: ${String(level).slice(0, 50)}`)
     session.logFrom(level)
     return toResultAnswer({})
   }
 
-  /** A subscription is a call like any other, and what it brings comes on the standing stream. */
+  /** A subscription is a call. Its updates are sent on the stream of the session. */
   async function follow(
     { principal, selector }: McpRequest,
     session: McpSession,
     call: McpCall,
-    hearing: CallHearing,
+    caller: Caller,
   ): Promise<Answer> {
     if (session.followed.has(call.name)) return toResultAnswer({})
     if (session.followed.size >= maxFollowed)
-      throw new GatewayError('limit-exceeded', 'Too many resources are followed')
+      throw new GatewayError('limit-exceeded', `Too many subscriptions: an MCP session can have ${maxFollowed}`)
     const following = new AbortController()
     session.followed.set(call.name, following)
     const onUpdated = (uri: string) =>
       session.notify('notifications/resources/updated', { uri: inFormOf(call.name, uri) })
     try {
       const subscriber = { signal: following.signal, onUpdated }
-      return await runCall(gateway, { principal, selector }, call, { ...hearing, subscriber })
+      return await runCall(parts, { principal, selector }, call, { ...caller, subscriber })
     } catch (error) {
       session.followed.delete(call.name)
       throw error
@@ -156,7 +147,7 @@ export function createLegacyEndpoint(parts: LegacyParts) {
     return toResultAnswer({})
   }
 
-  /** Some clients cancel what has long been answered: that is nobody's business any more. */
+  /** Ignores requests that have ended: some clients cancel those too. */
   function cancel({ params }: McpRequest, session: McpSession): void {
     session.inFlight.get(toIdKey(params.requestId))?.abort()
   }
@@ -164,51 +155,18 @@ export function createLegacyEndpoint(parts: LegacyParts) {
   return { handle }
 }
 
-/** A server takes a thousand in all, from everybody. */
+/** Of one MCP session. A server accepts a thousand from all sessions together. */
 const maxFollowed = 100
 const ownMethods: readonly CallMethod[] = ['resources/subscribe', 'tasks/get', 'tasks/result', 'tasks/cancel']
 
-/** In this era the caller asks for a task; in the other one the server decides. */
+/** In this era the client asks for a task; in the newer one the server decides. */
 function withTask(call: McpCall, task: unknown): McpCall {
   if (call.method !== 'tools/call' || !isObject(task)) return call
   const { ttl } = task
   return { ...call, input: { ...call.input, task: typeof ttl === 'number' ? { ttl } : {} } }
 }
 
-type LegacyHearing = CallHearing & { stopLooking(): void }
-
-function toHearing(
-  { reply, principal, delivery }: McpRequest,
-  session: McpSession,
-  call: McpCall,
-  controller: AbortController,
-  presenting: Presenting,
-): LegacyHearing {
-  const { progressToken, method } = call
-  const giveUp = () => controller.abort()
-  const caller = createLegacyCaller(session, reply, giveUp)
-  const onProgress = (progress: Progress) =>
-    reply.notify('notifications/progress', { ...progress, progressToken: progressToken ?? null })
-  const hearsProgress = () => progressToken !== undefined && reply.streams
-  const present = presenting.to({ principal, caller, method, hearsProgress, onProgress })
-  let stopLooking = () => {}
-  return {
-    signal: controller.signal,
-    caller,
-    ...(progressToken !== undefined && { onProgress }),
-    // From here on whoever hangs up has left its call, and what comes of it is kept for the next one.
-    present(question, wait) {
-      if (reply.isGone()) giveUp()
-      stopLooking = reply.onGone(giveUp)
-      return present(question, wait)
-    },
-    addressOf: presenting.addressOf,
-    delivery,
-    stopLooking: () => stopLooking(),
-  }
-}
-
-/** One id can be written in several ways, `"\\u0061"` and `"a"`, and a client may name its call in another one. */
+/** The same id can be written in several ways, such as `"\\u0061"` and `"a"`. */
 function toIdKey(id: unknown): string {
   return JSON.stringify(id ?? null)
 }

@@ -4,13 +4,13 @@ import type { Principal } from '../contract/principal.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Emitter } from '../lib/emitter.ts'
 
-/** Tells clients when, and only when, what they would be shown is no longer what they were shown. */
+/** Notifies clients when a list in their view has changed, and only then. */
 export type ListChanges = {
   watch(principal: Principal, selector: ViewSelector, onChange: (changed: readonly ChangeKind[]) => void): () => void
   close(): void
 }
 
-/** What clients are told apart: templates count as resources. */
+/** The kinds of lists in notifications. Templates belong to resources. */
 export type ChangeKind = 'tools' | 'prompts' | 'resources'
 type Hashes = Readonly<Record<ChangeKind, string>>
 
@@ -52,7 +52,7 @@ export function createListChanges(parts: {
     if (changed.length > 0) watcher.onChange(changed)
   }
 
-  /** A view that is gone has changed as well. */
+  /** A view that no longer exists has changed too. */
   function hashesOf({ principal, selector }: Pick<Watcher, 'principal' | 'selector'>): Hashes {
     try {
       const { tools, prompts, resources, templates } = parts.catalog.view(principal, selector).lists

@@ -7,8 +7,7 @@ import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Delivery } from '../lib/delivery.ts'
 import { isObject } from '../lib/json.ts'
-import type { Subscriber } from '../servers/servers.ts'
-import { muteCaller } from '../wire/caller.ts'
+import { type Subscriber, toCaller } from '../wire/caller.ts'
 import { subscriptionKey } from '../wire/codec.ts'
 import { toMessage } from '../wire/splice.ts'
 import { sseKeepAlive, toSseEvent } from '../wire/sse.ts'
@@ -18,19 +17,19 @@ import { keepAliveMs } from './reply.ts'
 import type { McpRequest } from './request.ts'
 
 const maxSubscriptions = 4096
-/** One principal must not keep the others out. */
+/** Limit for one principal, so that it cannot use all of them. */
 const maxPerPrincipal = 1000
-/** A server takes a thousand in all, from everybody. */
+/** Resources in one subscription. A server accepts a thousand from all clients together. */
 const maxFollowed = 100
 
-/** `subscriptions/listen` of the stateless era: long answers that tell what changes. */
+/** `subscriptions/listen` of the stateless era: streams that report changes. */
 export function createListening(parts: { gateway: Gateway; changes: ListChanges; clock: Clock }) {
   const { gateway, changes, clock } = parts
   const subscriptions = new Map<() => void, Principal>()
 
   return {
     open,
-    /** A token no longer counts: what was opened with it ends. */
+    /** A token was revoked: ends the streams that were opened with it. */
     endOf(principal: Principal) {
       for (const [end, by] of subscriptions) if (by === principal) end()
     },
@@ -45,12 +44,12 @@ export function createListening(parts: { gateway: Gateway; changes: ListChanges;
     return [...subscriptions.values()].filter((by) => toPrincipalKey(by) === key).length
   }
 
-  /** A long answer that tells changes until one side ends it. */
+  /** Opens a stream that reports changes until one side closes it. */
   async function open(request: McpRequest, id: string): Promise<void> {
     const { principal, selector, params, reply, delivery } = request
-    gateway.catalog.view(principal, selector) // an address that leads nowhere has nothing to tell
+    gateway.catalog.view(principal, selector) // throws for an unknown address
     if (subscriptions.size >= maxSubscriptions || countOf(principal) >= maxPerPrincipal)
-      throw new GatewayError('limit-exceeded', 'Too many subscriptions are open')
+      throw new GatewayError('limit-exceeded', 'Too many open subscriptions')
     const wanted = isObject(params.notifications) ? params.notifications : {}
     const honoured = changeKinds.filter((kind) => wanted[`${kind}ListChanged`] === true)
     const meta = `"_meta":{"${subscriptionKey}":${id}}`
@@ -83,7 +82,7 @@ export function createListening(parts: { gateway: Gateway; changes: ListChanges;
     function onUpdated(uri: string): void {
       write(toNotification('notifications/resources/updated', `{"uri":${JSON.stringify(uri)},${meta}}`))
     }
-    /** Nothing comes before the acknowledgement. */
+    /** Messages are held back until the acknowledgement was sent. */
     function write(message: string): void {
       if (early) return void (early.length < maxFollowed && early.push(message))
       if (response.destroyed || response.writableEnded) return
@@ -91,7 +90,7 @@ export function createListening(parts: { gateway: Gateway; changes: ListChanges;
     }
   }
 
-  /** Subscriptions are calls; those that are refused are left out of what is acknowledged. */
+  /** Subscriptions are calls. The acknowledgement leaves out those that were refused. */
   async function followAll(
     { principal, selector }: McpRequest,
     wanted: unknown,
@@ -101,8 +100,8 @@ export function createListening(parts: { gateway: Gateway; changes: ListChanges;
     const tried = uris.map(async (uri) => {
       const call = readCall('resources/subscribe', { uri })
       const onUpdated = (updated: string) => subscriber.onUpdated(inFormOf(uri, updated))
-      const hearing = { signal: subscriber.signal, caller: muteCaller, subscriber: { ...subscriber, onUpdated } }
-      const answer = await runCall(gateway, { principal, selector }, call, hearing)
+      const caller = toCaller({ signal: subscriber.signal, subscriber: { ...subscriber, onUpdated } })
+      const answer = await runCall({ gateway }, { principal, selector }, call, caller)
       return answer.kind === 'result' ? [uri] : []
     })
     const ended = await Promise.allSettled(tried)

@@ -21,17 +21,17 @@ import { createMcpSessions } from './sessions.ts'
 
 export type McpParts = {
   readonly gateway: Gateway
-  /** Where the gateway is reached, as far as it knows by itself. */
+  /** The address of the gateway if `publicUrl` is not set. */
   readonly url: () => string
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
 }
 
-/** Who asks, at which address, and how the answer reaches them. */
+/** The principal of a request, its address, and the delivery of its answer. */
 type Who = Pick<McpRequest, 'principal' | 'selector' | 'delivery'>
 
-/** MCP towards agents: `/mcp`, `/mcp/t/<toolset>`, `/mcp/s/<server>`. */
+/** The MCP endpoints for agents: `/mcp`, `/mcp/t/<toolset>`, `/mcp/s/<server>`. */
 export type Mcp = {
   handle(request: IncomingMessage, response: ServerResponse, who: Who): Promise<void>
   sessions(): number
@@ -82,11 +82,11 @@ export function createMcp(parts: McpParts): Mcp {
         if (http.method === 'GET') return openStream(http, response, who)
         if (http.method === 'DELETE') return endSession(http, response, who)
         response.setHeader('allow', 'POST, GET, DELETE')
-        throw new GatewayError('request-invalid', 'Only POST, GET and DELETE are answered here')
+        throw new GatewayError('request-invalid', 'Only POST, GET and DELETE are supported here')
       } catch (error) {
         const failure = toFailure(error)
         if (response.destroyed) return
-        // What was not read would otherwise be read to its end, however long it is.
+        // Otherwise Node would read the rest of the body, however long it is.
         if (!http.complete) response.setHeader('connection', 'close')
         const status = response.hasHeader('allow') ? 405 : failure.entry.http
         response.writeHead(status, { 'content-type': 'application/json' }).end(toErrorMessage('null', failure))
@@ -105,7 +105,7 @@ export function createMcp(parts: McpParts): Mcp {
     const id = http.headers[sessionHeader]
     if (typeof id !== 'string' || !http.headers.accept?.includes('text/event-stream')) {
       response.setHeader('allow', 'POST')
-      throw new GatewayError('request-invalid', 'A stream needs a session and `Accept: text/event-stream`')
+      throw new GatewayError('request-invalid', 'A stream requires an MCP session and `Accept: text/event-stream`')
     }
     checkVersion(http)
     sessions.get(id, principal, selector).openStream(response, delivery, principal)
@@ -113,7 +113,7 @@ export function createMcp(parts: McpParts): Mcp {
 
   function endSession(http: IncomingMessage, response: ServerResponse, { principal, selector }: Who): void {
     const id = http.headers[sessionHeader]
-    if (typeof id !== 'string') throw new GatewayError('request-invalid', 'Which session? Mcp-Session-Id is missing')
+    if (typeof id !== 'string') throw new GatewayError('request-invalid', 'The header Mcp-Session-Id is missing')
     checkVersion(http)
     sessions.end(sessions.get(id, principal, selector))
     response.writeHead(204).end()
@@ -153,23 +153,23 @@ function paramsOf(body: Buffer, envelope: Envelope, scan: Scan): JsonObject {
   if (envelope.kind === 'result' || envelope.kind === 'error' || !envelope.params) return {}
   try {
     const { start, end } = envelope.params
-    // A notification runs nothing, and the id in a cancellation may be any number that its request had.
+    // A notification runs nothing. The id in a cancellation may be any number.
     const isRequest = envelope.kind === 'request'
     const params = isRequest ? parseExactPart(body, envelope.params, scan) : parseJson(body.subarray(start, end))
     if (isObject(params)) return params
   } catch (error) {
     if (!(error instanceof JsonError)) throw error
     if (error.fault === 'inexact') throw new GatewayError('json-inexact', error.message)
-    throw new GatewayError('request-invalid', `The params are not usable: ${error.message}`)
+    throw new GatewayError('request-invalid', `The params are invalid: ${error.message}`)
   }
   throw new GatewayError('request-invalid', 'The params must be an object')
 }
 
-/** Older clients may leave the header out; one that they send must be a revision that is spoken here. */
+/** Clients of the older era may omit the header. If they send it, the revision must be supported. */
 function checkVersion(http: IncomingMessage): void {
   const version = http.headers[versionHeader]
   if (version === undefined || (typeof version === 'string' && legacyRevisions.includes(version))) return
-  throw new GatewayError('protocol-unsupported', 'This protocol revision is not spoken here', {
+  throw new GatewayError('protocol-unsupported', 'This protocol revision is not supported', {
     supported: [...legacyRevisions],
     requested: String(version).slice(0, 64),
   })

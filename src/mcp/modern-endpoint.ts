@@ -9,7 +9,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import { isObject } from '../lib/json.ts'
 import { type Answer, isToolError, memberText, toResultAnswer } from '../wire/answer.ts'
-import { type Caller, isAtLeast, muteCaller } from '../wire/caller.ts'
+import { type Caller, isAtLeast, type Progress, toCaller } from '../wire/caller.ts'
 import { tasksExtension } from '../wire/codec.ts'
 import { checkMirrors } from '../wire/mirrors.ts'
 import {
@@ -19,19 +19,18 @@ import {
   toInputRequired,
   toModernResult,
 } from '../wire/modern.ts'
-import type { Progress } from '../wire/peer.ts'
 import { toErrorMessage } from '../wire/rpc-error.ts'
 import { toPieces } from '../wire/splice.ts'
-import { type CallHearing, capabilityMissing, type McpCall, readCall, runCall, toCallMethod } from './calls.ts'
+import { capabilityMissing, type McpCall, readCall, runCall, toCallMethod } from './calls.ts'
 import { toModernOffer } from './capabilities.ts'
 import type { ListChanges } from './list-changes.ts'
 import { createListening } from './listening.ts'
 import { isListMethod, listPage } from './lists.ts'
-import { createParkedCalls, type Step, type TalkEnd, type Waiting } from './parked-calls.ts'
+import { createParkedCalls, type OpenRequest, type ParkingCaller, type Step } from './parked-calls.ts'
 import type { Presenting } from './present.ts'
 import type { McpRequest } from './request.ts'
 
-/** Lists are told to change as they change; until then they may be asked for again at no cost. */
+/** Clients are notified of changes, so they need no time to live. */
 const listTtlMs = 0
 
 export type ModernParts = {
@@ -42,7 +41,7 @@ export type ModernParts = {
   readonly ids: Ids
 }
 
-/** The stateless era: every request stands for itself, and a closed stream takes its request back. */
+/** The newer, stateless era: each request is complete, and closing its stream cancels it. */
 export function createModernEndpoint(parts: ModernParts) {
   const { gateway, changes, clock, presenting } = parts
   const parkedCalls = createParkedCalls({ instance: gateway.instance, clock, ids: parts.ids })
@@ -72,7 +71,7 @@ export function createModernEndpoint(parts: ModernParts) {
       if (!(error instanceof GatewayError) || error.code !== 'header-mismatch') throw error
       const who = { principal, selector, check: () => error }
       const call = findCall(method, params)
-      if (call) await runCall(gateway, who, call, { signal: never, caller: muteCaller }).catch(ignoreRefusal)
+      if (call) await runCall(parts, who, call, toCaller({ signal: never })).catch(ignoreRefusal)
       throw error
     }
   }
@@ -97,7 +96,7 @@ export function createModernEndpoint(parts: ModernParts) {
     return toModernResult(step.answer, method === 'resources/read' ? { ttlMs: listTtlMs } : undefined)
   }
 
-  /** A call from its start, or taken up again where it waits for an answer. */
+  /** Starts a call, or resumes a parked one. */
   async function attend(request: McpRequest, call: McpCall, caller: ModernCaller): Promise<Step> {
     const { principal, selector, params, response, reply, delivery } = request
     const { headers } = request.http
@@ -107,8 +106,8 @@ export function createModernEndpoint(parts: ModernParts) {
       selector,
       check: (target: Target) => checkMirrors(target.mirrors, call.arguments, headers),
     }
-    const waiting: Waiting = {
-      binding: { who: () => JSON.stringify([toPrincipalKey(principal), selector]), method: call.method, params },
+    const open: OpenRequest = {
+      owner: { who: () => JSON.stringify([toPrincipalKey(principal), selector]), method: call.method, params },
       onGone(listener) {
         response.on('close', listener)
         return () => response.off('close', listener)
@@ -119,20 +118,20 @@ export function createModernEndpoint(parts: ModernParts) {
         if (progressToken !== undefined) reply.notify(method, { ...told, progressToken })
       },
       hearsProgress: call.progressToken !== undefined && reply.streams,
-      onEnd: delivery.onEnd,
+      onDelivered: delivery.onEnd,
     }
     const owns = parkedCalls.owns(requestState)
-    if (owns && !parkedCalls.isLost(requestState)) return parkedCalls.resume(requestState, inputResponses, waiting)
-    // Another instance asked, or this one before it was started again: the same call joins its question.
+    if (owns && !parkedCalls.isLost(requestState)) return parkedCalls.resume(requestState, inputResponses, open)
+    // Another instance made the state, or this one before a restart: an equal call joins the same approval.
     const wanted = owns ? { ...call, input: undefined } : call
-    const heard = { call: wanted, declared: caller, presenting, principal }
-    return parkedCalls.begin(waiting, (end) => run(who, wanted, toHearing(end, heard)))
+    const facts = { call: wanted, declared: caller, presenting, principal }
+    return parkedCalls.begin(open, (parking) => run(who, wanted, createModernCaller(parking, facts)))
   }
 
-  /** A call that failed over a question which its caller cannot be asked is refused as this era wants it. */
-  async function run(who: Who, call: McpCall, { lacking, ...hearing }: ModernHearing): Promise<Answer> {
-    const answer = await runCall(gateway, who, call, hearing)
-    const required = lacking()
+  /** A call that failed because its client lacks a capability gets the error that this era has for it. */
+  async function run(who: Who, call: McpCall, caller: ModernCallerEnd): Promise<Answer> {
+    const answer = await runCall(parts, who, call, caller)
+    const required = caller.lacking()
     if (!required || !(answer.kind === 'error' || isToolError(answer))) return answer
     throw capabilityMissing(required)
   }
@@ -147,7 +146,7 @@ export function createModernEndpoint(parts: ModernParts) {
   }
 }
 
-/** The call that a request asks for, if it asks for one. */
+/** The call in a request; undefined if the request is no call. */
 function findCall(method: string, params: JsonObject): McpCall | undefined {
   try {
     return readCall(toCallMethod(method, ownMethods), params)
@@ -157,7 +156,7 @@ function findCall(method: string, params: JsonObject): McpCall | undefined {
   }
 }
 
-/** Such as a tool that is not found: the caller is told of its headers all the same. */
+/** Any refusal, such as a tool that is not found: the error about the headers is returned instead. */
 function ignoreRefusal(error: unknown): void {
   if (!(error instanceof GatewayError)) throw error
 }
@@ -169,53 +168,49 @@ const ownMethods: readonly CallMethod[] = ['tasks/get', 'tasks/update', 'tasks/c
 function demandTasks({ extensions }: JsonObject): void {
   if (isObject(extensions) && isObject(extensions[tasksExtension])) return
   const requiredCapabilities = { extensions: { [tasksExtension]: {} } }
-  throw new GatewayError('capability-missing', 'Tasks are for clients that declare them', { requiredCapabilities })
+  throw new GatewayError('capability-missing', 'Requests about tasks require the declared capability for tasks', {
+    requiredCapabilities,
+  })
 }
 
 type Who = Pick<CallRequest, 'principal' | 'selector' | 'check'>
-type ModernHearing = CallHearing & { lacking(): JsonObject | undefined }
+/** A caller that collects the capabilities its client lacks. */
+type ModernCallerEnd = Caller & { lacking(): JsonObject | undefined }
 
-type Heard = {
+type CallerFacts = {
   readonly call: McpCall
   readonly declared: ModernCaller
   readonly presenting: Presenting
   readonly principal: Principal
 }
 
-function toHearing(end: TalkEnd, { call, declared, presenting, principal }: Heard): ModernHearing {
-  const { signal, ask, askFirst, tell, hearsProgress, onEnd } = end
+function createModernCaller(
+  parking: ParkingCaller,
+  { call, declared, presenting, principal }: CallerFacts,
+): ModernCallerEnd {
+  const { askFirst, tell, ...reached } = parking
   const { capabilities, logLevel } = declared
   let lacking: JsonObject | undefined
-  const hears = (params: JsonObject) => logLevel !== undefined && isAtLeast(params.level, logLevel)
+  const wants = (params: JsonObject) => logLevel !== undefined && isAtLeast(params.level, logLevel)
   const onProgress = (progress: Progress) => tell('notifications/progress', { ...progress })
-  const caller: Caller = {
+  const caller: ModernCallerEnd = {
+    ...reached,
     capabilities,
     logLevel,
     parks: true,
-    ask,
     lacks(required) {
       lacking = { ...lacking, ...required }
     },
-    tell: (method, params) => void (method === 'notifications/message' && hears(params) && tell(method, params)),
-  }
-  return {
-    signal,
-    caller,
-    ...(call.progressToken !== undefined && { onProgress }),
-    present: presenting.to({
-      principal,
-      caller: { ...caller, ask: askFirst },
-      method: call.method,
-      hearsProgress,
-      onProgress,
-    }),
-    addressOf: presenting.addressOf,
-    delivery: { onEnd },
     lacking: () => lacking,
+    tell: (method, params) => void (method === 'notifications/message' && wants(params) && tell(method, params)),
+    ...(call.progressToken !== undefined && { onProgress }),
+    present: (approval, wait) =>
+      presenting.show(approval, wait, { principal, method: call.method, caller: { ...caller, ask: askFirst } }),
   }
+  return caller
 }
 
-/** What is wrong with a request as such is said by the status as well. */
+/** Errors in the request itself also have an HTTP status. */
 function statusOf(rpc: number): number {
   if (rpc === -32601) return 404
   return rpc <= -32020 && rpc >= -32029 ? 400 : 200

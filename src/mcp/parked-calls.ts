@@ -6,53 +6,47 @@ import type { Ids } from '../lib/ids.ts'
 import { isObject } from '../lib/json.ts'
 import { onAbort } from '../lib/signals.ts'
 import type { Answer } from '../wire/answer.ts'
-import { type Questions, type Replies, refusal } from '../wire/caller.ts'
+import { type Caller, type Questions, type Replies, refusal } from '../wire/caller.ts'
 
-/** Where a call stands when its caller is told something: done, or in need of answers. */
+/** What a request gets: the answer of its call, or questions to reply to with the next request. */
 export type Step =
   | { readonly kind: 'answer'; readonly answer: Answer }
   | { readonly kind: 'questions'; readonly questions: Questions; readonly state: string }
 
-/** Whom a state was given to, and for which request: nobody else, and for nothing else, can it be used. */
-export type Binding = { who(): string; readonly method: string; readonly params: JsonObject }
+/** The principal and the request that a state is valid for. */
+export type StateOwner = { who(): string; readonly method: string; readonly params: JsonObject }
 
-/** The request that waits for a call now. A call that is parked has none. */
-export type Waiting = {
-  readonly binding: Binding
-  /** Calls back when the caller hangs up; the returned function takes that back. */
+/** The request that waits for a call now. A parked call has none. */
+export type OpenRequest = {
+  readonly owner: StateOwner
+  /** Calls back when the client disconnects; the returned function removes the listener. */
   onGone(listener: () => void): () => void
   tell(method: string, params: JsonObject): void
   readonly hearsProgress: boolean
-  /** Calls back when what this request got for an answer has left, or never will. */
-  onEnd(listener: () => void): void
+  /** Calls back when the answer to this request has left, or never will. */
+  onDelivered(listener: () => void): void
 }
 
-/** What the running call is given to reach whoever waits for it. */
-export type TalkEnd = {
-  readonly signal: AbortSignal
-  ask(questions: Questions, signal: AbortSignal): Promise<Replies>
-  /** For what is asked before anything was sent: should its state be lost, the request begins anew. */
-  askFirst(questions: Questions, signal: AbortSignal): Promise<Replies>
-  tell(method: string, params: JsonObject): void
-  /** Whether the request that waits now does. */
-  hearsProgress(): boolean
-  /** As `Waiting.onEnd`, of the request that gets the answer of the call. */
-  onEnd(listener: () => void): void
-}
+/** The part of a caller that depends on the request that is open now. */
+export type ParkingCaller = Pick<Caller, 'signal' | 'ask' | 'tell'> &
+  Required<Pick<Caller, 'hearsProgress' | 'onDelivered'>> & {
+    /** Asks before anything was sent to the server: if the state is lost, the request starts again from the beginning. */
+    askFirst: Caller['ask']
+  }
 
-/** Calls of the stateless era: while somebody thinks they are parked, and the next request takes them up again. */
+/** Calls of the stateless era. A call that waits for replies is parked, and the client's next request resumes it. */
 export type ParkedCalls = {
-  begin(waiting: Waiting, run: (end: TalkEnd) => Promise<Answer>): Promise<Step>
-  /** Whether a state was made here, valid or not: any other belongs to a server. */
+  begin(request: OpenRequest, run: (caller: ParkingCaller) => Promise<Answer>): Promise<Step>
+  /** Whether a gateway made this state, valid or not. Other states belong to servers. */
   owns(state: unknown): state is string
-  /** A state of a call that has not begun, and that waits here no longer: nothing is lost with it. */
+  /** Whether the state is of a call that was not sent yet and is not parked here: the request can start again. */
   isLost(state: string): boolean
-  resume(state: string, replies: unknown, waiting: Waiting): Promise<Step>
+  resume(state: string, replies: unknown, request: OpenRequest): Promise<Step>
   close(): void
 }
 
 const prefix = 'sp1.'
-/** Marks the states of calls that have not begun. */
+/** Marks the states of calls that were not sent yet. */
 const firstMark = 'first.'
 const parkedMs = 600_000
 const maxParked = 1024
@@ -65,23 +59,24 @@ type Asked = {
   readonly answer: PromiseWithResolvers<Replies>
 }
 
-type Talk = {
+/** A call over several requests of its client. */
+type ResumableCall = {
   readonly controller: AbortController
   readonly asked: Set<Asked>
-  waiting: Waiting | undefined
+  request: OpenRequest | undefined
   step: PromiseWithResolvers<Step>
   ended: (() => void) | undefined
-  /** Called when the answer has left; kept while no request waits for it. */
+  /** The listener for the delivery of the answer, while no request is open. */
   release: (() => void) | undefined
   parked: Parked | undefined
 }
 
-/** The one state that takes a call up again, and what it answers. */
+/** The one state that resumes a call, and the questions that it replies to. */
 type Parked = {
   readonly state: string
   readonly who: string
   readonly asked: Asked
-  /** It waits no longer. */
+  /** The call is no longer parked. */
   leave(): void
   abandon(): void
 }
@@ -89,86 +84,86 @@ type Parked = {
 export function createParkedCalls(parts: { instance: string; clock: Clock; ids: Ids }): ParkedCalls {
   const { clock } = parts
   const key = randomBytes(32)
-  const parked = new Map<string, Talk>()
+  const parked = new Map<string, ResumableCall>()
   let parkedBytes = 0
   let rounds = 0
 
   return { begin, owns, isLost, resume, close }
 
-  function begin(waiting: Waiting, run: (end: TalkEnd) => Promise<Answer>): Promise<Step> {
-    const talk: Talk = {
+  function begin(request: OpenRequest, run: (caller: ParkingCaller) => Promise<Answer>): Promise<Step> {
+    const call: ResumableCall = {
       controller: new AbortController(),
       asked: new Set(),
-      waiting: undefined,
+      request: undefined,
       step: Promise.withResolvers(),
       ended: undefined,
       release: undefined,
       parked: undefined,
     }
-    const step = attend(talk, waiting)
-    const end: TalkEnd = {
-      signal: talk.controller.signal,
-      ask: (questions, signal) => ask(talk, { questions, first: false }, signal),
-      askFirst: (questions, signal) => ask(talk, { questions, first: true }, signal),
-      tell: (method, params) => talk.waiting?.tell(method, params),
-      hearsProgress: () => talk.waiting?.hearsProgress ?? false,
-      onEnd(listener) {
-        if (talk.waiting) return talk.waiting.onEnd(listener)
-        if (!talk.parked) return listener()
-        talk.release = listener
+    const step = attend(call, request)
+    const caller: ParkingCaller = {
+      signal: call.controller.signal,
+      ask: (questions, signal) => ask(call, { questions, first: false }, signal),
+      askFirst: (questions, signal) => ask(call, { questions, first: true }, signal),
+      tell: (method, params) => call.request?.tell(method, params),
+      hearsProgress: () => call.request?.hearsProgress ?? false,
+      onDelivered(listener) {
+        if (call.request) return call.request.onDelivered(listener)
+        if (!call.parked) return listener()
+        call.release = listener
       },
     }
-    run(end).then(
-      (answer) => finish(talk, () => talk.step.resolve({ kind: 'answer', answer })),
-      (error: unknown) => finish(talk, () => talk.step.reject(error)),
+    run(caller).then(
+      (answer) => finish(call, () => call.step.resolve({ kind: 'answer', answer })),
+      (error: unknown) => finish(call, () => call.step.reject(error)),
     )
     return step
   }
 
-  /** From now on this request waits; when its caller hangs up, the call is taken back. */
-  async function attend(talk: Talk, waiting: Waiting): Promise<Step> {
-    talk.waiting = waiting
-    if (talk.release) waiting.onEnd(talk.release)
-    talk.release = undefined
-    const stop = waiting.onGone(() => talk.controller.abort())
+  /** The request waits for the call. If its client disconnects, the call is cancelled. */
+  async function attend(call: ResumableCall, request: OpenRequest): Promise<Step> {
+    call.request = request
+    if (call.release) request.onDelivered(call.release)
+    call.release = undefined
+    const stop = request.onGone(() => call.controller.abort())
     try {
-      return await talk.step.promise
+      return await call.step.promise
     } finally {
       stop()
-      talk.waiting = undefined
+      call.request = undefined
     }
   }
 
-  function finish(talk: Talk, tell: () => void): void {
-    talk.ended = tell
-    if (!talk.parked) tell()
+  function finish(call: ResumableCall, tell: () => void): void {
+    call.ended = tell
+    if (!call.parked) tell()
   }
 
-  function ask(talk: Talk, wanted: Pick<Asked, 'questions' | 'first'>, signal: AbortSignal): Promise<Replies> {
+  function ask(call: ResumableCall, wanted: Pick<Asked, 'questions' | 'first'>, signal: AbortSignal): Promise<Replies> {
     const asked: Asked = { ...wanted, answer: Promise.withResolvers() }
-    talk.asked.add(asked)
-    // The server no longer wants to know. Who comes with an answer to it hears how the call went on.
-    const unlink = onAbort(signal, () => refuse(talk, asked, 'The question was taken back'))
-    if (talk.waiting && talk.asked.has(asked)) park(talk, asked)
+    call.asked.add(asked)
+    // The server withdrew the question. A client that replies to it gets the next step of the call.
+    const unlink = onAbort(signal, () => refuse(call, asked, 'The question was withdrawn'))
+    if (call.request && call.asked.has(asked)) park(call, asked)
     return asked.answer.promise.finally(unlink)
   }
 
-  function refuse(talk: Talk, asked: Asked, message: string): void {
-    talk.asked.delete(asked)
+  function refuse(call: ResumableCall, asked: Asked, message: string): void {
+    call.asked.delete(asked)
     asked.answer.reject(refusal({ code: -32603, message }))
   }
 
-  /** The request that waits gets the question for an answer, and the call waits for the next one. */
-  function park(talk: Talk, asked: Asked): void {
-    const { waiting } = talk
-    if (!waiting || talk.parked) return
-    const who = waiting.binding.who()
+  /** The open request is answered with the questions, and the call waits for the next request. */
+  function park(call: ResumableCall, asked: Asked): void {
+    const { request } = call
+    if (!request || call.parked) return
+    const who = request.owner.who()
     makeRoom(who)
     const bytes = JSON.stringify(asked.questions).length
     if (parked.size >= maxParked || parkedBytes + bytes > maxParkedBytes)
-      return refuse(talk, asked, 'Too many calls wait for answers')
+      return refuse(call, asked, 'Too many calls are parked')
     const id = `${asked.first ? firstMark : ''}${parts.instance}.${++rounds}.${parts.ids.secret(12)}`
-    const state = `${prefix}${id}.${sign(id, waiting.binding)}`
+    const state = `${prefix}${id}.${sign(id, request.owner)}`
     const leave = () => {
       if (!parked.delete(id)) return
       parkedBytes -= bytes
@@ -176,24 +171,24 @@ export function createParkedCalls(parts: { instance: string; clock: Clock; ids: 
     }
     const abandon = () => {
       leave()
-      talk.parked = undefined
-      talk.release?.()
-      talk.release = undefined
-      talk.controller.abort()
+      call.parked = undefined
+      call.release?.()
+      call.release = undefined
+      call.controller.abort()
     }
     const cancelExpiry = clock.after(parkedMs, abandon)
-    talk.parked = { state, who, asked, leave, abandon }
-    parked.set(id, talk)
+    call.parked = { state, who, asked, leave, abandon }
+    parked.set(id, call)
     parkedBytes += bytes
-    const { step } = talk
-    talk.step = Promise.withResolvers()
-    talk.step.promise.catch(() => {}) // it may end before anybody comes back for it
+    const { step } = call
+    call.step = Promise.withResolvers()
+    call.step.promise.catch(() => {}) // the call may fail before the client returns
     step.resolve({ kind: 'questions', questions: asked.questions, state })
   }
 
-  /** A caller that parks ever more calls does not come back for the first: they would keep links of servers busy. */
+  /** Drops the oldest parked call of a client that parks too many: a parked call keeps a link to its server busy. */
   function makeRoom(who: string): void {
-    const own = [...parked.values()].filter((talk) => talk.parked?.who === who)
+    const own = [...parked.values()].filter((call) => call.parked?.who === who)
     if (own.length >= maxPerCaller) own[0]?.parked?.abandon()
   }
 
@@ -205,33 +200,33 @@ export function createParkedCalls(parts: { instance: string; clock: Clock; ids: 
     return state.startsWith(prefix + firstMark) && !parked.has(idOf(state))
   }
 
-  async function resume(state: string, replies: unknown, waiting: Waiting): Promise<Step> {
-    const { talk, asked } = take(state, waiting.binding)
-    const step = attend(talk, waiting)
+  async function resume(state: string, replies: unknown, request: OpenRequest): Promise<Step> {
+    const { call, asked } = take(state, request.owner)
+    const step = attend(call, request)
     const answers = toReplies(asked.questions, replies)
-    // An answer belongs to the question it was given to: one that was taken back meanwhile lends it to no other.
-    if (answers && talk.asked.delete(asked)) asked.answer.resolve(answers)
-    talk.ended?.()
-    const [next] = talk.asked
-    if (next && !talk.ended) park(talk, next)
+    // Replies are only for the questions of this state: if those were withdrawn, the replies are dropped.
+    if (answers && call.asked.delete(asked)) asked.answer.resolve(answers)
+    call.ended?.()
+    const [next] = call.asked
+    if (next && !call.ended) park(call, next)
     return step
   }
 
-  /** A state is good for one use, by the one it was given to, for the same request. */
-  function take(state: string, binding: Binding): { talk: Talk; asked: Asked } {
+  /** A state is valid once, for the principal and the request that it was made for. */
+  function take(state: string, owner: StateOwner): { call: ResumableCall; asked: Asked } {
     const id = idOf(state)
-    const talk = parked.get(id)
-    const genuine = isEqual(state.slice(state.lastIndexOf('.') + 1), sign(id, binding))
-    if (!genuine || !talk?.parked || talk.parked.state !== state) {
-      throw new GatewayError('state-invalid', 'This state is not valid, or no longer, or not for this request')
+    const call = parked.get(id)
+    const genuine = isEqual(state.slice(state.lastIndexOf('.') + 1), sign(id, owner))
+    if (!genuine || !call?.parked || call.parked.state !== state) {
+      throw new GatewayError('state-invalid', 'This state is invalid, was used already, or belongs to another request')
     }
-    const { asked, leave } = talk.parked
+    const { asked, leave } = call.parked
     leave()
-    talk.parked = undefined
-    return { talk, asked }
+    call.parked = undefined
+    return { call, asked }
   }
 
-  function sign(id: string, { who, method, params }: Binding): string {
+  function sign(id: string, { who, method, params }: StateOwner): string {
     const { _meta, inputResponses, requestState, ...asked } = params
     const digest = createHash('sha256').update(toSortedJson(asked)).digest('base64url')
     return createHmac('sha256', key)
@@ -240,7 +235,7 @@ export function createParkedCalls(parts: { instance: string; clock: Clock; ids: 
   }
 
   function close(): void {
-    for (const talk of parked.values()) talk.parked?.abandon()
+    for (const call of parked.values()) call.parked?.abandon()
   }
 }
 
@@ -248,7 +243,7 @@ function idOf(state: string): string {
   return state.slice(prefix.length, Math.max(prefix.length, state.lastIndexOf('.')))
 }
 
-/** The answers to exactly what was asked; undefined when one of them is missing. What nobody asked for is left out. */
+/** The replies to these questions; undefined if one is missing. Other keys are dropped. */
 function toReplies(questions: Questions, given: unknown): Replies | undefined {
   if (!isObject(given)) return undefined
   const replies: [string, JsonObject][] = []
@@ -265,7 +260,7 @@ function isEqual(a: string, b: string): boolean {
   return left.length === right.length && timingSafeEqual(left, right)
 }
 
-/** One text for one value, however its keys were ordered. */
+/** The same text for equal values with different orders of keys. */
 function toSortedJson(value: JsonObject): string {
   return JSON.stringify(value, (_key, each: unknown) =>
     isObject(each) ? Object.fromEntries(Object.entries(each).toSorted(([a], [b]) => (a < b ? -1 : 1))) : each,

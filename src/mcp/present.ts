@@ -1,4 +1,3 @@
-import type { Present, SaidThere, Wait } from '../calls/calls.ts'
 import type { Approval } from '../contract/approval.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
@@ -8,43 +7,35 @@ import type { Clock } from '../lib/clock.ts'
 import { isObject } from '../lib/json.ts'
 import { onAbort } from '../lib/signals.ts'
 import { toVisible, toVisibleJson } from '../shared/visible.ts'
-import { type Caller, missingFor, type Question } from '../wire/caller.ts'
-import type { Progress } from '../wire/peer.ts'
+import { type Caller, type ClientAnswer, missingFor, type Question, type Wait } from '../wire/caller.ts'
 
-/** Whoever waits for a call that a person is asked about, and how it is reached. */
-export type Audience = {
-  readonly principal: Principal
-  readonly caller: Caller
-  readonly method: CallMethod
-  /** Whether the request that waits now is told of progress. */
-  hearsProgress(): boolean
-  onProgress(progress: Progress): void
-}
+/** The client that is shown an approval, and its request. */
+export type Viewer = { readonly principal: Principal; readonly method: CallMethod; readonly caller: Caller }
 
-/** How MCP shows that a person is asked: by what the client declared, never by what it is called. */
+/** How MCP clients are shown an approval. It depends on the capabilities a client declared, never on its name. */
 export type Presenting = {
-  /** Where people answer it. */
+  /** Address of the page of an approval. */
   addressOf(approval: string): string
-  to(audience: Audience): Present
-  /** A token no longer counts: whoever waits with it waits for nothing. Its questions stay. */
+  show(approval: Approval, wait: Wait, viewer: Viewer): Promise<ClientAnswer | undefined>
+  /** A token was revoked: requests that wait with it are ended. Their approvals stay. */
   endOf(principal: Principal): void
 }
 
 type PresentingParts = {
-  /** Where people reach the gateway. */
+  /** Address of the gateway for browsers. */
   readonly baseUrl: () => string
-  /** Milliseconds for which a call is held open where no progress is heard. */
+  /** Milliseconds for which a request is held open if its client receives no progress. */
   readonly hold: () => number
   readonly clock: Clock
 }
 
 const tellEveryMs = 5000
-/** A question expires by itself; should that fail, nobody is held for much longer. */
+/** Approvals expire on their own. Should that fail, a request is not held much longer than the expiry. */
 const graceMs = 5000
-/** What is too long to be read in a form is not approved in one. */
+/** Longer arguments are not shown in a form: nobody would read them there. */
 const mostShown = 32_768
 const longestReason = 2000
-/** The requests that both eras let be answered with a question. */
+/** The requests during which both eras allow a question to the client. */
 const askable: readonly CallMethod[] = ['tools/call', 'prompts/get', 'resources/read']
 
 export function createPresenting({ baseUrl, hold, clock }: PresentingParts): Presenting {
@@ -52,7 +43,7 @@ export function createPresenting({ baseUrl, hold, clock }: PresentingParts): Pre
 
   return {
     addressOf,
-    to: (audience) => (question, wait) => whileValid(question, audience, wait),
+    show: whileValid,
     endOf(principal) {
       for (const [end, by] of open) if (by === principal) end()
     },
@@ -62,8 +53,8 @@ export function createPresenting({ baseUrl, hold, clock }: PresentingParts): Pre
     return `${baseUrl().replace(/\/+$/, '')}/approvals/${approval}`
   }
 
-  /** What a token was good for when a call came in may be over when a person has thought about it. */
-  async function whileValid(question: Approval, audience: Audience, wait: Wait): Promise<SaidThere | undefined> {
+  /** Ends when the token of the request is revoked while the person decides. */
+  async function whileValid(approval: Approval, wait: Wait, viewer: Viewer): Promise<ClientAnswer | undefined> {
     const ending = new AbortController()
     const end = () => ending.abort()
     let revoked = false
@@ -72,12 +63,12 @@ export function createPresenting({ baseUrl, hold, clock }: PresentingParts): Pre
       end()
     }
     const unlink = onAbort(wait.signal, end)
-    open.set(revoke, audience.principal)
-    const stopTelling = keepTelling(question, audience)
+    open.set(revoke, viewer.principal)
+    const stopTelling = keepTelling(approval, viewer.caller)
     try {
-      const said = await present(question, audience, { settled: wait.settled, signal: ending.signal })
-      if (revoked) throw new GatewayError('token-invalid', 'The token was revoked while a person was asked')
-      return said
+      const given = await present(approval, viewer, { settled: wait.settled, signal: ending.signal })
+      if (revoked) throw new GatewayError('token-invalid', 'The token was revoked while the call waited for approval')
+      return given
     } finally {
       stopTelling()
       open.delete(revoke)
@@ -85,28 +76,31 @@ export function createPresenting({ baseUrl, hold, clock }: PresentingParts): Pre
     }
   }
 
-  async function present(question: Approval, audience: Audience, wait: Wait): Promise<SaidThere | undefined> {
-    const { caller, method } = audience
+  async function present(
+    approval: Approval,
+    { caller, method }: Viewer,
+    wait: Wait,
+  ): Promise<ClientAnswer | undefined> {
     let settled = false
     wait.settled.then(() => {
       settled = !wait.signal.aborted
     })
-    const shown = askable.includes(method) ? toShown(question, caller, addressOf(question.id)) : undefined
-    const reply = shown && (await show(shown, caller, wait))
-    const said = reply && shown?.params.mode !== 'url' ? toSaid(reply) : undefined
-    if (said) return said
-    if (!settled && !wait.signal.aborted) await holdOpen(question, audience, wait)
+    const shown = askable.includes(method) ? toShown(approval, caller, addressOf(approval.id)) : undefined
+    const reply = shown && (await ask(shown, caller, wait))
+    const given = reply && shown?.params.mode !== 'url' ? toClientAnswer(reply) : undefined
+    if (given) return given
+    if (!settled && !wait.signal.aborted) await holdOpen(approval, caller, wait)
     if (settled && shown?.params.mode === 'url')
-      caller.tell('notifications/elicitation/complete', { elicitationId: question.id })
+      caller.tell('notifications/elicitation/complete', { elicitationId: approval.id })
     return undefined
   }
 
-  /** Undefined when it could not be shown, or was taken back. */
-  async function show(shown: Question, caller: Caller, { settled, signal }: Wait): Promise<JsonObject | undefined> {
+  /** Undefined when the client refused the question, or the approval was settled elsewhere. */
+  async function ask(shown: Question, caller: Caller, { settled, signal }: Wait): Promise<JsonObject | undefined> {
     const ending = new AbortController()
     const end = () => ending.abort()
     const unlink = onAbort(signal, end)
-    // Nothing runs without a request that waits for it: between two of them it stays asked, whatever people say.
+    // A client that parks has no open request now, and a call runs only for an open request: the question stays.
     if (!caller.parks) settled.then(end)
     try {
       const { approval } = await caller.ask({ approval: shown }, ending.signal)
@@ -119,25 +113,25 @@ export function createPresenting({ baseUrl, hold, clock }: PresentingParts): Pre
     }
   }
 
-  async function holdOpen(question: Approval, audience: Audience, { settled, signal }: Wait): Promise<void> {
+  async function holdOpen(approval: Approval, { hearsProgress }: Caller, { settled, signal }: Wait): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const unlink = onAbort(signal, resolve)
     settled.then(resolve)
-    const left = Math.max(0, Date.parse(question.expiresAt) - clock.now()) + graceMs
-    const cancel = clock.after(audience.hearsProgress() ? left : hold(), resolve)
+    const left = Math.max(0, Date.parse(approval.expiresAt) - clock.now()) + graceMs
+    const cancel = clock.after(hearsProgress?.() ? left : hold(), resolve)
     await promise
     cancel()
     unlink()
   }
 
-  function keepTelling({ id, tool }: Approval, { hearsProgress, onProgress }: Audience): () => void {
+  function keepTelling({ id, tool }: Approval, { hearsProgress, onProgress }: Caller): () => void {
     const message = `${tool} is waiting for approval ${id} at ${addressOf(id)}`
     let told = 0
     let cancel = () => {}
     const tell = () => {
       told += 1
-      // It may only ever grow, and what the server reports afterwards starts at 1 most often.
-      if (hearsProgress()) onProgress({ progress: told / 1000, message })
+      // Progress must grow, and the server's own progress usually starts at 1.
+      if (hearsProgress?.()) onProgress?.({ progress: told / 1000, message })
       cancel = clock.after(tellEveryMs, tell)
     }
     tell()
@@ -145,11 +139,11 @@ export function createPresenting({ baseUrl, hold, clock }: PresentingParts): Pre
   }
 }
 
-/** A form where the person at the client may answer, else the way to the page; undefined where neither can be shown. */
-function toShown(question: Approval, caller: Caller, url: string): Question | undefined {
-  const form = question.approvers.includes('client') ? toForm(question, url) : undefined
+/** A form if the person at the client may answer, else the address of the page; undefined if the client can show neither. */
+function toShown(approval: Approval, caller: Caller, url: string): Question | undefined {
+  const form = approval.approvers.includes('client') ? toForm(approval, url) : undefined
   if (form && !missingFor(caller, { form })) return form
-  const page = toPage(question, url)
+  const page = toPage(approval, url)
   return missingFor(caller, { page }) ? undefined : page
 }
 
@@ -158,10 +152,10 @@ function toPage({ id, title, tool }: Approval, url: string): Question {
   return { method: 'elicitation/create', params: { mode: 'url', elicitationId: id, url, message } }
 }
 
-/** Whoever answers here sees everything that will be sent, or is not asked here. */
-function toForm(question: Approval, url: string): Question | undefined {
-  const { title, tool, risk, principal, reason, arguments: given, input, meta } = question
-  const along = input === undefined ? '' : `\n\nGoing along: ${toVisibleJson(JSON.stringify(input, null, 2))}`
+/** Undefined if the form could not show everything that will be sent. */
+function toForm(approval: Approval, url: string): Question | undefined {
+  const { title, tool, risk, principal, reason, arguments: given, input, meta } = approval
+  const along = input === undefined ? '' : `\n\nSent with them: ${toVisibleJson(JSON.stringify(input, null, 2))}`
   const sent = meta === undefined ? '' : `\n\n_meta: ${toVisibleJson(JSON.stringify(meta, null, 2))}`
   const shown = `${toVisibleJson(JSON.stringify(given ?? {}, null, 2))}${along}${sent}`
   if (shown.length > mostShown) return undefined
@@ -174,7 +168,7 @@ function toForm(question: Approval, url: string): Question | undefined {
   return { method: 'elicitation/create', params: { message, requestedSchema } }
 }
 
-/** Without defaults: a client that fills them in would answer by itself. */
+/** No defaults: a client that fills them in would answer without a person. */
 const requestedSchema: JsonObject = {
   type: 'object',
   properties: {
@@ -182,15 +176,15 @@ const requestedSchema: JsonObject = {
     reason: {
       type: 'string',
       title: 'Reason',
-      description: 'Given to the agent when the answer is no',
+      description: 'Given to the agent if you deny',
       maxLength: longestReason,
     },
   },
   required: ['decision'],
 }
 
-/** Closing the form says nothing, and neither does an answer that is none of those it offers. */
-function toSaid({ action, content }: JsonObject): SaidThere | undefined {
+/** Undefined when the form was closed, or the answer is none of those offered. */
+function toClientAnswer({ action, content }: JsonObject): ClientAnswer | undefined {
   if (action === 'decline') return { verdict: 'deny' }
   if (action !== 'accept' || !isObject(content)) return undefined
   const { decision, reason } = content

@@ -5,22 +5,22 @@ import type { Delivery } from '../lib/delivery.ts'
 import { toOneLine } from '../wire/lines.ts'
 import { sseKeepAlive, toSseEvent } from '../wire/sse.ts'
 
-/** The one answer to one POST: JSON if nothing else has to be said before it, a stream of events otherwise. */
+/** The answer to one POST: JSON, or a stream of events if messages are sent before the answer. */
 export type Reply = {
-  /** Whether anything can be said before the answer. */
+  /** Whether messages can be sent before the answer. */
   readonly streams: boolean
-  /** Said before the answer; lost on a client that takes only JSON, or that does not read. */
+  /** Sends a notification before the answer. It is lost if the client accepts only JSON or does not read. */
   notify(method: string, params: JsonObject): void
-  /** As `notify`, for any message; tells whether it went out. */
+  /** Like `notify`, for any message. Returns whether it was sent. */
   say(message: JsonObject): boolean
-  /** The message, whole or in pieces that follow each other. Throws `limit-exceeded` when too much is unread. */
+  /** Sends the answer, whole or in pieces. Throws `limit-exceeded` if too many bytes are unread. */
   answer(message: Buffer | readonly Buffer[], status?: number): void
-  /** The answer is a stream that lasts, and whoever asked for it writes and ends it. */
+  /** The answer is a stream that the caller of this function writes and ends. */
   stream(): ServerResponse
-  /** Whoever waited for the answer has hung up; the returned function stops looking. */
+  /** Calls back when the client disconnects; the returned function removes the listener. */
   onGone(listener: () => void): () => void
   isGone(): boolean
-  /** Nothing to say: the request was a notification, or its caller took it back. */
+  /** An empty answer: to a notification, or to a cancelled request. */
   nothing(): void
 }
 
@@ -44,7 +44,7 @@ export function createReply({ request, response, delivery, clock }: ReplyParts):
   let streaming = false
   let cancel = takesEvents ? clock.after(streamAfterMs, keepAlive) : () => {}
 
-  /** A long silence looks like a dead server to clients and proxies between us. */
+  /** Clients and proxies treat a long silence as a dead connection. */
   function keepAlive(): void {
     if (!open()) return
     delivery.write(sseKeepAlive)
@@ -66,7 +66,7 @@ export function createReply({ request, response, delivery, clock }: ReplyParts):
   function write(pieces: readonly Buffer[], length: number, status: number): void {
     if (streaming) return void response.end(toSseEvent(toOneLine(Buffer.concat(pieces))))
     response.writeHead(status, { 'content-type': 'application/json', 'content-length': length })
-    // As text, a small body leaves in one write with its headers; latin1 keeps every byte as it is.
+    // As text, a small body is sent in one write with its headers; latin1 keeps every byte.
     if (length <= smallAnswer) return void response.end(toLatin1(pieces), 'latin1')
     for (const piece of pieces) response.write(piece)
     response.end()

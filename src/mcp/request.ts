@@ -6,7 +6,7 @@ import type { Delivery } from '../lib/delivery.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import type { Reply } from './reply.ts'
 
-/** One request of an agent, parsed once: what both eras work on. */
+/** One request of an agent, parsed once, for both eras. */
 export type McpRequest = {
   readonly principal: Principal
   readonly selector: ViewSelector

@@ -7,11 +7,11 @@ import { type Question, type Refusal, refusal } from '../wire/caller.ts'
 import type { Envelope } from '../wire/envelope.ts'
 import type { Reply } from './reply.ts'
 
-/** What one client has been asked and has not answered yet. */
+/** The open questions of one client. */
 export type SessionQuestions = {
-  /** Puts a question on the stream of a call. Rejects with `question-refused`. */
+  /** Sends a question on the stream of a call. Rejects with `question-refused`. */
   ask(toQuestion: (id: string) => Question, reply: Reply, signal: AbortSignal): Promise<JsonObject>
-  /** An answer of the client, to something that it was asked or to nothing. */
+  /** A reply of the client; ignored if no question has its id. */
   answered(envelope: Envelope & { kind: 'result' | 'error' }, body: Buffer): void
 }
 
@@ -35,7 +35,7 @@ export function createSessionQuestions(clock: Clock): SessionQuestions {
       }
       const cancel = clock.after(patienceMs, () => takeBack('Nobody answered in time'))
       open.set(id, answer)
-      const unlink = onAbort(signal, () => takeBack('The question was taken back'))
+      const unlink = onAbort(signal, () => takeBack('The question was withdrawn'))
       try {
         if (!reply.say({ jsonrpc: '2.0', id, method, params })) throw untaken()
         return await answer.promise
@@ -48,18 +48,17 @@ export function createSessionQuestions(clock: Clock): SessionQuestions {
     answered(envelope, body) {
       const id = parsed(Buffer.from(envelope.id))
       const answer = typeof id === 'string' ? open.get(id) : undefined
-      if (!answer) return // late, or made up: nobody waits for it
+      if (!answer) return // no open question has this id
       const value = parsed(body.subarray(envelope.span.start, envelope.span.end))
       if (envelope.kind === 'error') return answer.reject(refusal(toRefusal(value)))
-      if (!isObject(value))
-        return answer.reject(refusal({ code: -32603, message: 'The answer is not a usable object' }))
+      if (!isObject(value)) return answer.reject(refusal({ code: -32603, message: 'The reply is not a valid object' }))
       answer.resolve(value)
     },
   }
 }
 
 function untaken(): GatewayError {
-  return refusal({ code: -32603, message: 'The caller takes no questions with this request' })
+  return refusal({ code: -32603, message: 'The caller accepts no questions with this request' })
 }
 
 function toRefusal(value: unknown): Refusal {
@@ -70,7 +69,7 @@ function toRefusal(value: unknown): Refusal {
   }
 }
 
-/** Undefined also for what is nested too deep, or would be another value when it is passed on. */
+/** Undefined also for a value that is nested too deeply or contains numbers that would change. */
 function parsed(json: Buffer): unknown {
   try {
     return parseExactJson(json)

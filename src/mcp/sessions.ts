@@ -11,25 +11,25 @@ import { sseKeepAlive, toSseEvent } from '../wire/sse.ts'
 import { keepAliveMs, startStream } from './reply.ts'
 import { createSessionQuestions, type SessionQuestions } from './session-questions.ts'
 
-/** One client of the older era, from `initialize` until it says goodbye or is not heard of any more. */
+/** One MCP session of the older era, from `initialize` until its client ends it or is silent for too long. */
 export type McpSession = {
   readonly id: string
   readonly principal: Principal
   readonly selector: ViewSelector
   readonly revision: string
-  /** Calls under way, by the id that the client gave them, as JSON. */
+  /** Running calls, by the client's id as JSON. */
   readonly inFlight: Map<string, AbortController>
   readonly capabilities: JsonObject
   readonly ask: SessionQuestions['ask']
   readonly answered: SessionQuestions['answered']
-  /** From which level on it hears what servers log. */
+  /** The lowest level of server logs that the client gets. */
   logLevel(): LogLevel | 'any'
   logFrom(level: LogLevel): void
-  /** What it follows, by address; aborting one ends it. */
+  /** Subscriptions by URI. Aborting one ends it. */
   readonly followed: Map<string, AbortController>
-  /** Sends on the standing stream, or keeps it until there is one. */
+  /** Sends on the open stream, or keeps the message until a stream is opened. */
   notify(method: string, params?: JsonObject): void
-  /** `by` is who asked for it: another token of the same principal than the one that opened the session, perhaps. */
+  /** `by` is the principal of the request. Its token may be another one than that of the session. */
   openStream(response: ServerResponse, delivery: Delivery, by: Principal): void
   touch(): void
 }
@@ -38,10 +38,10 @@ type Wanted = Pick<McpSession, 'principal' | 'selector' | 'revision' | 'capabili
 
 export type McpSessions = {
   create(wanted: Wanted, onEnd: () => void): McpSession
-  /** Throws `session-not-found`, also when it belongs to somebody else: nobody learns that it exists. */
+  /** Throws `session-not-found`, also for the MCP session of another principal. */
   get(id: string, principal: Principal, selector: ViewSelector): McpSession
   end(session: McpSession): void
-  /** A token no longer counts: what was opened with it ends. Calls under way finish, as they began when it did. */
+  /** A token was revoked: ends the MCP sessions that were opened with it. Running calls finish. */
   endOf(principal: Principal): void
   count(): number
   close(): void
@@ -56,7 +56,7 @@ const maxUnsaidBytes = 256 * 1024
 type Held = McpSession & {
   readonly key: PrincipalKey
   lastSeen(): number
-  /** Tells its client nothing more; its calls go on. */
+  /** Sends nothing more to the client; its calls continue. */
   hangUp(): void
   endStreamOf(principal: Principal): void
 }
@@ -82,7 +82,7 @@ export function createMcpSessions(parts: { instance: string; clock: Clock; ids: 
   function makeRoom(key: PrincipalKey): void {
     const own = [...sessions.values()].filter((session) => session.key === key)
     const crowd = own.length >= maxPerPrincipal ? own : sessions.size >= maxSessions ? [...sessions.values()] : []
-    // The one that was silent for longest gives way; its client starts a new one when it comes back.
+    // The session that was silent for longest is ended; its client can open a new one.
     const oldest = crowd.reduce<Held | undefined>((a, b) => (a && a.lastSeen() <= b.lastSeen() ? a : b), undefined)
     if (oldest) drop(oldest)
   }
@@ -98,7 +98,7 @@ export function createMcpSessions(parts: { instance: string; clock: Clock; ids: 
     get(id, principal, selector) {
       const session = sessions.get(id)
       const mine = session?.key === toPrincipalKey(principal) && isSameSelector(session.selector, selector)
-      if (!session || !mine) throw new GatewayError('session-not-found', 'There is no such session')
+      if (!session || !mine) throw new GatewayError('session-not-found', 'This MCP session does not exist or has ended')
       session.touch()
       return session
     },
@@ -117,7 +117,7 @@ export function createMcpSessions(parts: { instance: string; clock: Clock; ids: 
     count: () => sessions.size,
     close() {
       cancelSweep()
-      // Calls under way are not taken back with their sessions: whoever stops the gateway lets them finish or ends them.
+      // Running calls are not cancelled with their sessions: the stop of the gateway waits for them.
       for (const session of sessions.values()) session.hangUp()
       sessions.clear()
     },
@@ -155,7 +155,7 @@ function createSession(parts: SessionParts): Held {
     say(JSON.stringify({ jsonrpc: '2.0', method, ...(params && { params }) }))
   }
 
-  /** What was not said yet is said once, however often it became true. */
+  /** Equal messages that wait for a stream are sent once. */
   function say(message: string): void {
     if (!stream || stream.destroyed) return keep(message)
     if (!delivery?.write(toSseEvent(message))) stream.destroy()

@@ -16,25 +16,25 @@ export type EndpointParts = {
   readonly memory: Storage['memory']
 }
 
-/** The configured endpoints, and which of them said that they are gone. */
+/** The configured endpoints, and which of them answered 410 Gone. */
 export type Endpoints = {
   names(): string[]
   find(name: string): Webhook | undefined
   state(name: string): WebhookState
-  /** Those that get this event. */
+  /** Names of the ready endpoints that subscribe to this event. */
   subscribed(event: EventName): string[]
-  /** Those that anything may be sent to. */
+  /** Names of the endpoints that messages may be sent to. */
   ready(): string[]
-  /** The last moment before something is sent; throws `variable-missing`. */
+  /** Fills in the secret. Call directly before sending. Throws `variable-missing`. */
   reveal(name: string): Revealed
-  /** Nothing more until its entry is another. */
+  /** Sends nothing to the endpoint until its entry changes. */
   markGone(name: string): void
-  /** The configuration may be another; secrets that stand in it are hidden from now on. */
+  /** Reads the endpoints again after a change of the configuration, and masks their plain-text secrets. */
   read(): Promise<void>
 }
 
 export function createEndpoints({ config, secrets, masking, memory }: EndpointParts): Endpoints {
-  /** By name, the print of the entry that was gone. */
+  /** The fingerprint of each entry that answered 410, by name. */
   const gone = new Map<string, string>()
   const all = () => config.current().webhooks
   const find = (name: string) => (Object.hasOwn(all(), name) ? all()[name] : undefined)
@@ -42,7 +42,7 @@ export function createEndpoints({ config, secrets, masking, memory }: EndpointPa
   function state(name: string): WebhookState {
     const webhook = find(name)
     if (!webhook?.enabled) return 'disabled'
-    return gone.has(name) && gone.get(name) === toPrint(webhook) ? 'gone' : 'ready'
+    return gone.has(name) && gone.get(name) === toFingerprint(webhook) ? 'gone' : 'ready'
   }
 
   const ready = () => Object.keys(all()).filter((name) => state(name) === 'ready')
@@ -56,7 +56,7 @@ export function createEndpoints({ config, secrets, masking, memory }: EndpointPa
     reveal(name) {
       const { url, secret: text } = find(name) ?? { url: '', secret: '' }
       const id = `webhook:${name}`
-      // The one place where ${NAME} becomes a value knows servers: an address and what is sent along.
+      // Templates can only be filled in for server definitions, so the secret is passed as a header.
       const definition = HttpServer.parse({ transport: 'http', url, headers: { secret: text } })
       const filled = HttpServer.parse(secrets.resolve(id, { name: id, definition, origins }))
       const value = filled.headers.secret ?? ''
@@ -66,19 +66,19 @@ export function createEndpoints({ config, secrets, masking, memory }: EndpointPa
     markGone(name) {
       const webhook = find(name)
       if (!webhook) return
-      gone.set(name, toPrint(webhook))
-      memory.set(toKey(name), toPrint(webhook))
+      gone.set(name, toFingerprint(webhook))
+      memory.set(toKey(name), toFingerprint(webhook))
     },
     async read() {
       for (const [name, webhook] of Object.entries(all())) {
         if (!webhook.secret.includes('${')) hide(webhook.secret)
-        const print = await memory.get(toKey(name))
-        if (print !== undefined) gone.set(name, print)
+        const fingerprint = await memory.get(toKey(name))
+        if (fingerprint !== undefined) gone.set(name, fingerprint)
       }
     },
   }
 
-  /** With and without what tells that it is one. */
+  /** Masks the secrets with and without the prefix `whsec_`. */
   function hide(text: string): void {
     for (const value of text.trim().split(/\s+/)) {
       masking.hide(value)
@@ -93,7 +93,7 @@ function toKey(name: string): string {
   return `webhook-gone:${name}`
 }
 
-function toPrint({ url, secret: text, events, enabled }: Webhook): string {
+function toFingerprint({ url, secret: text, events, enabled }: Webhook): string {
   return createHash('sha256')
     .update(JSON.stringify([url, text, events, enabled]))
     .digest('hex')

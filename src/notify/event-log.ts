@@ -1,23 +1,23 @@
 import type { EventName, EventTable } from '../contract/events.ts'
 import type { Emitter } from '../lib/emitter.ts'
 
-/** One event with its place in the order of this instance's events. */
+/** One event with its sequence number in this instance. */
 export type LoggedEvent = {
   [Name in EventName]: { readonly number: number; readonly name: Name; readonly event: EventTable[Name] }
 }[EventName]
 
-/** The last events, for whoever lost the line for a moment. Until somebody listens nothing is kept: calls pay nothing for it. */
+/** The last events, for streams that reconnect. Nothing is kept before the first listener, so calls cost nothing. */
 export type EventLog = {
-  /** `instance-number`, as streams tell it. */
+  /** `instance-number`, the event id in streams. */
   toId(event: LoggedEvent): string
-  /** What came after that id; undefined if that cannot be told any more: then everything has to be read again. */
+  /** The events after that id. Undefined if they are not kept any more: the reader must load everything again. */
   since(id: string): readonly LoggedEvent[] | undefined
   listen(listener: (event: LoggedEvent) => void): () => void
   close(): void
 }
 
 const mostKept = 2000
-/** Of the arguments of questions, which may be long. */
+/** The most bytes of approval arguments, which may be long. */
 const mostBytes = 16 * 1024 * 1024
 
 export function createEventLog(instance: string, events: Emitter<EventTable>, names: readonly EventName[]): EventLog {
@@ -68,14 +68,14 @@ export function createEventLog(instance: string, events: Emitter<EventTable>, na
   }
 }
 
-/** Only questions weigh; they are few. */
+/** The size of approvals. Other events are small and not measured. */
 function weigh(logged: LoggedEvent | undefined): number {
-  if (logged?.name !== 'question-asked' && logged?.name !== 'question-answered') return 0
+  if (logged?.name !== 'approval-requested' && logged?.name !== 'approval-answered') return 0
   const { arguments: given = null, input, meta } = logged.event.approval
   return JSON.stringify([given, input, meta]).length
 }
 
-/** So many of them are kept that long arguments would fill the memory: those of a call are read with the call. */
+/** Removes the arguments of calls, which could fill the memory. Readers load them with the call. */
 function toKept(event: EventTable[EventName]): EventTable[EventName] {
   if (!('call' in event) || typeof event.call !== 'object') return event
   const { arguments: _arguments, meta: _meta, ...call } = event.call

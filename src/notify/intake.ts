@@ -4,14 +4,14 @@ import type { Clock } from '../lib/clock.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Log } from '../lib/log.ts'
 import type { NewDelivery } from '../storage/tables/deliveries.ts'
-import { type Heard, isElsewhere } from './message.ts'
+import { isElsewhere, type ReceivedEvent } from './message.ts'
 
 export type IntakeParts = {
   readonly events: Emitter<EventTable>
   subscribed(event: EventName): readonly string[]
-  toDeliveries(heard: Heard): NewDelivery[]
+  toDeliveries(received: ReceivedEvent): NewDelivery[]
   add(deliveries: readonly NewDelivery[]): Promise<void>
-  /** So many are durable now, and can be sent. */
+  /** This number of deliveries is stored and can be sent. */
   onAdded(count: number): void
   onDropped(endpoints: readonly string[]): void
   readonly most: number
@@ -19,22 +19,22 @@ export type IntakeParts = {
   readonly log: Log
 }
 
-/** From an event to a row. Whoever emits waits for nothing; with too many the oldest go. */
+/** Stores events as deliveries in the background. If too many wait, the oldest are dropped. */
 export type Intake = {
-  /** Listens to exactly the events that somebody wants. */
+  /** Listens only to events that an endpoint subscribes to. */
   sync(): void
   close(): Promise<void>
 }
 
 const perCommit = 100
-const againMs = 1000
+const retryMs = 1000
 
 export function createIntake(parts: IntakeParts): Intake {
   const { events, subscribed, toDeliveries, add, onAdded, onDropped, most, clock, log } = parts
   const stops = new Map<EventName, () => void>()
-  const incoming: Heard[] = []
+  const incoming: ReceivedEvent[] = []
   let writing: Promise<void> | undefined
-  let cancelAgain: (() => void) | undefined
+  let cancelRetry: (() => void) | undefined
   let closed = false
 
   return {
@@ -48,15 +48,15 @@ export function createIntake(parts: IntakeParts): Intake {
     async close() {
       closed = true
       for (const name of eventNames) stop(name)
-      cancelAgain?.()
+      cancelRetry?.()
       await writing
       await write().catch(() => {})
-      if (incoming.length > 0) log.error({ lost: incoming.length }, 'events were not sent: they could not be written')
+      if (incoming.length > 0) log.error({ lost: incoming.length }, 'events were lost: they could not be stored')
     },
   }
 
   function listen<Name extends EventName>(name: Name): () => void {
-    return events.on(name, (event) => hear({ name, event, at: clock.now() } as Heard)) // one of the table, by its name
+    return events.on(name, (event) => receive({ name, event, at: clock.now() } as ReceivedEvent)) // the name fits the event
   }
 
   function stop(name: EventName): void {
@@ -64,20 +64,23 @@ export function createIntake(parts: IntakeParts): Intake {
     stops.delete(name)
   }
 
-  function hear(heard: Heard): void {
-    if (isElsewhere(heard)) return
-    incoming.push(heard)
+  function receive(received: ReceivedEvent): void {
+    if (isElsewhere(received)) return
+    incoming.push(received)
     const dropped = incoming.length > most ? incoming.shift() : undefined
     if (dropped) onDropped(subscribed(dropped.name))
-    if (!cancelAgain) begin()
+    if (!cancelRetry) begin()
   }
 
   function begin(): void {
     writing ??= write()
       .catch((error: unknown) => {
-        log.warn({ code: toGatewayError(error).code, waiting: incoming.length }, 'events wait for the store')
-        cancelAgain = clock.after(againMs, () => {
-          cancelAgain = undefined
+        log.warn(
+          { code: toGatewayError(error).code, waiting: incoming.length },
+          'events could not be stored; trying again',
+        )
+        cancelRetry = clock.after(retryMs, () => {
+          cancelRetry = undefined
           begin()
         })
       })
@@ -87,7 +90,7 @@ export function createIntake(parts: IntakeParts): Intake {
   }
 
   async function write(): Promise<void> {
-    await new Promise((resolve) => setImmediate(resolve)) // after whoever emitted, and together with what else happened
+    await new Promise((resolve) => setImmediate(resolve)) // does not delay the emitter, and batches events of the same tick
     while (incoming.length > 0) {
       const some = incoming.splice(0, perCommit)
       const deliveries = some.flatMap(toDeliveries)

@@ -5,28 +5,28 @@ import { toIso } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import { isObject } from '../lib/json.ts'
 
-/** An event and when it was heard. */
-export type Heard = {
+/** An event and the time when it was received. */
+export type ReceivedEvent = {
   [Name in EventName]: { readonly name: Name; readonly event: EventTable[Name]; readonly at: number }
 }[EventName]
 
 export type MessageParts = {
-  /** Where people look at a question; undefined while nobody can. */
+  /** The address of an approval's page; undefined if the gateway has no address yet. */
   pageOf(approval: string): string | undefined
   mask<Value>(value: Value): Value
 }
 
-/** Receivers refuse what is large, and people look at the page: beyond this the arguments stay away. */
+/** Receivers refuse large messages. A longer message is sent without arguments, which are on the approval's page. */
 export const mostLength = 65_536
 
-/** What is posted, as JSON. */
-export function toBody(heard: Heard, { pageOf, mask }: MessageParts): string {
-  const url = isQuestion(heard) ? pageOf(heard.event.approval.id) : undefined
-  const data = mask({ ...toData(heard), ...(url !== undefined && { url }) })
-  const whole = toText(heard.name, heard.at, data)
+/** The JSON body of a message. */
+export function toBody(received: ReceivedEvent, { pageOf, mask }: MessageParts): string {
+  const url = isApproval(received) ? pageOf(received.event.approval.id) : undefined
+  const data = mask({ ...toData(received), ...(url !== undefined && { url }) })
+  const whole = toText(received.name, received.at, data)
   if (whole.length <= mostLength) return whole
-  const lean = toText(heard.name, heard.at, { ...withoutArguments(data), cut: true })
-  return lean.length <= mostLength ? lean : toText(heard.name, heard.at, { cut: true })
+  const lean = toText(received.name, received.at, { ...withoutArguments(data), cut: true })
+  return lean.length <= mostLength ? lean : toText(received.name, received.at, { cut: true })
 }
 
 export function toText(type: string, at: number, data: object): string {
@@ -34,36 +34,41 @@ export function toText(type: string, at: number, data: object): string {
 }
 
 /**
- * What several gateways hear of one question has one id, so that it is sent once, whoever of them is still there to do
- * it. Everything else happens in one gateway.
+ * Several gateways receive the events of one approval. They compute the same id, so that the message is sent only once.
+ * Other events occur in one gateway only and get a new id.
  */
-export function toMessageId(endpoint: string, heard: Heard, ids: Ids): string {
-  if (!isQuestion(heard)) return ids.next('msg')
-  const { id, answers, state } = heard.event.approval
+export function toMessageId(endpoint: string, received: ReceivedEvent, ids: Ids): string {
+  if (!isApproval(received)) return ids.next('msg')
+  const { id, answers, state } = received.event.approval
   const end = state === 'expired' || state === 'lapsed' || state === 'withdrawn' ? state : ''
-  const text = JSON.stringify([endpoint, heard.name, id, heard.name === 'question-asked' ? '' : [answers.length, end]])
+  const text = JSON.stringify([
+    endpoint,
+    received.name,
+    id,
+    received.name === 'approval-requested' ? '' : [answers.length, end],
+  ])
   return `msg_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
 }
 
-/** Another gateway on the same database has this event too, and tells of it. */
-export function isElsewhere(heard: Heard): boolean {
-  return !isQuestion(heard) && 'elsewhere' in heard.event && heard.event.elsewhere === true
+/** Another gateway on the same database made this event and sends it. */
+export function isElsewhere(received: ReceivedEvent): boolean {
+  return !isApproval(received) && 'elsewhere' in received.event && received.event.elsewhere === true
 }
 
-type Question = Extract<Heard, { name: 'question-asked' | 'question-answered' }>
+type Approval = Extract<ReceivedEvent, { name: 'approval-requested' | 'approval-answered' }>
 
-function isQuestion(heard: Heard): heard is Question {
-  return heard.name === 'question-asked' || heard.name === 'question-answered'
+function isApproval(received: ReceivedEvent): received is Approval {
+  return received.name === 'approval-requested' || received.name === 'approval-answered'
 }
 
-function toData(heard: Heard): Record<string, unknown> {
-  if (heard.name === 'server-changed') return { server: withoutOutput(heard.event.server) }
-  const { event } = heard
+function toData(received: ReceivedEvent): Record<string, unknown> {
+  if (received.name === 'server-changed') return { server: withoutOutput(received.event.server) }
+  const { event } = received
   const { elsewhere: _elsewhere, ...data } = event as EventTable[EventName] & { elsewhere?: boolean }
   return data
 }
 
-/** What a program wrote is for those who may read its logs, not for an address outside. */
+/** Removes the output of a program: only users who may read its logs may see it, not an outside address. */
 function withoutOutput({ error, ...server }: Server): Server {
   if (!error) return server
   const { output: _output, ...told } = error

@@ -11,7 +11,7 @@ import type { Storage } from '../storage/storage.ts'
 import type { DeliveryBounds } from '../storage/tables/deliveries.ts'
 import { createEndpoints } from './endpoints.ts'
 import { createIntake } from './intake.ts'
-import { type Heard, toBody, toMessageId } from './message.ts'
+import { type ReceivedEvent, toBody, toMessageId } from './message.ts'
 import { createSender, type SenderSettings } from './sender.ts'
 import { type Message, type Post, sendSigned } from './sending.ts'
 import { createWebhookService, type WebhookService } from './webhooks.ts'
@@ -20,7 +20,7 @@ export { createEventLog, type EventLog, type LoggedEvent } from './event-log.ts'
 export type { WebhookService } from './webhooks.ts'
 
 export type NotifySettings = SenderSettings & {
-  /** Events that wait in memory to be written. */
+  /** The most events that wait in memory to be stored. */
   readonly mostIncoming: number
   readonly sweepEvery: number
   readonly bounds: DeliveryBounds
@@ -39,10 +39,10 @@ export type NotifyParts = {
   readonly log: Log
 }
 
-/** Tells other programs of events: each is written down, signed, and sent until it is taken or given up. */
+/** Sends events to webhooks. Each message is stored, signed, and sent until it is delivered or has failed. */
 export type Notify = {
   readonly webhooks: WebhookService & {
-    /** Where people reach this gateway if the configuration does not say; pages of questions are below it. */
+    /** The gateway's address for links to approval pages, if `listen.publicUrl` is not set. */
     servedAt(url: string): void
   }
   close(): Promise<void>
@@ -127,7 +127,7 @@ export function createNotify(parts: NotifyParts): Notify {
     },
   }
 
-  /** The configuration may be another: who hears what, and who is no longer gone. */
+  /** Applies a changed configuration: subscriptions, and endpoints that are no longer gone. */
   function read(): void {
     intake.sync()
     reading = reading
@@ -139,12 +139,12 @@ export function createNotify(parts: NotifyParts): Notify {
       })
   }
 
-  function toDeliveries(heard: Heard) {
-    const names = endpoints.subscribed(heard.name)
+  function toDeliveries(received: ReceivedEvent) {
+    const names = endpoints.subscribed(received.name)
     if (names.length === 0) return []
-    const body = toBody(heard, { pageOf, mask: masking.value })
-    const message = { type: heard.name, body, createdAt: heard.at }
-    return names.map((endpoint) => ({ id: toMessageId(endpoint, heard, ids), endpoint, ...message }))
+    const body = toBody(received, { pageOf, mask: masking.value })
+    const message = { type: received.name, body, createdAt: received.at }
+    return names.map((endpoint) => ({ id: toMessageId(endpoint, received, ids), endpoint, ...message }))
   }
 
   function pageOf(approval: string): string | undefined {
@@ -155,7 +155,7 @@ export function createNotify(parts: NotifyParts): Notify {
   function onAdded(count: number): void {
     sender.wake()
     unswept += count
-    // Between two sweeps no more is let in than a part of what may wait.
+    // Limits the number of new deliveries between two sweeps.
     if (unswept > settings.bounds.waiting / 10) sweep()
   }
 
@@ -163,7 +163,7 @@ export function createNotify(parts: NotifyParts): Notify {
     for (const [name, count] of counts) {
       const before = dropped.get(name) ?? 0
       dropped.set(name, before + count)
-      if (before === 0) log.warn({ endpoint: name }, 'events for a webhook are dropped: too many wait')
+      if (before === 0) log.warn({ endpoint: name }, 'events for a webhook were dropped: too many are waiting')
     }
   }
 
@@ -176,7 +176,7 @@ export function createNotify(parts: NotifyParts): Notify {
     if (closed) return
     unswept = 0
     sweeping ??= clean()
-      .catch((error: unknown) => log.debug({ code: toGatewayError(error).code }, 'deliveries could not be swept'))
+      .catch((error: unknown) => log.debug({ code: toGatewayError(error).code }, 'old deliveries could not be removed'))
       .finally(() => {
         sweeping = undefined
       })
@@ -189,7 +189,7 @@ export function createNotify(parts: NotifyParts): Notify {
     if (removed.length > 0)
       await deliveries.giveUp(
         removed.map(([name]) => name),
-        'There is no such endpoint any more',
+        'The endpoint was removed from the configuration',
       )
     if (tally.size > 0) drop(await deliveries.sweep(settings.bounds))
   }

@@ -7,13 +7,13 @@ import type { Endpoints } from './endpoints.ts'
 import type { Message } from './sending.ts'
 
 export type SenderSettings = {
-  /** Milliseconds between the attempts of one delivery; there is one attempt more than there are pauses. */
+  /** Pauses between the attempts of one delivery, in milliseconds. There is one more attempt than pauses. */
   readonly pauses: readonly number[]
-  /** Milliseconds for one attempt. */
+  /** Timeout of one attempt, in milliseconds. */
   readonly attemptMs: number
-  /** Milliseconds between looks for what others left. */
+  /** Milliseconds between searches for due deliveries, also those of gateways that died. */
   readonly lookEvery: number
-  /** Attempts to one endpoint at the same time; each endpoint has its own, so that a slow one holds up nobody else. */
+  /** The most parallel attempts per endpoint, so that a slow endpoint does not delay the others. */
   readonly perEndpoint: number
 }
 
@@ -27,71 +27,71 @@ export type SenderParts = {
   readonly log: Log
 }
 
-/** Takes what is due, and sends it until it is taken or given up. */
+/** Sends due deliveries until each is delivered or has failed. */
 export type Sender = {
-  /** There may be something to do. */
+  /** Searches for due deliveries now. */
   wake(): void
   close(): Promise<void>
 }
 
-/** How long a gateway that stops waits for attempts under way: what is cut off is sent again. */
-const farewellMs = 2000
-/** So many endpoints must not return to one machine at once. */
+/** Milliseconds that a stopping gateway waits for running attempts. Aborted deliveries are sent again later. */
+const stopTimeoutMs = 2000
+/** Spreads retries, so that not all deliveries reach one machine at the same time. */
 const jitter = 0.2
 
 export function createSender({ deliveries, endpoints, send, mask, settings, clock, log }: SenderParts): Sender {
   const ending = new AbortController()
-  const underWay = new Map<string, Set<Promise<void>>>()
+  const running = new Map<string, Set<Promise<void>>>()
   const retries = new Set<() => void>()
-  let looking: Promise<void> | undefined
+  let searching: Promise<void> | undefined
   let again = false
   let closed = false
-  let cancelLook = clock.after(settings.lookEvery, lookRegularly)
+  let cancelSearch = clock.after(settings.lookEvery, searchRegularly)
 
   return {
     wake,
     async close() {
       closed = true
-      cancelLook()
+      cancelSearch()
       for (const cancel of retries) cancel()
-      await looking
-      const cancel = clock.after(farewellMs, () => ending.abort())
-      await Promise.all([...underWay.values()].flatMap((attempts) => [...attempts]))
+      await searching
+      const cancel = clock.after(stopTimeoutMs, () => ending.abort())
+      await Promise.all([...running.values()].flatMap((attempts) => [...attempts]))
       cancel()
     },
   }
 
-  function lookRegularly(): void {
-    cancelLook = clock.after(settings.lookEvery, lookRegularly)
+  function searchRegularly(): void {
+    cancelSearch = clock.after(settings.lookEvery, searchRegularly)
     wake()
   }
 
-  /** One look at a time; a call during one makes another. */
+  /** Runs one search at a time. A call during a search starts another search after it. */
   function wake(): void {
     if (closed) return
-    again = looking !== undefined
-    looking ??= look()
+    again = searching !== undefined
+    searching ??= searchDue()
       .catch((error: unknown) => log.debug({ code: toGatewayError(error).code }, 'deliveries could not be read'))
       .finally(() => {
-        looking = undefined
+        searching = undefined
         if (again) wake()
       })
   }
 
-  async function look(): Promise<void> {
+  async function searchDue(): Promise<void> {
     await Promise.all(endpoints.ready().map(takeDue))
   }
 
   async function takeDue(endpoint: string): Promise<void> {
-    const attempts = underWay.get(endpoint) ?? new Set()
-    underWay.set(endpoint, attempts)
+    const attempts = running.get(endpoint) ?? new Set()
+    running.set(endpoint, attempts)
     const free = settings.perEndpoint - attempts.size
     if (free <= 0) return
     const due = await deliveries.due(endpoint, free)
-    // One that cannot be taken must not keep those back that were.
+    // A delivery that cannot be claimed must not delay the others.
     const taken = await Promise.all(due.map((id) => deliveries.take(id).catch(() => undefined)))
     for (const delivery of taken.filter((each) => each !== undefined)) {
-      const attempt = carry(delivery).finally(() => {
+      const attempt = deliver(delivery).finally(() => {
         attempts.delete(attempt)
         wake()
       })
@@ -99,7 +99,7 @@ export function createSender({ deliveries, endpoints, send, mask, settings, cloc
     }
   }
 
-  async function carry(delivery: TakenDelivery): Promise<void> {
+  async function deliver(delivery: TakenDelivery): Promise<void> {
     const at = clock.now()
     const limit = new AbortController()
     const cancel = clock.after(settings.attemptMs, () => limit.abort())
@@ -123,11 +123,11 @@ export function createSender({ deliveries, endpoints, send, mask, settings, cloc
     const error = mask(failure.message)
     if (status === gone) {
       endpoints.markGone(endpoint)
-      log.warn({ endpoint }, 'a webhook answered that it is gone: it gets nothing until its entry changes')
+      log.warn({ endpoint }, 'a webhook answered 410 Gone: nothing is sent to it until its entry changes')
     }
     const pause = status === gone ? undefined : settings.pauses[attempts]
     if (pause === undefined) {
-      log.warn({ endpoint, type, delivery: id, reason: error }, 'a delivery was given up')
+      log.warn({ endpoint, type, delivery: id, reason: error }, 'a delivery failed and will not be retried')
       return deliveries.end(id, { at, status, error, next: 'failed' })
     }
     const delay = Math.round(pause * (1 + jitter * Math.random()))

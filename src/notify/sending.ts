@@ -3,18 +3,18 @@ import { isWebhookSecret } from '../contract/webhook.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { SecretValue } from '../lib/secret.ts'
 
-/** Posts JSON with further headers; resolves with the status of an answer that says it was taken. */
+/** Posts JSON with additional headers. Resolves with the status if it is a success. */
 export type Post = (
   posting: { readonly url: string; readonly body: string; readonly headers: Readonly<Record<string, string>> },
   signal: AbortSignal,
 ) => Promise<number>
 
-/** An endpoint's address and what it is signed with, templates filled in. */
+/** The address and signing secret of an endpoint, with templates filled in. */
 export type Revealed = { readonly url: string; readonly secret: SecretValue }
 
 export type Message = { readonly id: string; readonly body: string }
 
-/** Sends one message, signed after Standard Webhooks at this very moment: receivers refuse what was signed long ago. */
+/** Signs a message (Standard Webhooks) at the time of each attempt, because receivers refuse old signatures. */
 export async function sendSigned(
   { post, clock }: { readonly post: Post; readonly clock: Clock },
   { url, secret }: Revealed,
@@ -32,9 +32,9 @@ export async function sendSigned(
   return post({ url, body, headers }, signal)
 }
 
-/** Several with blanks between them sign each: so a secret is changed without a message that nobody can check. */
+/** Several secrets separated by spaces all sign the message, so that a secret can be rotated without a gap. */
 function toSecrets(secret: SecretValue): string[] {
   const values = secret.reveal().trim().split(/\s+/)
   if (values.every(isWebhookSecret)) return values
-  throw new GatewayError('config-invalid', 'The secret is not whsec_ and 24 to 64 bytes in base64')
+  throw new GatewayError('config-invalid', 'The webhook secret must be whsec_ followed by 24 to 64 bytes in base64')
 }

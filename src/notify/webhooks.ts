@@ -12,13 +12,13 @@ import { toText } from './message.ts'
 import { type Sender, toStatus } from './sender.ts'
 import type { Message } from './sending.ts'
 
-/** What people do with webhooks: look, send again, try. */
+/** The operations on webhooks: list, send again, test. */
 export type WebhookService = {
   list(): Promise<WebhookEndpoint[]>
   deliveries(query: DeliveryQuery): Promise<Page<Delivery>>
-  /** Throws `delivery-not-found`, or `request-invalid` for what was delivered or cannot be sent now. */
+  /** Throws `delivery-not-found`, or `request-invalid` if the delivery was delivered or cannot be sent now. */
   retry(by: Principal, id: string): Promise<Delivery>
-  /** One attempt at once, whether the endpoint is enabled or not; nothing of it is kept. */
+  /** Sends one test message immediately, even if the endpoint is disabled. The message is not stored. */
   test(by: Principal, name: string, signal: AbortSignal): Promise<WebhookTrial>
 }
 
@@ -62,12 +62,12 @@ export function createWebhookService(parts: WebhookServiceParts): WebhookService
     async retry(by, id) {
       const found = await deliveries.find(id)
       if (!found) throw new GatewayError('delivery-not-found', `No delivery has the id ${id}`)
-      const problem = whyNotAgain(found)
+      const problem = whyNotRetry(found)
       if (problem) throw new GatewayError('request-invalid', problem)
       const body = { action: 'delivery-retried', delivery: id, type: found.type }
       const change = { principal: toPrincipalKey(by), subject: `webhook:${found.endpoint}`, body }
       if (!(await deliveries.again(id, change)))
-        throw new GatewayError('request-invalid', 'It is being sent at this very moment')
+        throw new GatewayError('request-invalid', 'The delivery is being sent at the moment')
       sender.wake()
       return (await deliveries.find(id)) ?? found
     },
@@ -75,7 +75,7 @@ export function createWebhookService(parts: WebhookServiceParts): WebhookService
       if (!endpoints.find(name)) throw notFound(name)
       const body = { action: 'webhook-tested' }
       await storage.audit.append({ principal: toPrincipalKey(by), subject: `webhook:${name}`, body })
-      return tryOut(name, signal)
+      return sendTest(name, signal)
     },
   }
 
@@ -88,15 +88,15 @@ export function createWebhookService(parts: WebhookServiceParts): WebhookService
     }
   }
 
-  function whyNotAgain({ state, endpoint }: Delivery): string | undefined {
-    if (state === 'delivered') return 'It was delivered'
-    if (!endpoints.find(endpoint)) return `There is no endpoint ${endpoint} any more`
+  function whyNotRetry({ state, endpoint }: Delivery): string | undefined {
+    if (state === 'delivered') return 'The delivery was already delivered'
+    if (!endpoints.find(endpoint)) return `The endpoint ${endpoint} was removed from the configuration`
     const now = endpoints.state(endpoint)
     if (now === 'disabled') return `The endpoint ${endpoint} is disabled`
-    return now === 'gone' ? `The endpoint ${endpoint} said that it is gone; change its entry first` : undefined
+    return now === 'gone' ? `The endpoint ${endpoint} answered 410 Gone; change its entry first` : undefined
   }
 
-  async function tryOut(name: string, signal: AbortSignal): Promise<WebhookTrial> {
+  async function sendTest(name: string, signal: AbortSignal): Promise<WebhookTrial> {
     const message = { id: ids.next('msg'), body: toText('test', clock.now(), { endpoint: name }) }
     const limit = new AbortController()
     const cancel = clock.after(attemptMs, () => limit.abort())

@@ -2,19 +2,19 @@ import type { PinState } from '../contract/pin.ts'
 import type { Definition, StoredPin } from '../storage/tables/pins.ts'
 import { type LiveItem, stateOf } from './state.ts'
 
-/** One entry of a server that has pins: its own, or one that it refines. */
+/** An entry whose pins apply to a server: its own entry, or one that it refines. */
 export type PinLink = {
   readonly name: string
   readonly scope: string
-  /** Nothing is accepted by itself. */
+  /** No definition is accepted automatically. */
   readonly strict: boolean
 }
 
-/** What the pins of a server and of the entries that it refines say together of one thing. */
+/** The combined result of all pins that apply to one item of a server. */
 export type PinVerdict = {
   readonly state: PinState
   readonly hidden: boolean
-  /** The accepted definition that a changed one differs from. */
+  /** The accepted definition, from which the current one differs. */
   readonly accepted: Definition | undefined
   /** The scope whose pin decides. */
   readonly scope: string
@@ -23,9 +23,9 @@ export type PinVerdict = {
 type Opinion = PinVerdict & { readonly weight: number }
 
 /**
- * The strictest answer along the chain. A block applies to every refinement. An administrator's acceptance of the live
- * definition settles the other links, because administrators may decide for all of them; anybody else's acceptance, and
- * a baseline, count for their own scope only.
+ * The strictest state along the chain. A block applies to every refinement. If an administrator accepted the live
+ * definition, the other entries do not object, because administrators may decide for all of them. An acceptance by
+ * another user, and a baseline, apply only to their own scope.
  */
 export function judgeAlong(
   chain: readonly PinLink[],
@@ -40,7 +40,7 @@ export function judgeAlong(
     if (!strictest || opinion.weight > strictest.weight) strictest = opinion
     if (opinion.state === 'accepted' && pin?.byAdministrator && pin.accepted?.hash === live?.hash) settled = opinion
   }
-  if (!strictest) throw new Error('A server has at least one link')
+  if (!strictest) throw new Error('The chain of a server is empty')
   return settled && strictest.state !== 'blocked' ? settled : strictest
 }
 
@@ -49,7 +49,7 @@ function toOpinion(
   pin: StoredPin | undefined,
   { live, isOwn }: { live: LiveItem | undefined; isOwn: boolean },
 ): Opinion {
-  // An inherited entry that never saw the thing objects only where everything has to be accepted.
+  // An inherited entry that has no pin for the item objects only with strict pinning.
   const isSilent = pin === undefined && !isOwn && !strict
   const state = isSilent || (live === undefined && pin?.state !== 'blocked') ? 'accepted' : stateOf(pin, live)
   const hidden = state === 'suspicious' || state === 'blocked' || (state === 'new' && strict)

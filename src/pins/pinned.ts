@@ -17,19 +17,19 @@ import type { PinVerdict } from './chain.ts'
 import type { LiveServer, Pins } from './pins.ts'
 import { type LiveItem, toItemKey, toValue } from './state.ts'
 
-/** What one connection offers as it came, found usable. */
+/** The usable offering of a connection, before pins are applied. */
 export type Unpinned = JudgedOffering & { readonly list: JudgedItems; readonly instructions: Instructions | undefined }
 
-/** What a server says of itself to whoever comes, and why that seems to steer a model. */
+/** The instructions of a server, and the reason why they seem to steer a model. */
 export type Instructions = { readonly text: string; readonly steering: string | undefined }
 
-/** What agents may be shown of a connection. */
+/** The offering of a connection that agents may see. */
 export type PinnedOffering = JudgedOffering & { readonly instructions: string | undefined }
 
 const kinds: Readonly<Record<OfferKind, PinKind>> = { prompts: 'prompt', resources: 'resource', templates: 'template' }
 const offerKinds: readonly OfferKind[] = ['prompts', 'resources', 'templates']
 
-/** Everything of a connection that has pins: its tools, and of the rest what somebody has to look at. */
+/** All items of a connection that have pins: every tool, and other items only if they are suspicious. */
 export function toLiveItems(
   offering: Unpinned,
   steeringOf: (tool: JudgedTool) => string | undefined,
@@ -42,7 +42,7 @@ export function toLiveItems(
       kind: 'tool',
       name: tool.name,
       hash: tool.hash,
-      // Others' tools come and go, so that this is worked out when it is asked for.
+      // Depends on the current tools of other servers, so it is computed at each use.
       get reason() {
         return steeringOf(tool)
       },
@@ -66,7 +66,7 @@ function toItem(kind: PinKind, name: string, reason: string | undefined, value: 
   return [{ kind, name, reason, hash: toDefinitionHash(value), text: () => JSON.stringify(value) }]
 }
 
-/** What stands in the way of each is told; what changed is offered as it was accepted. */
+/** Sets hidden items aside with the reason. A changed tool is offered with its accepted definition. */
 export function applyPins(server: LiveServer, offering: Unpinned, pins: Pick<Pins, 'judge'>): PinnedOffering {
   const setAside: SetAside[] = [...offering.setAside]
   const look = (kind: PinKind, name: string): PinVerdict => {
@@ -98,20 +98,20 @@ export function applyPins(server: LiveServer, offering: Unpinned, pins: Pick<Pin
 }
 
 function toReason(state: PinState, reason: string | undefined): string {
-  if (state === 'suspicious') return `${reason ?? 'its text seems to steer a model'}; a person has to accept it`
-  return state === 'blocked' ? 'somebody blocked it' : 'nobody has accepted it yet'
+  if (state === 'suspicious') return `${reason ?? 'its text seems to steer a model'}; a person must accept it`
+  return state === 'blocked' ? 'a person blocked it' : 'it is not accepted yet'
 }
 
 const acceptedTools = new WeakMap<Definition, JudgedTool | SetAside>()
 
-/** The text and the schema that were accepted, without an output schema that no longer holds. */
+/** The accepted tool, without the output schema if that has changed. */
 function asAccepted(definition: Definition | undefined, drift: Drift): JudgedTool[] {
   if (!definition) return []
   const accepted = acceptedTools.get(definition) ?? judgeTool(Buffer.from(definition.text))
   acceptedTools.set(definition, accepted)
   if ('reason' in accepted) return []
-  const holds = isSame(accepted.outputSchema, drift.live.outputSchema)
-  return [{ ...accepted, ...(!holds && { outputSchema: undefined }), drift }]
+  const isUnchanged = isSame(accepted.outputSchema, drift.live.outputSchema)
+  return [{ ...accepted, ...(!isUnchanged && { outputSchema: undefined }), drift }]
 }
 
 function isSame(a: JudgedTool['outputSchema'], b: JudgedTool['outputSchema']): boolean {

@@ -13,7 +13,7 @@ import {
   baselineBy,
   compare,
   type LiveItem,
-  looked,
+  reviewedDefinition,
   stateOf,
   toDetail,
   toDigest,
@@ -28,34 +28,34 @@ export { applyPins, type Instructions, type PinnedOffering, toLiveItems, type Un
 export { createPinsRemover } from './remover.ts'
 export { createPinService, type DecidedPin, type PinReview, type PinService } from './service.ts'
 
-/** Whose definitions these are: a server keeps its pins by its name, whatever address it has. */
+/** Identifies the server of a pin. Pins belong to the name and scope, so a new address keeps them. */
 export type PinnedServer = { readonly connection: string; readonly name: string; readonly scope: string }
 
-/** Everything of one server that is pinned: all its tools, and of the rest what seems to steer a model. */
+/** The pinned items of one server: all tools, and other items only if they are suspicious. */
 export type LiveServer = PinnedServer & {
-  /** The entries that it refines, the first one first, and its own entry as the last. */
+  /** The entries that it refines, in order. The last is its own entry. */
   readonly chain: readonly PinLink[]
   readonly items: ReadonlyMap<string, LiveItem>
 }
 
 export type Pins = {
-  /** What the pins of a server, and of the entries that it refines, say of one thing. */
+  /** The combined result of the pins of a server and of the entries that it refines, for one item. */
   judge(server: LiveServer, kind: PinKind, name: string): PinVerdict
-  /** A server has listed anew: what it offers for the first time is taken as it is, what differs later is noted and told. */
+  /** Call when a server was listed. New items are accepted as the baseline; later differences are stored and reported. */
   observe(live: LiveServer): void
-  /** A connection has nothing to offer, because it failed or because nobody wants it any more. */
+  /** Call when a connection offers nothing any more. `isGone`: it was removed, not only interrupted. */
   leave(connection: string, isGone: boolean): void
   list(): Pin[]
   get(id: string): PinDetail
-  /** Takes over what the servers say now, all of it or nothing; throws `pin-changed` where that was not looked at. */
+  /** Accepts the current definitions, all or none. Throws `pin-changed` if one differs from the reviewed definition. */
   accept(decisions: readonly PinDecision[], by: PinAuthor): Promise<PinDetail[]>
   block(decision: PinDecision, by: PinAuthor): Promise<PinDetail>
-  /** A server was removed by somebody: whoever adds one of that name begins anew. */
+  /** Removes the pins of a removed server, so that a new server of that name starts without pins. */
   forget(server: Omit<PinnedServer, 'connection'>, by: string): Promise<void>
   close(): void
 }
 
-/** Who decides on a pin. */
+/** The author of a decision on a pin. */
 export type PinAuthor = { readonly key: string; readonly isAdministrator: boolean }
 
 export type PinsParts = {
@@ -63,11 +63,11 @@ export type PinsParts = {
   readonly clock: Clock
   readonly log: Log
   readonly emit: Emitter<EventTable>['emit']
-  /** Other things are offered now, or differently. */
+  /** The offering of these connections has changed. */
   onChange(connections: readonly string[]): void
 }
 
-/** A server that changes its mind all the time is written down so often and no more. */
+/** Milliseconds between two writes of differences, so that a server that changes all the time causes few writes. */
 const noteEvery = 2000
 const retryAfter = 1000
 const mostEvents = 100
@@ -77,14 +77,14 @@ type Kept = Map<string, StoredPin>
 
 const toServerKey = ({ name, scope }: { name: string; scope: string }): string => `${name} ${scope}`
 
-/** Pins in memory, as the catalog needs them at every look, and in the database, as restarts need them. */
+/** Keeps all pins in memory for the catalog, and stores them in the database. */
 export async function createPins(parts: PinsParts): Promise<Pins> {
   const { storage, clock } = parts
   let kept = new Map<string, Kept>()
   const lives = new Map<string, LiveServer>()
-  /** Baselines that are not in the database yet: reading it again must not lose them. */
+  /** Servers whose baseline is not in the database yet. `load` must keep it. */
   const unstored = new Set<string>()
-  /** What was seen and is not in the database yet, for the same reason. */
+  /** Differences that are not in the database yet. `load` must keep them. */
   const notes = new Map<string, Kept>()
   let cancelNotes: (() => void) | undefined
   let writing = 0
@@ -125,7 +125,7 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
     const before = lives.get(key)?.items ?? own
     lives.set(key, live)
     const isReplaced = [...before].some(([itemKey, { kind }]) => kind === 'tool' && !live.items.has(itemKey))
-    // What comes while another goes may be that one under a new name: it has to wait for a person.
+    // If a tool disappeared, a new tool may be the same one with another name. A person must accept it.
     if (!live.chain.at(-1)?.strict && !isReplaced) addFirstSeen(live, own)
     for (const link of live.chain) noteDifferences(live, link)
     if (notes.size > 0) writeNotes()
@@ -143,12 +143,12 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
     for (const [key, live] of lives) {
       if (live.connection !== connection) continue
       lives.delete(key)
-      // A session never comes back, so nothing of it is kept.
+      // A session does not exist any more after its end, so its pins are removed.
       if (isGone && live.scope.startsWith('session:')) store(() => forget(live, 'gateway'))
     }
   }
 
-  /** Trust on first use: a text that tries to steer has to wait for a person all the same. */
+  /** Trust on first use. Suspicious tools still wait for a person. */
   function addBaseline(live: LiveServer, tools: readonly LiveItem[], change: 'baseline' | 'tools-added'): void {
     const at = clock.now()
     const pins = tools.map((item): StoredPin => {
@@ -184,12 +184,12 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
     })
   }
 
-  /** What differs from the pins of one link: without a row nobody could accept the definition there. */
+  /** Stores the items that differ from the pins of one entry, because a person can only accept a stored item. */
   function noteDifferences(live: LiveServer, link: PinLink): void {
     const key = toServerKey(link)
     const at = clock.now()
     const noted: Kept = new Map()
-    let told = 0
+    let emitted = 0
     for (const [itemKey, item] of live.items) {
       const pin = kept.get(key)?.get(itemKey)
       const state = stateOf(pin, item)
@@ -201,7 +201,7 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
       const next = pin ? { ...pin, seen } : toWaiting(own, seen)
       keptIn(kept, own).set(itemKey, next)
       noted.set(itemKey, next)
-      if (item.kind === 'tool' && state === 'changed' && told++ < mostEvents) {
+      if (item.kind === 'tool' && state === 'changed' && emitted++ < mostEvents) {
         parts.emit('tool-drifted', { pin: toPin(next, item, true) })
       }
     }
@@ -209,12 +209,12 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
     notes.set(key, new Map([...(notes.get(key) ?? []), ...noted]))
   }
 
-  /** A refinement reports for an inherited entry that lists nothing now, and what that entry has never seen if it is strict. */
+  /** A refinement reports for an inherited entry if that entry is not connected, or is strict and has no pin for the item. */
   function isForInherited(link: PinLink, pin: StoredPin | undefined): boolean {
     return pin === undefined ? link.strict : !lives.has(toServerKey(link))
   }
 
-  /** Together, and not before the last ones are written and some time has passed. */
+  /** Writes all differences, at most once per `noteEvery` and only after the previous write. */
   function writeNotes(): void {
     if (cancelNotes || writing > 0) return
     cancelNotes = clock.after(noteEvery, () => {
@@ -231,14 +231,14 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
     }
   }
 
-  /** What was seen while these were being written still has to be. */
+  /** Keeps notes that changed during the write. */
   function forgetNotes(key: string, written: Kept): void {
     const left = [...(notes.get(key) ?? [])].filter(([itemKey, pin]) => written.get(itemKey) !== pin)
     if (left.length > 0) notes.set(key, new Map(left))
     else notes.delete(key)
   }
 
-  /** One after the other, and again when the store is broken: it holds in memory meanwhile. */
+  /** Runs storage tasks one after the other and retries them after an error. Memory already has the new state. */
   function store(task: () => Promise<void>): void {
     storing = storing.then(task).catch((error: unknown) => {
       if (closed) return
@@ -263,7 +263,7 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
     return withInherited(toDetail(pin, liveOf(pin)), pin)
   }
 
-  /** Names the pin of an inherited entry where that one decides. */
+  /** Adds the pin of an inherited entry if that pin decides. */
   function withInherited<Some extends Pin>(shown: Some, { server, scope, kind, name }: StoredPin): Some {
     const live = lives.get(toServerKey({ name: server, scope }))
     if (!live || live.chain.length < 2) return shown
@@ -272,7 +272,7 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
     return isOwn ? shown : { ...shown, inherited: { scope: verdict.scope, state: verdict.state } }
   }
 
-  /** Many are looked up at once: the ids are worked out once for all of them. */
+  /** A lookup by id. It computes all ids once, for callers that look up many pins. */
   function byId(): (id: string) => StoredPin {
     const known = new Map<string, StoredPin>()
     for (const own of kept.values()) for (const pin of own.values()) known.set(toPinId(pin), pin)
@@ -292,7 +292,7 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
     const locate = byId()
     const taken = decisions.map((decision) => {
       const pin = locate(decision.id)
-      const { hash, text } = looked(pin, liveOf(pin), decision)
+      const { hash, text } = reviewedDefinition(pin, liveOf(pin), decision)
       const next: StoredPin = {
         ...pin,
         state: 'accepted',
@@ -311,7 +311,7 @@ export async function createPins(parts: PinsParts): Promise<Pins> {
 
   async function block(decision: PinDecision, by: PinAuthor): Promise<PinDetail> {
     const pin = byId()(decision.id)
-    const { hash, text } = looked(pin, liveOf(pin), decision)
+    const { hash, text } = reviewedDefinition(pin, liveOf(pin), decision)
     const at = clock.now()
     const seen = hash === pin.accepted?.hash ? pin.seen : { hash, text, at }
     const decided = { decidedBy: by.key, byAdministrator: by.isAdministrator, decidedAt: at }
@@ -395,7 +395,7 @@ function toNoteEntry(key: string, pins: readonly StoredPin[]): Change {
   }
 }
 
-/** Names of servers hold no space. */
+/** Server names contain no space. */
 function splitKey(key: string): [name: string, scope: string] {
   const space = key.indexOf(' ')
   return [key.slice(0, space), key.slice(space + 1)]

@@ -1,7 +1,7 @@
 import { goneScopesOf, type Remover } from '../storage/removal.ts'
 import type { Storage } from '../storage/storage.ts'
 
-/** The pins of the servers that the removed scopes state. */
+/** Removes the pins of servers in the removed scopes. */
 export function createPinsRemover(storage: Pick<Storage, 'pins'>): Remover {
   return {
     topics: ['pins'],

@@ -9,7 +9,7 @@ import type { PinAuthor, Pins } from './pins.ts'
 
 export type PinQuery = { readonly server?: string; readonly scope?: string; readonly state?: readonly PinState[] }
 
-/** What people do with pins. Everybody sees and decides those of the servers that are theirs to change. */
+/** The operations on pins. Principals see and decide only on pins of servers that they may change. */
 export type PinService = {
   list(principal: Principal, query: PinQuery): Pin[]
   get(principal: Principal, id: string): PinDetail
@@ -17,21 +17,21 @@ export type PinService = {
   block(principal: Principal, decision: PinDecision): Promise<PinDetail>
 }
 
-/** A pin that a person has just decided on. */
+/** A pin with the decision that a person has just made. */
 export type DecidedPin = Pick<Pin, 'server' | 'scope' | 'name'> & {
   readonly decision: 'accepted' | 'blocked'
   /** The name of the person. */
   readonly by: string
 }
 
-/** Withdraws the open approvals that a decision on pins makes pointless: their callers are told to repeat the call. */
+/** Withdraws open approvals that a decision on pins makes obsolete. The error tells callers to repeat the call. */
 export type PinReview = (decided: readonly DecidedPin[]) => Promise<void>
 
 type PinServiceParts = {
   toPublicName(naming: string, server: string, tool: string): string
   readonly pins: Pins
   readonly config: ConfigStore
-  /** Questions that a decision makes pointless are withdrawn. */
+  /** Withdraws approvals that a decision makes obsolete. */
   readonly review: PinReview
 }
 
@@ -66,7 +66,7 @@ export function createPinService({ pins, config, review, toPublicName }: PinServ
     throw notFound(id)
   }
 
-  /** As agents know the tools. */
+  /** Adds the public names of tools to pins. */
   function publicNames(): <Some extends Pin>(pin: Some) => Some {
     const { naming } = config.current()
     const specs = new Map(config.connections().map((spec) => [`${spec.name} ${spec.scope}`, spec.definition.tools]))
@@ -78,18 +78,21 @@ export function createPinService({ pins, config, review, toPublicName }: PinServ
     }
   }
 
-  /** What is not somebody's business does not exist for him. */
+  /** Throws `pin-not-found` for pins that the principal may not see, so that their existence stays unknown. */
   function check(principal: Principal, id: string, pin: Pin | undefined): void {
     if (!pin || !maySee(principal, pin)) throw notFound(id)
     if (mayDecide(principal, pin)) return
-    throw new GatewayError('forbidden', `${principal.kind} ${principal.name} may not decide on ${pin.server}`)
+    throw new GatewayError(
+      'forbidden',
+      `${principal.kind} ${principal.name} may not accept or block definitions of ${pin.server}`,
+    )
   }
 
   function maySee(principal: Principal, pin: Pin): boolean {
     return seesDefinition(principal, toPlace(pin), config.current())
   }
 
-  /** Whoever may have a server connected anew may say what of it is offered. */
+  /** Deciding on pins needs the same right as reconnecting the server. */
   function mayDecide(principal: Principal, pin: Pin): boolean {
     return mayChangeServer(principal, { action: 'reconnect', ...toPlace(pin) }, config.current()).may
   }

@@ -9,24 +9,24 @@ import { parseJson } from '../lib/json.ts'
 import { toVisible } from '../shared/visible.ts'
 import type { Definition, StoredPin } from '../storage/tables/pins.ts'
 
-/** One thing as its server defines it now. */
+/** One item with the current definition of its server. */
 export type LiveItem = {
   readonly kind: PinKind
   readonly name: string
   readonly hash: string
-  /** Why its text seems to steer a model. */
+  /** The reason why its text seems to steer a model. */
   readonly reason: string | undefined
   readonly tool?: JudgedTool
   text(): string
 }
 
-/** A tool and a prompt of one server may have the same name. */
+/** The key contains the kind, because a tool and a prompt of one server may have the same name. */
 export const toItemKey = (kind: PinKind, name: string): string => `${kind} ${name}`
 
-/** Who accepted what nobody looked at. */
+/** `decidedBy` of pins that were accepted automatically. */
 export const baselineBy = 'baseline'
 
-/** How a definition stands: what a person accepted stands whatever is found in it, what nobody looked at does not. */
+/** A definition that a person accepted stays accepted even if its text is suspicious. A baseline does not. */
 export function stateOf(
   pin: Pick<StoredPin, 'state' | 'accepted' | 'baseline'> | undefined,
   live: Pick<LiveItem, 'hash' | 'reason' | 'kind'> | undefined,
@@ -47,16 +47,16 @@ export function toWaiting(
   return { ...key, ...undecided, baseline: false, byAdministrator: false, state: 'waiting', seen }
 }
 
-/** The definition that a decision is about, if it is still the one that was looked at. */
-export function looked(pin: StoredPin, item: LiveItem | undefined, { hash }: PinDecision): Definition {
+/** The current definition, if it is the one that the person reviewed; otherwise throws `pin-changed`. */
+export function reviewedDefinition(pin: StoredPin, item: LiveItem | undefined, { hash }: PinDecision): Definition {
   const live = item ? { hash: item.hash, text: item.text() } : (pin.seen ?? pin.accepted)
   if (live?.hash === hash) return live
-  throw new GatewayError('pin-changed', `${toVisible(pin.name)} of ${pin.server} is not what you looked at any more`, {
+  throw new GatewayError('pin-changed', `${toVisible(pin.name)} of ${pin.server} has changed since you reviewed it`, {
     live: live?.hash,
   })
 }
 
-/** Short enough for an address, and the same after every restart. */
+/** A short id for URLs that stays the same after a restart. */
 export function toPinId({ server, scope, kind, name }: Pick<StoredPin, 'server' | 'scope' | 'kind' | 'name'>): string {
   const text = JSON.stringify([server, scope, kind, name])
   return `pin_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`
@@ -104,7 +104,7 @@ export function toDetail(pin: StoredPin, item: LiveItem | undefined): PinDetail 
   }
 }
 
-/** A definition as its server wrote it. */
+/** The value of a definition that is stored as JSON text. */
 export function toValue(text: string | undefined): JsonValue | undefined {
   return text === undefined ? undefined : parseJson(text)
 }

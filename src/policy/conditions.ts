@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { ArgumentTest, Rule, Scalar } from '../contract/rule.ts'
 import { matchesAny } from '../lib/glob.ts'
 
-/** One condition on the arguments, with its pointer taken apart once. */
+/** One condition on the arguments, with its pointer already parsed. */
 export type Condition = {
   readonly pointer: string
   readonly path: readonly string[]
@@ -33,7 +33,7 @@ export function fulfils({ path, test }: Condition, given: JsonObject): boolean {
   return passes(test, findValue(given, path))
 }
 
-/** Only what the caller sent: nothing that objects and lists inherit or count by themselves. */
+/** Finds only values that the caller sent, not inherited properties or the `length` of a list. */
 export function findValue(root: JsonValue, path: readonly string[]): JsonValue | undefined {
   let value: JsonValue | undefined = root
   for (const segment of path) {
@@ -48,7 +48,7 @@ function isIndex(segment: string): boolean {
   return /^(0|[1-9][0-9]{0,9})$/.test(segment)
 }
 
-/** Text is never taken for a number, nor a number for text. */
+/** Strings are not converted to numbers, and numbers are not converted to strings. */
 function passes(test: ArgumentTest, value: JsonValue | undefined): boolean {
   if (test.exists !== undefined && test.exists !== (value !== undefined)) return false
   if (test.equals !== undefined && value !== test.equals) return false
@@ -71,18 +71,18 @@ function isList<Item extends Scalar>(value: Item | readonly Item[]): value is re
   return Array.isArray(value)
 }
 
-/** `is "staging"`, `matches /srv/** and exists`: a condition as people say it. */
+/** The condition in words after "must", for example `be "staging"` or `exist and match /srv/**`. */
 export function conditionInWords({ test }: Condition): string {
   const parts = [
-    test.exists === true && 'be there',
-    test.exists === false && 'not be there',
+    test.exists === true && 'exist',
+    test.exists === false && 'not exist',
     test.equals !== undefined && `be ${JSON.stringify(test.equals)}`,
     test.in !== undefined && `be one of ${test.in.map((each) => JSON.stringify(each)).join(', ')}`,
     test.not !== undefined &&
       `not be ${toList(test.not)
         .map((each) => JSON.stringify(each))
         .join(' or ')}`,
-    test.glob !== undefined && `be text like ${toList(test.glob).join(' or ')}`,
+    test.glob !== undefined && `be text that matches ${toList(test.glob).join(' or ')}`,
     test.min !== undefined && `be a number of at least ${test.min}`,
     test.max !== undefined && `be a number of at most ${test.max}`,
   ]

@@ -10,42 +10,42 @@ import { type PreparedRule, prepareRules, type ScopeAnswer } from './prepare.ts'
 export type ScopedRules = {
   readonly scope: ScopeKey
   readonly rules: readonly Rule[]
-  /** Others than administrators write there: what they allow is no objection, and no permission either. */
+  /** The scope has writers who are not administrators: its `allow` rules are ignored. */
   readonly onlyTightens?: boolean | undefined
 }
 
-/** What rules look at. */
+/** The properties of a call that rules can match. */
 export type Subject = {
   readonly tool: string
   readonly server: string
   readonly risk: Risk
   readonly principal: PrincipalKey
   readonly arguments: JsonObject
-  /** All of the caller's `_meta` that is sent, trace context included. */
+  /** The caller's `_meta` that is sent, including the trace context. */
   readonly meta?: JsonObject | undefined
-  /** Milliseconds since 1970: rules may have an end. */
+  /** Milliseconds since 1970, for rules that expire. */
   readonly now: number
-  /** The user behind the principal, and the project it works for. */
+  /** The owner and the project of the principal. */
   readonly owner?: string | undefined
   readonly project?: string | undefined
-  /** What is new about the tool's definition that nobody has accepted yet, in words. */
+  /** How the tool's definition differs from the accepted one, in words. */
   readonly drifted?: string | undefined
 }
 
 export type Decision = {
   readonly action: RuleAction
-  /** What decided, in words. */
+  /** The reason of the decision, in words. */
   readonly because: string
   readonly rule: ScopeAnswer['rule'] | undefined
-  /** Who has to agree if it asks: all that are named here. `any` stands alone. */
+  /** The required approvers if the action is `ask`: all of them. `any` is always the only entry. */
   readonly approvers: readonly string[]
-  /** No rule allows it before somebody has accepted the tool as it is now. */
+  /** No rule can allow the call until a person has accepted the current definition of the tool. */
   readonly drifted?: true
 }
 
 const strictness: Readonly<Record<RuleAction, number>> = { allow: 0, ask: 1, deny: 2 }
 
-/** Within a scope the last match decides; across scopes the strictest answer wins; without any, reads may run. */
+/** Within a scope the last matching rule decides. Across scopes the strictest action wins. Without a match, reads run. */
 export function decide(scopes: readonly ScopedRules[], subject: Subject): Decision {
   let strictest: Decision | undefined
   let demands: readonly string[] | undefined
@@ -61,7 +61,7 @@ export function decide(scopes: readonly ScopedRules[], subject: Subject): Decisi
   return afterDrift({ ...decision, approvers: demands ?? decision.approvers }, subject.drifted)
 }
 
-/** Of two scopes that ask, each has a say in who may answer. */
+/** If both scopes require approval, the requirements for approvers are combined. */
 function stricter(a: Decision, b: Decision): Decision {
   if (strictness[a.action] > strictness[b.action]) return a
   if (strictness[a.action] < strictness[b.action]) return b
@@ -69,16 +69,16 @@ function stricter(a: Decision, b: Decision): Decision {
   return approvers === a.approvers ? a : { ...a, approvers }
 }
 
-/** From loose to strict: whoever sits at the agent counts only where every scope says so. */
+/** `client` is the loosest and only stays if both scopes have it. */
 function joinApprovers(a: readonly string[], b: readonly string[]): readonly string[] {
   const isByRight = givesRight(a) || givesRight(b)
   const isDemand = (each: string) => each !== 'any' && each !== 'client' && !(each === 'owner' && isByRight)
   const demands = [...new Set([...a, ...b])].filter(isDemand)
   if (demands.length > 0) return demands.length === a.length && demands.every((each) => a.includes(each)) ? a : demands
-  return a.includes('client') && b.includes('client') ? a : anybody
+  return a.includes('client') && b.includes('client') ? a : anyApprover
 }
 
-/** A group that administrators named may answer for agents that are not its members' own. */
+/** A group named by administrators may answer approvals for agents of other owners. */
 function givesRight(approvers: readonly string[]): boolean {
   return !approvers.includes('owner') && approvers.some((each) => each.startsWith('group:'))
 }
@@ -92,8 +92,8 @@ export function lastMatch(rules: readonly PreparedRule[], subject: Subject): Pre
 }
 
 /**
- * The first part of a rule that does not fit, by its key or by the pointer of a condition; undefined for a rule that
- * matches. Conditions are looked at last, because they cost most.
+ * The first part of a rule that does not match, by its key or by the pointer of a condition; undefined for a rule that
+ * matches. Conditions are checked last, because they are the most expensive.
  */
 export function findMismatch(rule: PreparedRule, subject: Subject): string | undefined {
   if (rule.risks !== undefined && !rule.risks.includes(subject.risk)) return 'risk'
@@ -110,28 +110,38 @@ export function findMismatch(rule: PreparedRule, subject: Subject): string | und
 
 const noMeta: JsonObject = {}
 
-/** Somebody without an owner or a project is nobody's, even for `*`. */
+/** A missing owner or project does not match any pattern, not even `*`. */
 function matchesName(pattern: string, name: string | undefined): boolean {
   return name !== undefined && matchesGlob(pattern, name)
 }
 
-const anybody: readonly string[] = ['any']
+const anyApprover: readonly string[] = ['any']
 
 const answers: Readonly<Record<Risk, Decision>> = {
-  read: { action: 'allow', because: 'no rule matches; reading is allowed', rule: undefined, approvers: anybody },
-  write: { action: 'ask', because: 'no rule matches; write asks', rule: undefined, approvers: anybody },
-  danger: { action: 'ask', because: 'no rule matches; danger asks', rule: undefined, approvers: anybody },
+  read: { action: 'allow', because: 'no rule matches; read is allowed', rule: undefined, approvers: anyApprover },
+  write: {
+    action: 'ask',
+    because: 'no rule matches; write requires approval',
+    rule: undefined,
+    approvers: anyApprover,
+  },
+  danger: {
+    action: 'ask',
+    because: 'no rule matches; danger requires approval',
+    rule: undefined,
+    approvers: anyApprover,
+  },
 }
 
 function withoutRule(risk: Risk): Decision {
   return answers[risk]
 }
 
-/** A rule that allowed it asks now as well, and has its say in who may answer. */
+/** After drift, an allowed call requires approval too. The approvers of the rule apply. */
 function afterDrift(decision: Decision, drifted: string): Decision {
   if (decision.action === 'ask') return decision
   const { rule, approvers } = decision
   const what = drifted === '' ? '' : `: ${drifted}`
-  const because = `the definition of this tool has changed and nobody has accepted it${what}`
+  const because = `the definition of this tool has changed and is not accepted yet${what}`
   return { action: 'ask', because, rule, approvers, drifted: true }
 }

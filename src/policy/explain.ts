@@ -4,30 +4,30 @@ import { conditionInWords, findValue } from './conditions.ts'
 import { type Decision, decide, findMismatch, type ScopedRules, type Subject } from './decide.ts'
 import { type PreparedRule, prepareRules } from './prepare.ts'
 
-/** How one rule stood to one call. */
+/** Whether one rule matches a call, and why not. */
 export type LookedAt = {
   readonly index: number
   readonly name?: string
   readonly action: RuleAction
   readonly matches: boolean
-  /** The last match of its scope. */
+  /** The rule is the last match of its scope. */
   readonly decides: boolean
-  /** The first part that does not fit, and why, in words. */
+  /** The first part that does not match, with the reason. */
   readonly mismatch?: { readonly part: string; readonly because: string }
 }
 
 export type ScopeExplanation = {
   readonly scope: ScopeKey
-  /** What this scope says; none when no rule of it matches. */
+  /** The action of this scope; undefined if none of its rules matches. */
   readonly action?: RuleAction
-  /** What it allows loosens nothing: others than administrators write its rules. */
+  /** The scope has writers who are not administrators: its `allow` rules are ignored. */
   readonly onlyTightens?: boolean
   readonly rules: readonly LookedAt[]
 }
 
 export type Explanation = { readonly decision: Decision; readonly scopes: readonly ScopeExplanation[] }
 
-/** The same judgement as `decide`, with everything that was looked at on the way. */
+/** The same decision as `decide`, with the result of every rule. */
 export function explain(scopes: readonly ScopedRules[], subject: Subject): Explanation {
   return { decision: decide(scopes, subject), scopes: scopes.map((scoped) => explainScope(scoped, subject)) }
 }
@@ -60,22 +60,22 @@ function toLookedAt(rule: PreparedRule, subject: Subject, { index, decides, mism
 }
 
 function mismatchInWords(rule: PreparedRule, subject: Subject, part: string): string {
-  if (part === 'tools') return `${subject.tool} is not like ${rule.tools.join(' or ')}`
-  if (part === 'server') return `the server ${subject.server} is not like ${rule.server}`
+  if (part === 'tools') return `${subject.tool} does not match ${rule.tools.join(' or ')}`
+  if (part === 'server') return `the server ${subject.server} does not match ${rule.server}`
   if (part === 'risk') return `the risk is ${subject.risk}, not ${rule.risks?.join(' or ')}`
-  if (part === 'principal') return `${subject.principal} is not like ${rule.principal}`
-  if (part === 'owner') return `${subject.owner ?? 'nobody'} is not like the owner ${rule.owner}`
-  if (part === 'project') return `${subject.project ?? 'no project'} is not like the project ${rule.project}`
-  if (part === 'expires') return `it ended on ${new Date(rule.expiresAt).toISOString()}`
+  if (part === 'principal') return `${subject.principal} does not match ${rule.principal}`
+  if (part === 'owner') return `the owner ${subject.owner ?? '(none)'} does not match ${rule.owner}`
+  if (part === 'project') return `the project ${subject.project ?? '(none)'} does not match ${rule.project}`
+  if (part === 'expires') return `the rule expired at ${new Date(rule.expiresAt).toISOString()}`
   const isMeta = part.startsWith('meta ')
   const [conditions, given] = isMeta ? [rule.meta, subject.meta ?? {}] : [rule.conditions, subject.arguments]
   const condition = conditions.find(({ pointer }) => pointer === (isMeta ? part.slice('meta '.length) : part))
-  if (condition === undefined) return `${part} does not fit`
+  if (condition === undefined) return `${part} does not match`
   const there = findValue(given, condition.path) !== undefined
-  return `${part} must ${conditionInWords(condition)}${there ? '' : ', and is not there'}`
+  return `${part} must ${conditionInWords(condition)}${there ? '' : ', but is missing'}`
 }
 
-/** Whether a rule can speak about somebody's calls at all, whatever they call. */
+/** Whether a rule can match any call of this principal, owner and project. */
 export function concerns(rule: Rule, who: Pick<Subject, 'principal' | 'owner' | 'project'>): boolean {
   const [prepared] = prepareRules('global', [
     { action: rule.action, approvers: rule.approvers, tools: '*', ...whoOf(rule) },

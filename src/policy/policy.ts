@@ -1,5 +1,5 @@
 export { type Answerer, approvalsNeeded, countsFor, whyNotAnswer } from './approvers.ts'
-export { type Binding, bindingOf, hashOf } from './binding.ts'
+export { hashOf, toCallHash } from './call-hash.ts'
 export { atPointer } from './conditions.ts'
 export { type Decision, decide, type ScopedRules, type Subject } from './decide.ts'
 export { concerns, type Explanation, explain } from './explain.ts'

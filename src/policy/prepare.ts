@@ -3,16 +3,16 @@ import type { Rule, RuleAction } from '../contract/rule.ts'
 import type { ScopeKey } from '../contract/scope.ts'
 import { type Condition, toConditions } from './conditions.ts'
 
-/** What one scope says, and which of its rules says it. Made once for each rule, so that deciding makes nothing. */
+/** The answer of one rule. It is created once for each rule, so that a decision allocates nothing. */
 export type ScopeAnswer = {
   readonly action: RuleAction
   readonly because: string
   readonly rule: { readonly scope: ScopeKey; readonly index: number; readonly name?: string }
-  /** Everyone named here must agree; `any` stands alone. */
+  /** All entries must be satisfied; `any` is always the only entry. */
   readonly approvers: readonly string[]
 }
 
-/** A rule in the form in which it is quickest to ask. */
+/** A rule converted for fast matching. */
 export type PreparedRule = {
   readonly tools: readonly string[]
   readonly server: string | undefined
@@ -25,11 +25,11 @@ export type PreparedRule = {
   /** Conditions on `_meta`. */
   readonly meta: readonly Condition[]
   readonly answer: ScopeAnswer
-  /** The same in a scope that others than administrators write. */
+  /** The answer in a scope with writers who are not administrators. */
   readonly tightening: ScopeAnswer
 }
 
-/** Kept as long as the rules themselves: a change of the configuration makes new ones. */
+/** A cache by the list of rules. A change of the configuration creates new lists. */
 const known = new WeakMap<readonly Rule[], { scope: ScopeKey; prepared: readonly PreparedRule[] }>()
 
 export function prepareRules(scope: ScopeKey, rules: readonly Rule[]): readonly PreparedRule[] {
@@ -63,8 +63,8 @@ function prepare(rule: Rule, scope: ScopeKey, index: number): PreparedRule {
 }
 
 /**
- * Approvers that only add to the default, which is the owner of the agent or an administrator: nobody else gets the right
- * to answer. A group has to agree as well, but its members may answer only if they could without the rule.
+ * Approvers that can only restrict the default, which is the owner of the agent or an administrator. A group is required
+ * in addition, but its members may answer only if they could without the rule.
  */
 function withinDefault(approvers: string): readonly string[] {
   if (approvers === 'client') return ['any']
@@ -75,7 +75,7 @@ function toList<Item extends string>(value: Item | readonly Item[]): readonly It
   return typeof value === 'string' ? [value] : value
 }
 
-const verbs: Readonly<Record<RuleAction, string>> = { allow: 'allows', ask: 'asks', deny: 'denies' }
+const verbs: Readonly<Record<RuleAction, string>> = { allow: 'allows', ask: 'requires approval', deny: 'denies' }
 
 function inWords(rule: Rule, scope: ScopeKey, index: number): string {
   const name = rule.name ?? toList(rule.tools).join(', ')

@@ -10,9 +10,9 @@ import { findHidden } from './uncertain.ts'
 
 export type WantedReplay = {
   readonly rules?: RuleSet | undefined
-  /** Only calls of these; everybody's if absent. */
+  /** Only calls of this principal; all calls if absent. */
   readonly principal?: string | undefined
-  /** Of these, only calls of the identity that has the name now. */
+  /** Of these, only calls of the identity that currently has the name. */
   readonly principalId?: string | undefined
   readonly tool?: string | undefined
   readonly since?: string | undefined
@@ -27,10 +27,10 @@ export type ReplayParts = {
   describe(key: string): Principal
 }
 
-/** Between two pages others get their turn. */
+/** Other work can run between two pages. */
 const callsPerPage = 250
 
-/** Past calls, newest first, under changed rules. Only judged: nothing is sent, nothing is written. */
+/** Evaluates changed rules on past calls, newest first. Nothing is sent or written. */
 export async function replayCalls(parts: ReplayParts, wanted: WantedReplay): Promise<Replay> {
   const since = wanted.since === undefined ? Number.NEGATIVE_INFINITY : Date.parse(wanted.since)
   const judge = createJudge(parts, wanted.rules)
@@ -52,7 +52,7 @@ export async function replayCalls(parts: ReplayParts, wanted: WantedReplay): Pro
 function createJudge(parts: ReplayParts, changed: RuleSet | undefined): (call: Call) => ReplayedCall | undefined {
   const known = new Map<string, ReturnType<typeof prepare>>()
 
-  /** What is the same for all calls of one principal. */
+  /** The values that are the same for all calls of one principal. */
   function prepare(key: string) {
     const of = parts.describe(key)
     return { subject: parts.toSubject(of), inForce: parts.rulesFor(of, undefined), would: parts.rulesFor(of, changed) }
@@ -69,7 +69,7 @@ function createJudge(parts: ReplayParts, changed: RuleSet | undefined): (call: C
     const hidden = findHidden(would, subject) ?? (changed && findHidden(inForce, subject))
     if (before === after && hidden === undefined) return undefined
     const { id, tool, principal, startedAt } = call
-    const uncertain = hidden === undefined ? {} : { uncertain: `the record holds ${hidden} only masked` }
+    const uncertain = hidden === undefined ? {} : { uncertain: `the record contains ${hidden} only masked` }
     return { call: id, tool, principal, startedAt, before, after, because, ...uncertain }
   }
 }
@@ -87,7 +87,7 @@ function toCalled({
 
 const asked = new Set(['approval-denied', 'approval-expired', 'approval-withdrawn'])
 
-/** Names that led nowhere were never judged by rules. */
+/** The recorded action. Undefined for names without a tool, for which no rule was evaluated. */
 function toRecorded({ error, server, state, decision }: Call): RuleAction | undefined {
   if (error?.code === 'call-denied') return 'deny'
   if (asked.has(error?.code ?? '') || state === 'waiting' || decision?.startsWith('approved by ')) return 'ask'

@@ -2,7 +2,7 @@ import { type Risk, riskOrder } from '../contract/risk.ts'
 import { hasHints, type Tool, type ToolAnnotations } from '../contract/tool.ts'
 
 export type RiskFacts = {
-  /** The server's own name of the tool. */
+  /** The original name of the tool. */
   readonly name: string
   readonly annotations: ToolAnnotations | undefined
   readonly override: Risk | undefined
@@ -12,7 +12,7 @@ export type RiskFacts = {
 
 export type JudgedRisk = { readonly risk: Risk; readonly from: Tool['riskFrom'] }
 
-/** The operator's word first, then what the server says of the tool as far as it is believed, then the default. */
+/** The configured risk first, then the server's annotations as far as they are trusted, then the default. */
 export function riskOf(facts: RiskFacts): JudgedRisk {
   if (facts.override) return { risk: facts.override, from: 'override' }
   const fallback: JudgedRisk = { risk: facts.defaultRisk ?? 'write', from: 'default' }
@@ -33,18 +33,18 @@ function atLeastWrite(risk: Risk): Risk {
   return risk === 'read' ? 'write' : risk
 }
 
-/** Whole words anywhere in the name that no reading tool is called by. */
+/** Words in a tool's name that show that the tool does not only read. */
 const destroying = new Set(
   'delete remove destroy drop purge wipe erase truncate kill terminate uninstall revoke overwrite shutdown'.split(' '),
 )
-/** Words that tell a change when the name begins with them. */
+/** Words at the beginning of a tool's name that indicate a change. */
 const changing = new Set(
   'create update write set add insert put post send merge push publish deploy move rename edit patch apply approve upload install modify save assign invite transfer pay submit'.split(
     ' ',
   ),
 )
 
-/** Whether a tool is called like one that does more than it claims. */
+/** Whether the tool's name indicates a higher risk than its annotations. */
 function contradicts(name: string, claimed: Risk): boolean {
   if (claimed === 'danger') return false
   const words = toWords(name)
@@ -60,7 +60,7 @@ export function isChanging(word: string): boolean {
   return changing.has(word)
 }
 
-/** The words of a tool's name, in lower case, however they are joined. */
+/** The words of a tool's name in lower case, from snake, kebab or camel case. */
 export function toWords(name: string): string[] {
   return name
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')

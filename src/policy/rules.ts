@@ -15,7 +15,7 @@ import { riskOf } from './risk.ts'
 
 export type RuleServiceParts = {
   readonly config: ConfigStore
-  /** A tool that a principal sees, by its public name. */
+  /** A tool that is visible to a principal, by its public name. */
   findTool(of: Principal, name: string): KnownTool | undefined
   readonly storage: Pick<Storage, 'calls'>
   readonly clock: Clock
@@ -30,7 +30,7 @@ export type KnownTool = {
   readonly drifted?: string | undefined
 }
 
-/** A call that nobody makes. */
+/** A hypothetical call to test rules with. */
 export type WantedTest = {
   readonly tool: string
   readonly arguments: JsonObject
@@ -40,16 +40,16 @@ export type WantedTest = {
   readonly rules?: RuleSet | undefined
 }
 
-/** What people do with rules: list them, test them on past and imagined calls, set them. */
+/** The operations on rules: list, set, and test on past and hypothetical calls. */
 export type RuleService = {
   /** The rules that can match calls of a principal, by scope. */
   list(of: Principal): RuleScope[]
   listAll(): RuleScope[]
   /** Replaces the rules of one scope. */
   set(by: Principal, scope: ScopeKey, rules: readonly Rule[]): Promise<RuleScope>
-  /** What would be decided about a call, and why. */
+  /** The decision about a hypothetical call, with its reasons. */
   test(of: Principal, wanted: WantedTest): RuleTest
-  /** What changed rules would have answered to past calls. */
+  /** The decisions that changed rules would have made about past calls. */
   replay(wanted: WantedReplay): Promise<Replay>
 }
 
@@ -95,14 +95,14 @@ export function createRuleService(parts: RuleServiceParts): RuleService {
     return listStated().find(({ scope }) => scope === key)?.rules ?? []
   }
 
-  /** Administrators everywhere, owners in their projects. */
+  /** Administrators may change rules in every scope, owners in their projects. */
   function demandRight({ kind, name, role }: Principal, scope: Scope): void {
     if (kind === 'user' && role === 'administrator') return
     const { projects } = config.current()
     const project = scope.kind === 'project' && Object.hasOwn(projects, scope.name) ? projects[scope.name] : undefined
     if (kind === 'user' && role === 'member' && project?.owners.includes(name)) return
-    const whose = scope.kind === 'project' ? 'Administrators and the owners of the project' : 'Administrators'
-    throw new GatewayError('forbidden', `${whose} change the rules of ${toScopeKey(scope)}`)
+    const who = scope.kind === 'project' ? 'administrators and the owners of the project' : 'administrators'
+    throw new GatewayError('forbidden', `Only ${who} can change the rules of ${toScopeKey(scope)}`)
   }
 
   function test(of: Principal, wanted: WantedTest): RuleTest {
@@ -127,7 +127,7 @@ export function createRuleService(parts: RuleServiceParts): RuleService {
     }
   }
 
-  /** A tool that is there, or one that somebody thinks of: nobody has described it, so it writes unless told otherwise. */
+  /** An existing tool, or a hypothetical one without annotations, whose risk is the server's default unless given. */
   function findTarget(of: Principal, { tool, server, risk }: WantedTest) {
     const known = parts.findTool(of, tool)
     if (known) {
@@ -143,7 +143,7 @@ export function createRuleService(parts: RuleServiceParts): RuleService {
     return { tool, server: named, known: false, ...told }
   }
 
-  /** The rules that hold for somebody, those of a changed set in the place of those in force. */
+  /** The rules that apply to a principal. The scopes of a changed rule set replace those in force. */
   function rulesFor(of: Principal, changed: RuleSet | undefined): readonly ScopedRules[] {
     const inForce = config.effective(of).rules
     if (changed === undefined) return inForce

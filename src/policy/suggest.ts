@@ -1,7 +1,7 @@
 import type { Risk } from '../contract/risk.ts'
 import { isChanging, isDestroying, toWords } from './risk.ts'
 
-/** A risk read from a tool's name and description, for a person to accept or reject. It changes nothing. */
+/** A risk derived from a tool's name and description, which a person can accept or reject. */
 export type RiskSuggestion = { readonly risk: Risk; readonly because: string }
 
 const reading = new Set(
@@ -10,14 +10,14 @@ const reading = new Set(
   ),
 )
 
-/** Beginnings of words in a description that mean destroying or changing, whatever their ending. */
+/** Word stems in a description that mean destroying or changing. */
 const destroyingText = /\b(?:delet|remov|destroy|drop|purg|wip(?:e|ing)|eras|truncat|overwrit|irreversib|permanently)/i
 const changingText =
   /\b(?:creat|updat|writ|modif|insert|append|send|post|publish|upload|mov(?:e|ing)|renam|execut|install|edit|sav(?:e|ing)|add(?:s|ing)?\b|set(?:s|ting)?\b|run(?:s|ning)?\b)/i
 
 /**
- * The name decides; a description can only raise the risk. There is no suggestion where the two contradict each other, or
- * neither has a word that is known.
+ * The name decides; the description can only raise the risk. There is no suggestion if the two contradict each other or
+ * contain no known word.
  */
 export function suggestRisk(tool: { readonly name: string; readonly description: string }): RiskSuggestion | undefined {
   const words = toWords(tool.name)

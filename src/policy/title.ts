@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 
-/** What names the thing that a call is about, the most telling first. */
+/** Arguments that name the object of a call, the most specific first. */
 const things = [
   'number',
   'title',
@@ -16,7 +16,7 @@ const things = [
   'to',
   'query',
 ]
-/** What names the place where it is. */
+/** Arguments that name the container of the object. */
 const places = [
   'repository',
   'repo',
@@ -35,7 +35,7 @@ const places = [
 ]
 const longest = 60
 
-/** `merge_pull_request` with its arguments as a colleague would say it: "Merge pull request 481 in acme/shop". */
+/** A readable title: `merge_pull_request` with its arguments becomes "Merge pull request 481 in acme/shop". */
 export function toTitle(tool: string, given: JsonObject): string {
   const place = findPlace(given)
   const thing = things
@@ -52,7 +52,7 @@ function findPlace(given: JsonObject): string | undefined {
   return places.map((key) => toShort(findLoosely(given, key))).find((text) => text !== undefined)
 }
 
-/** `pull_number` and `issueNumber` are numbers too: the last word of a name says what it is. */
+/** Compares the last word of an argument's name, so that `number` also finds `pull_number` and `issueNumber`. */
 function findLoosely(given: JsonObject, wanted: string): JsonValue | undefined {
   if (Object.hasOwn(given, wanted)) return given[wanted]
   return Object.entries(given).find(([key]) => toWords(key).at(-1) === wanted)?.[1]

@@ -5,8 +5,8 @@ import { findMismatch, type ScopedRules, type Subject } from './decide.ts'
 import { prepareRules } from './prepare.ts'
 
 /**
- * The first argument or key of `_meta` on which rules depend and of which the record has only a mask, by its pointer. A rule that fails
- * for another reason depends on nothing that is hidden.
+ * The pointer of the first masked argument or `_meta` key that a rule depends on. A rule that does not match for another
+ * reason does not depend on masked values.
  */
 export function findHidden(scopes: readonly ScopedRules[], subject: Subject): string | undefined {
   const { arguments: given, meta = {} } = subject

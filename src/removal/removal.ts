@@ -11,9 +11,9 @@ import type { Storage } from '../storage/storage.ts'
 export type RemovalKind = RemovalPlan['kind']
 
 export type Removal = {
-  /** What would go; changes nothing. */
+  /** Lists the items that would be removed, without changing anything. */
   plan(by: Principal, kind: RemovalKind, name: string): Promise<RemovalPlan>
-  /** Access ends first, then everything that belongs to the identity goes, in one recorded change. */
+  /** Ends the access first, then removes everything that belongs to the identity, in one recorded change. */
   remove(by: Principal, kind: RemovalKind, name: string): Promise<Removed>
 }
 
@@ -21,11 +21,11 @@ type RemovalParts = {
   readonly storage: Pick<Storage, 'removal' | 'changes'>
   readonly config: Pick<ConfigStore, 'current' | 'change'>
   readonly identity: Pick<Identity, 'subjects'>
-  /** One of each noun that keeps something for users, agents or projects. */
+  /** Each noun that stores data of users, agents or projects has one remover. */
   readonly removers: readonly Remover[]
 }
 
-/** Each time somebody else changed the user between reading and writing. */
+/** Number of attempts if the user is changed between reading and writing. */
 const mostTries = 5
 
 export function createRemoval({ storage, config, identity, removers }: RemovalParts): Removal {
@@ -55,8 +55,8 @@ export function createRemoval({ storage, config, identity, removers }: RemovalPa
     for (const topic of topics) await storage.changes.announce(topic)
   }
 
-  async function cut({ by, target, change }: Going): Promise<void> {
-    // A user who changes the password again and again must not be able to prevent the removal.
+  async function endAccess({ by, target, change }: EndAccess): Promise<void> {
+    // Repeated changes, for example of the password, must not prevent the removal.
     for (let tries = 1; tries <= mostTries; tries++) {
       const { guards, steps } = identity.subjects.disable(target)
       const all = [...guards, ...steps, ...removers.flatMap((remover) => remover.cut?.(target.subjects) ?? [])]
@@ -66,7 +66,10 @@ export function createRemoval({ storage, config, identity, removers }: RemovalPa
       if (outcome < guards.length)
         throw new GatewayError('last-administrator', `${target.name} is the only administrator`)
     }
-    throw new GatewayError('config-conflict', `${target.name} was changed or removed by somebody else at the same time`)
+    throw new GatewayError(
+      'config-conflict',
+      `${target.name} was changed or removed by another request at the same time`,
+    )
   }
 
   async function editConfig(by: Principal, subjects: readonly Subject[]): Promise<void> {
@@ -78,7 +81,7 @@ export function createRemoval({ storage, config, identity, removers }: RemovalPa
     const { subjects } = target
     const items = await toPlan(by, subjects)
     const subject = `${kind}:${name}`
-    await cut({ by, target, change: { subject, body: { action: `${kind}-removing`, id: target.id, items } } })
+    await endAccess({ by, target, change: { subject, body: { action: `${kind}-removing`, id: target.id, items } } })
     await editConfig(by, subjects).catch((error: unknown) => {
       throw toUnfinished(error, kind, name)
     })
@@ -88,7 +91,7 @@ export function createRemoval({ storage, config, identity, removers }: RemovalPa
     const outcome = await storage.removal.commit(steps, { principal: toPrincipalKey(by), subject, body })
     await announce()
     if (outcome !== 'done')
-      throw new GatewayError('config-conflict', `${kind} ${name} was removed by somebody else at the same time`)
+      throw new GatewayError('config-conflict', `${kind} ${name} was removed by another request at the same time`)
     return { kind, name, items, removed: name }
   }
 
@@ -102,17 +105,16 @@ export function createRemoval({ storage, config, identity, removers }: RemovalPa
 
 type RemovalTarget = ReturnType<Identity['subjects']['find']>
 
-type Going = {
+type EndAccess = {
   readonly by: Principal
   readonly target: RemovalTarget
   readonly change: { readonly subject: string; readonly body: Record<string, unknown> }
 }
 
-/** Access has ended by then: whoever removes somebody must know what is left to do. */
+/** The access has already ended when this error occurs, so the message says what is left to do. */
 function toUnfinished(error: unknown, kind: RemovalKind, name: string): GatewayError {
   const { code, message, details } = toGatewayError(error)
-  const state =
-    kind === 'user' ? 'is disabled' : kind === 'agent' ? 'has no valid tokens any more' : 'has no sessions any more'
-  const text = `${message}. The ${kind} ${name} ${state}; the rest was not removed. Correct the configuration, then repeat the removal`
+  const state = kind === 'user' ? 'is disabled' : kind === 'agent' ? 'has no valid tokens' : 'has no sessions'
+  const text = `${message}. The ${kind} ${name} ${state}, but its data was not removed. Correct the configuration, then repeat the removal`
   return new GatewayError(code, text, details, { cause: error })
 }

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { type SecretValue, secret } from '../lib/secret.ts'
 
-/** What a ciphertext belongs to: in another row, scope, name or version of the key it does not open. */
+/** The row, scope, name and key version that a ciphertext is bound to. Decryption fails for any other place. */
 export type Place = {
   readonly id: string
   readonly scope: string
@@ -21,7 +21,7 @@ export function encrypt(key: Buffer, place: Place, value: string): string {
   return Buffer.concat([nonce, sealed, cipher.getAuthTag()]).toString('base64')
 }
 
-/** Undefined when it was not encrypted with this key for this place. */
+/** Undefined if the ciphertext was not encrypted with this key for this place. */
 export function decrypt(key: Buffer, place: Place, ciphertext: string): SecretValue | undefined {
   const bytes = Buffer.from(ciphertext, 'base64')
   if (bytes.length < nonceBytes + tagBytes) return undefined
@@ -36,7 +36,7 @@ export function decrypt(key: Buffer, place: Place, ciphertext: string): SecretVa
   }
 }
 
-/** A list keeps its parts apart, whatever characters are in them. */
+/** JSON keeps the parts separate, whatever characters they contain. */
 function toBytes({ id, scope, name, keyVersion }: Place): Buffer {
   return Buffer.from(JSON.stringify([id, scope, name, keyVersion]))
 }

@@ -5,11 +5,11 @@ import type { ServerDefinition } from '../contract/server.ts'
 import type { SecretValue } from '../lib/secret.ts'
 import { type Ownership, usableScopes } from './scopes.ts'
 
-/** A definition whose templates are to be filled in, and who wrote each of its texts. */
+/** A server definition with templates, and the scope that wrote each of its texts. */
 export type Templated = {
   readonly name: string
   readonly definition: ServerDefinition
-  /** By dotted key. */
+  /** The scope of each text, by dotted key. */
   readonly origins: Readonly<Record<string, ScopeKey>>
 }
 
@@ -27,7 +27,7 @@ export type ResolveParts = Pick<Ownership, 'ownerOf' | 'trusts'> & {
   onVariable(name: string, value: string): void
 }
 
-/** The last step before a connection is made: here, and nowhere else, values are revealed. Throws `variable-missing`. */
+/** Fills in the templates, as the last step before connecting. Secrets are revealed only here. Throws `variable-missing`. */
 export function resolveTemplates(
   parts: ResolveParts,
   { name: server, definition, origins }: Templated,
@@ -44,37 +44,44 @@ export function resolveTemplates(
     },
     onVariable: parts.onVariable,
   })
-  const astray = [...used.values()].flatMap((secret) => {
-    const why = findElsewhere(resolved, server, secret)
+  const refused = [...used.values()].flatMap((secret) => {
+    const why = findBindingConflict(resolved, server, secret)
     return why === undefined ? [] : [{ name: secret.name, why }]
   })
-  if (astray.length > 0) {
-    const reasons = astray.map(({ name, why }) => `${name} (${why})`).join(', ')
-    const missing = astray.map(({ name }) => name)
-    throw new GatewayError('variable-missing', `Not handed to ${server}: ${reasons}`, { missing })
+  if (refused.length > 0) {
+    const reasons = refused.map(({ name, why }) => `${name} (${why})`).join(', ')
+    const missing = refused.map(({ name }) => name)
+    throw new GatewayError('variable-missing', `These secrets must not be sent to ${server}: ${reasons}`, { missing })
   }
   return { definition: resolved, used: [...used.values()] }
 }
 
-/** Other users of the machine see the arguments of a process. */
+/** Other users of the machine can see the arguments of a process. */
 function assertPlace(definition: ServerDefinition, key: string, name: string): void {
   if (definition.transport !== 'stdio' || definition.secretsInArguments) return
   if (key !== 'command' && !key.startsWith('args.')) return
   const field = key.split('.', 1)[0]
   throw new GatewayError(
     'config-invalid',
-    `The secret ${name} stands in ${field}, where other users of the machine can see it: hand it over in env, or set secretsInArguments`,
+    `The secret ${name} is used in ${field}, where other users of this machine can see it. Use env instead, or set secretsInArguments`,
     { key },
   )
 }
 
 type Binding = { readonly hosts: readonly string[]; readonly servers: readonly string[] }
 
-/** Why a secret may not go to this server, if it may not. A program has no host: only its name can be bound. */
-function findElsewhere(definition: ServerDefinition, server: string, { hosts, servers }: Binding): string | undefined {
-  if (servers.length > 0 && !servers.includes(server)) return `the secret is only for ${servers.join(', ')}`
+/**
+ * Why the binding of a secret excludes this server; undefined if the secret may be sent. A stdio server has no host, so
+ * only a binding to its name allows it.
+ */
+function findBindingConflict(
+  definition: ServerDefinition,
+  server: string,
+  { hosts, servers }: Binding,
+): string | undefined {
+  if (servers.length > 0 && !servers.includes(server)) return `it may only be sent to ${servers.join(', ')}`
   if (hosts.length === 0) return undefined
-  const only = `the secret is only for ${hosts.join(', ')}`
+  const only = `it may only be sent to ${hosts.join(', ')}`
   if (definition.transport === 'stdio') return servers.length > 0 ? undefined : only
   return isHostOf(definition.url, hosts) ? undefined : only
 }

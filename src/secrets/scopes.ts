@@ -1,20 +1,20 @@
 import type { Principal } from '../contract/principal.ts'
 import { type Scope, type ScopeKey, toScope } from '../contract/scope.ts'
 
-/** Who belongs to what, as identity and configuration know it. */
+/** Which user owns which project, session or scope, from identity and configuration. */
 export type Ownership = {
   /** The id of the user with this name. */
   findUserId(user: string): string | undefined
   ownsProject(project: string, user: string): boolean
   /** The user behind a session. */
   ownerOf(session: string): string | undefined
-  /** Whether only administrators write into a scope. */
+  /** Whether only administrators can write to a scope. */
   trusts(scope: ScopeKey): boolean
 }
 
 /**
- * The scopes whose secrets a text may use, the narrowest first. A text can only name what its authors may hand out:
- * where only administrators write, the global ones as well; a user's own texts name that user's.
+ * The scopes whose secrets a text may use, narrowest first. A text may only use secrets that its author may give away:
+ * a scope that only administrators write may use global secrets, a session may use the secrets of its user.
  */
 export function usableScopes(
   author: ScopeKey,
@@ -28,7 +28,7 @@ export function usableScopes(
 }
 
 /** Whether a principal may set and remove the secrets of a scope. */
-export function mayKeep(principal: Principal, scope: Scope, owners: Ownership): boolean {
+export function mayChange(principal: Principal, scope: Scope, owners: Ownership): boolean {
   if (principal.kind !== 'user' || principal.role === 'auditor') return false
   if (principal.role === 'administrator') return true
   if (scope.kind === 'user') return scope.name === principal.name

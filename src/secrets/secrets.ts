@@ -16,10 +16,10 @@ import type { Remover } from '../storage/removal.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { StoredSecret } from '../storage/tables/secrets.ts'
 import { decrypt, encrypt } from './cipher.ts'
-import { beginRotation, endRotation, recogniseKeys, recryptAll, type SecretKeys } from './keys.ts'
+import { beginRotation, endRotation, identifyKeys, reencryptAll, type SecretKeys } from './keys.ts'
 import { createSecretsRemover } from './remover.ts'
 import { resolveTemplates, type Templated } from './resolve.ts'
-import { mayKeep, type Ownership } from './scopes.ts'
+import { mayChange, type Ownership } from './scopes.ts'
 
 export type { Templated } from './resolve.ts'
 export type { Ownership } from './scopes.ts'
@@ -28,19 +28,19 @@ export type WantedSecret = {
   readonly scope: ScopeKey
   readonly name: string
   readonly value: string
-  /** Left as they are if not stated. */
+  /** Unchanged if undefined. */
   readonly hosts?: readonly string[] | undefined
   readonly servers?: readonly string[] | undefined
 }
 
 export type Secrets = {
   readonly remover: Remover
-  /** What this principal may know of: names, scopes, bindings, never a value. */
+  /** The secrets that this principal may see: names, scopes and bindings, never values. */
   list(principal: Principal): Secret[]
   set(principal: Principal, wanted: WantedSecret): Promise<SavedSecret>
   remove(principal: Principal, scope: ScopeKey, name: string): Promise<Secret>
   rotateKey(principal: Principal): Promise<{ keyVersion: number; secrets: number }>
-  /** The definition with its templates filled in, for the connection `id`; throws `variable-missing`. */
+  /** The definition with its templates filled in, for the connection `id`. Throws `variable-missing`. */
   resolve(id: string, wanted: Templated): ServerDefinition
   close(): void
 }
@@ -55,7 +55,7 @@ export type SecretsParts = {
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
-  /** These connections asked for a secret that is another now, or there, or gone. */
+  /** Called with the connections that use, or failed to find, a secret that was added, changed or removed. */
   onChange(connections: readonly string[]): void
 }
 
@@ -63,18 +63,18 @@ type Known = { readonly stored: StoredSecret; readonly value: SecretValue | unde
 
 const usedEvery = 60_000
 
-/** The encrypted store, and the one place where `${NAME}` becomes a value. A wrong key refuses the start. */
+/** The encrypted secret store, and the only place where `${NAME}` becomes a value. Throws if the key is wrong. */
 export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
   const { storage, masking, clock, ids, log, owners } = parts
   const store = storage.secrets
-  // One after the other, so that nothing is encrypted under a key that is on its way out.
+  // Changes run one after the other, so that no value is encrypted with a key that a rotation is replacing.
   const inTurn = createTurns()
   let ring: KeyRing = await loadKeys(parts)
-  let keys: SecretKeys = await recogniseKeys(ring, store)
+  let keys: SecretKeys = await identifyKeys(ring, store)
   for (const key of ring.keys) masking.hide(key.toString('base64'))
-  await finishRotation() // one that was interrupted goes on
+  await finishRotation() // continues an interrupted rotation
   let known = await load()
-  /** Which connections have asked for what, found or not. */
+  /** The secrets that each connection asked for, including those that do not exist. */
   const asked = new Map<string, Set<string>>()
   const stop = storage.changes.on('secrets', refresh)
 
@@ -86,16 +86,16 @@ export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
     return new Map(rows.map((stored) => [toPlace(stored.scope, stored.name), { stored, value: open(stored) }]))
   }
 
-  /** Another instance may have turned to a new key. */
+  /** Another instance may have rotated the key. */
   async function rereadKeys(): Promise<void> {
     ring = await loadKeys(parts)
-    keys = await recogniseKeys(ring, store)
+    keys = await identifyKeys(ring, store)
   }
 
   function open(stored: StoredSecret): SecretValue | undefined {
     const key = keys.byVersion.get(stored.keyVersion)
     const value = key && decrypt(key, stored, stored.ciphertext)
-    if (!value) log.error({ scope: stored.scope, name: stored.name }, 'a secret does not open: it is not used')
+    if (!value) log.error({ scope: stored.scope, name: stored.name }, 'a secret cannot be decrypted and is not used')
     return value
   }
 
@@ -114,7 +114,7 @@ export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
     const seesAll = principal.role === 'administrator' || principal.role === 'auditor'
     return [...known.values()]
       .filter(({ stored }) => isUsable(stored))
-      .filter(({ stored }) => seesAll || mayKeep(principal, toScope(asScope(stored.scope)), owners))
+      .filter(({ stored }) => seesAll || mayChange(principal, toScope(asScope(stored.scope)), owners))
       .map(({ stored }) => toSecret(stored))
   }
 
@@ -123,11 +123,14 @@ export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
     return inTurn(async () => {
       for (let attempt = 0; attempt < 3; attempt++) {
         const saved = await trySet(principal, wanted)
-        if (!saved) continue // somebody made or removed it in the same moment
+        if (!saved) continue // another request added or removed it at the same time
         await storage.changes.announce('secrets')
         return { ...toSecret(saved), ...(!saved.masked && { warning: tooShort }) }
       }
-      throw new GatewayError('internal', `The secret ${wanted.name} keeps changing; nothing was saved`)
+      throw new GatewayError(
+        'internal',
+        `The secret ${wanted.name} is being changed by other requests; nothing was saved. Try again`,
+      )
     })
   }
 
@@ -181,7 +184,7 @@ export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
     return inTurn(async () => {
       ring = await beginRotation(ring)
       for (const key of ring.keys) masking.hide(key.toString('base64'))
-      keys = await recogniseKeys(ring, store)
+      keys = await identifyKeys(ring, store)
       const done = await finishRotation()
       const body = { action: 'key-rotated', keyVersion: keys.newest, secrets: done }
       await storage.audit.append({ principal: toPrincipalKey(principal), subject: 'secrets', body })
@@ -191,7 +194,7 @@ export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
   }
 
   async function finishRotation(): Promise<number> {
-    const done = await recryptAll({ store, keys })
+    const done = await reencryptAll({ store, keys })
     await rememberAuditKeys(parts, ring.keys.slice(1))
     ring = await endRotation(ring, store, keys)
     return done
@@ -230,7 +233,7 @@ export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
     }
   }
 
-  /** A secret of a user who was removed is nobody's, also when somebody else has the name by now. */
+  /** The secret of a removed user is not usable, even if a new user has the same name. */
   function isUsable({ scope, ownerId }: Pick<StoredSecret, 'scope' | 'ownerId'>): boolean {
     const { kind, name } = toNamed(scope)
     return kind !== 'user' || owners.findUserId(name) === ownerId
@@ -245,24 +248,27 @@ export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
   }
 
   function assertMay(principal: Principal, scope: ScopeKey): void {
-    if (mayKeep(principal, toScope(scope), owners)) return
-    throw new GatewayError('forbidden', `${principal.kind} ${principal.name} may not change secrets of ${scope}`)
+    if (mayChange(principal, toScope(scope), owners)) return
+    throw new GatewayError(
+      'forbidden',
+      `${principal.kind} ${principal.name} is not allowed to change secrets of ${scope}`,
+    )
   }
 
   function newestKey(): Buffer {
     const key = keys.byVersion.get(keys.newest)
     if (key) return key
-    throw new GatewayError('key-wrong', 'The newest key is not at hand')
+    throw new GatewayError('key-wrong', 'The newest encryption key is missing')
   }
 }
 
-const tooShort = `A value shorter than ${leastMasked} characters is used, but not hidden where it turns up: it would hide too much else`
+const tooShort = `Values shorter than ${leastMasked} characters are not masked in results, because they would match unrelated text`
 
 function bindingOf(known: Known | undefined): string {
   return known ? JSON.stringify([known.stored.hosts, known.stored.servers]) : ''
 }
 
-/** Neither part holds a blank: scopes and names are checked where they come in. */
+/** Scopes and names contain no spaces: they are validated on input. */
 function toPlace(scope: string, name: string): string {
   return `${name} ${scope}`
 }
@@ -273,7 +279,7 @@ function toNamed(scope: string): { readonly kind: string; readonly name: string 
 }
 
 function asScope(scope: string): ScopeKey {
-  return scope as ScopeKey // written by us, from a scope that was parsed
+  return scope as ScopeKey // stored from a parsed scope
 }
 
 function toSecret(stored: StoredSecret): Secret {

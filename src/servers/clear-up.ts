@@ -6,17 +6,17 @@ import { endMarked, endOrphan, type Orphan } from './process.ts'
 
 const every = 5000
 
-/** What gateways that were killed left behind: their calls get their end, their children theirs. */
+/** Ends the child processes of gateways that were killed, and closes their unfinished calls. */
 export async function clearUp(storage: Storage, clock: Clock, log: Log): Promise<void> {
   const children = await storage.children.ofDeadInstances()
   const endedChildren = await endOrphans(children, await storage.children.deadInstances(), clock)
   await storage.children.forget(children)
   const { unknownCalls } = await storage.recover()
   if (endedChildren + unknownCalls > 0)
-    log.warn({ endedChildren, unknownCalls }, 'cleared up after a gateway that died')
+    log.warn({ endedChildren, unknownCalls }, 'cleaned up after a gateway that died')
 }
 
-/** Of several gateways on one database, those that live clear up after one that dies. Call what it returns to stop. */
+/** Gateways that share a database clean up after one that died. Returns a function that stops the repeated cleanup. */
 export function keepClearingUp(storage: Storage, clock: Clock, log: Log): () => Promise<void> {
   if (storage.kind === 'sqlite') return async () => {}
   let stopped = false
@@ -24,7 +24,7 @@ export function keepClearingUp(storage: Storage, clock: Clock, log: Log): () => 
   let cancel = clock.after(every, sweep)
   function sweep(): void {
     sweeping = clearUp(storage, clock, log)
-      .catch((error) => log.debug({ code: toGatewayError(error).code }, 'nothing could be cleared up'))
+      .catch((error) => log.debug({ code: toGatewayError(error).code }, 'cleanup after dead gateways failed'))
       .then(() => {
         if (!stopped) cancel = clock.after(every, sweep)
       })
@@ -36,7 +36,7 @@ export function keepClearingUp(storage: Storage, clock: Clock, log: Log): () => 
   }
 }
 
-/** Ends what gateways that died left running, recorded or not. Returns how many process groups that were. */
+/** Ends the processes of dead gateways, recorded or not. Returns the number of process groups that were ended. */
 async function endOrphans(orphans: readonly Orphan[], dead: readonly string[], clock: Clock): Promise<number> {
   const ended = await Promise.all(orphans.map((orphan) => endOrphan(orphan, clock)))
   return ended.filter(Boolean).length + (await endMarked(dead, clock))

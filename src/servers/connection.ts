@@ -6,6 +6,8 @@ import { isObject } from '../lib/json.ts'
 import type { Log } from '../lib/log.ts'
 import { onAbort } from '../lib/signals.ts'
 import type { Masking } from '../masking/masking.ts'
+import { countOf } from '../shared/words.ts'
+import type { Subscriber } from '../wire/caller.ts'
 import type { Implementation } from '../wire/codec.ts'
 import { toFailure } from './failure.ts'
 import type { EgressRules } from './http/egress.ts'
@@ -16,15 +18,15 @@ import { negotiate } from './negotiate.ts'
 import { createLinkPool, type LinkPool } from './pool.ts'
 import { watchSilence } from './proof.ts'
 import { createRefresher } from './refresh.ts'
-import { createSubscriptions, type Subscriber } from './subscriptions.ts'
+import { createSubscriptions } from './subscriptions.ts'
 import type { ChildRecords } from './transports/stdio.ts'
 
-/** How patient the supervisor is; tests shorten it. */
+/** Intervals and limits of the supervision of one server. Tests use shorter ones. */
 export type SupervisionSettings = {
   readonly backoff: BackoffSettings
-  /** A link that lasts shorter than this has not proven anything. */
+  /** A link that ends sooner than this is a flap. */
   readonly stableMs: number
-  /** So many short links in a row park the server. */
+  /** Number of flaps in a row after which automatic reconnects stop. */
   readonly flaps: number
   readonly idleMs: number
   readonly proofTimeoutMs: number
@@ -42,16 +44,16 @@ export const defaultSupervision: SupervisionSettings = {
 
 export type ConnectionParts = {
   readonly id: string
-  /** As people know the server; `id` also has the scope. */
+  /** The server's name in the configuration; `id` also contains the scope. */
   readonly name: string
   readonly instance: string
   readonly client: Implementation
   readonly clock: Clock
   readonly log: Log
   readonly children: ChildRecords
-  /** Where a program runs unless its entry has a `cwd`. */
+  /** Working folder of a program whose definition has no `cwd`. */
   readonly workingFolder: string
-  /** An administrators' scope wrote the address or the command. */
+  /** The address or command was configured in a scope of administrators. */
   readonly trusted: boolean
   readonly limits: ListLimits & { readonly message: number }
   readonly egress: EgressRules
@@ -60,7 +62,7 @@ export type ConnectionParts = {
   resolve(): ServerDefinition
   readonly masking: Masking
   onSecretFound(found: number): void
-  /** What must have ended before this one may start. */
+  /** The end of the previous connection to the same server: this connection starts after it. */
   readonly after: Promise<void>
   recall(): Promise<Remembered>
   remember(known: Remembered): void
@@ -68,7 +70,7 @@ export type ConnectionParts = {
   onTools(): void
 }
 
-/** What an earlier link learned of the server. */
+/** Facts about the server that an earlier link found out. */
 export type Remembered = { readonly way?: Way | undefined; readonly conversational?: boolean }
 
 export type ConnectionStatus = {
@@ -81,26 +83,26 @@ export type ConnectionStatus = {
   readonly nextAttemptAt: number | undefined
   readonly progress: string | undefined
   readonly lists: RawLists | undefined
-  /** It asks questions in the middle of calls that do not say which: every call has a link of its own. */
+  /** The server's questions do not name their call, so every call gets a separate link. */
   readonly conversational: boolean
 }
 
-/** `shared`: on the first link in any case. */
+/** `shared`: use the first link even if the server is conversational. */
 type UseOptions = { readonly signal: AbortSignal; readonly timeoutMs: number; readonly shared: boolean }
 
-/** One server, kept connected. */
+/** The supervised connection to one server: it reconnects after a failure. */
 export type Connection = {
   status(): ConnectionStatus
   readonly logs: Pick<ServerLogs, 'read'>
-  /** Runs on the open link, or on one that no other call uses; rejects with the reason if there is none. */
+  /** Runs on the first link or, for a conversational server, on an unused one. Rejects with the reason if there is no link. */
   use<Result>(run: (link: Link) => Promise<Result>, options: UseOptions): Promise<Result>
-  /** Tells when a resource changes, over every link to come. */
+  /** Subscribes to changes of a resource. The subscription is renewed on later links. */
   follow(uri: string, subscriber: Subscriber): Promise<void>
-  /** A call found the server gone: the link is given up and made anew. */
+  /** A call could not reach the server: closes the link and reconnects. */
   suspect(link: Link, error: GatewayError): void
-  /** Tries now, from a clean slate. */
+  /** Connects immediately and resets the counters of attempts and flaps. */
   reconnect(): void
-  /** Resolves when an attempt under way, or due now, has ended one way or the other. */
+  /** Resolves when the current attempt has succeeded or failed, or immediately if there is none. */
   settled(signal: AbortSignal): Promise<void>
   /** Calls that are still running fail with the reason. */
   close(reason: GatewayError): Promise<void>
@@ -128,8 +130,8 @@ export function createConnection(definition: ServerDefinition, parts: Connection
   let flaps = 0
   let closed = false
   const waiters = new Set<() => void>()
-  /** What changed while it was being read for the first time. */
-  const early = new Set<ListKind>()
+  /** Lists that the server reported as changed before the first reading was complete. */
+  const changedEarly = new Set<ListKind>()
   let refresh: (kinds: readonly ListKind[]) => void = () => {}
   let lose: (error: GatewayError) => void = () => {}
 
@@ -147,7 +149,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     const offered = offeredLists(status)
     status = { ...status, ...change, since }
     if (status.state !== 'connecting') wake()
-    // First what it offers: whoever hears of the server looks at its tools.
+    // Listeners of `onChange` read the tools, so the tools are updated first.
     if (offeredLists(status) !== offered) parts.onTools()
     parts.onChange()
   }
@@ -156,13 +158,13 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     for (const waiter of waiters) waiter()
   }
 
-  /** Attempts, one after the other, until it is closed or parked. */
+  /** Connects again and again until the connection is closed or automatic reconnects stop. */
   async function run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const lost = await attempt(signal)
       if (signal.aborted) return
       if (isFinal(lost)) return set({ ...offline, state: stateOf(lost), failure: toMaskedFailure(lost) })
-      if (flaps >= supervision.flaps) return park(lost)
+      if (flaps >= supervision.flaps) return stopReconnecting(lost)
       const wasConnected = status.link !== undefined
       const delay = backoffDelay(wasConnected ? flaps + 1 : status.attempt, supervision.backoff)
       set({
@@ -175,7 +177,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     }
   }
 
-  /** One attempt and, if it succeeds, the whole life of its link. Returns why it is over. */
+  /** One attempt to connect; if it succeeds, waits until the link ends. Returns the reason of the failure or the end. */
   async function attempt(signal: AbortSignal): Promise<GatewayError> {
     const lost = Promise.withResolvers<GatewayError>()
     lose = lost.resolve
@@ -191,7 +193,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
       const now = clock.now()
       set({ state: 'connected', link, lists, failure: undefined, lastSuccessAt: now, attempt: 0, progress: undefined })
       subscriptions.renew(link)
-      if (early.size > 0) refresh([...early])
+      if (changedEarly.size > 0) refresh([...changedEarly])
       over = await live(link, lost.promise, signal)
       return over
     } catch (error) {
@@ -200,7 +202,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     } finally {
       stopProgress()
       const ended = signal.aborted ? toGatewayError(signal.reason) : undefined
-      if (ended) await renewPool(ended) // otherwise calls on links of their own are not concerned
+      if (ended) await renewPool(ended) // otherwise calls on separate links continue
       if (link) await link.close(ended ?? toUnavailable(over))
     }
   }
@@ -208,7 +210,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
   async function open(signal: AbortSignal, onClose: (error: GatewayError) => void): Promise<Link> {
     const known = await parts.recall()
     if (known.conversational) set({ conversational: true })
-    early.clear()
+    changedEarly.clear()
     refresh = createRefresh(signal)
     const linkParts = {
       ...toLinkParts(),
@@ -221,7 +223,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     return negotiate(linkParts, { signal, timeoutMs, remembered: known.way })
   }
 
-  /** One more link, for one call at a time; what it tells of lists the first one tells as well. */
+  /** Opens one more link, for one call at a time. List changes are ignored here: the first link reports them too. */
   async function openExtra(signal: AbortSignal): Promise<Link> {
     let opened: Link | undefined
     const onClose = () => opened && pool.drop(opened)
@@ -239,7 +241,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     if (status.conversational) return
     set({ conversational: true })
     if (status.link) remember(status.link)
-    parts.log.info({ server: parts.id }, 'this server asks questions: every call gets a link of its own')
+    parts.log.info({ server: parts.id }, 'this server asks questions: every call gets a separate link')
   }
 
   function toLinkParts(): Omit<LinkParts, 'onListChanged' | 'onRenewed' | 'onClose'> {
@@ -264,7 +266,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     }
   }
 
-  /** While it lives: silence is questioned, and an end is judged by how long it lasted. */
+  /** Waits for the end of a link, checks the server when it is silent, and counts a short life as a flap. */
   async function live(link: Link, lost: Promise<GatewayError>, signal: AbortSignal): Promise<GatewayError> {
     const since = clock.monotonic()
     const proof = Promise.withResolvers<GatewayError>()
@@ -294,22 +296,22 @@ export function createConnection(definition: ServerDefinition, parts: Connection
   async function rereadLists(kinds: readonly ListKind[], signal: AbortSignal): Promise<void> {
     const { link } = status
     if (!link) {
-      for (const kind of kinds) early.add(kind)
+      for (const kind of kinds) changedEarly.add(kind)
       return
     }
     const lists = await read(link, { kinds, known: status.lists ?? noLists }, signal)
     if (status.link === link) set({ lists })
   }
 
-  function park(lost: GatewayError): void {
+  function stopReconnecting(lost: GatewayError): void {
     const failure = toMaskedFailure(lost)
-    const message = `${failure.message}; connection dropped ${flaps} times, automatic reconnects stopped`
+    const message = `${failure.message}; connection dropped ${countOf(flaps, 'time')}; automatic reconnects stopped`
     const hint = `Repair the server, then run \`sallyport servers reconnect ${parts.name}\`, or change its configuration.`
     set({ ...offline, state: 'failed', failure: { ...failure, message, hint } })
   }
 
   function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-    return sleep(clock, milliseconds, signal).catch(() => {}) // whoever goes on looks at the signal
+    return sleep(clock, milliseconds, signal).catch(() => {}) // `run` checks the signal
   }
 
   function showProgress(): () => void {
@@ -340,7 +342,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     return createLinkPool({ clock, primary: link, open: openExtra })
   }
 
-  /** Who starts anew, or ends, ends every link. */
+  /** A restart or a close ends all links, also those of single calls. */
   async function renewPool(reason: GatewayError): Promise<void> {
     const closing = pool
     pool = createPool()
@@ -353,7 +355,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     if (current.facts.era === 'legacy' && !(isObject(resources) && resources.subscribe === true)) {
       throw new GatewayError(
         'method-not-found',
-        'The server does not tell changes of resources',
+        'The server does not support subscriptions to resources',
         {},
         { reach: 'unsent' },
       )
@@ -368,7 +370,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
 
   function reconnect(): void {
     if (closed || !definition.enabled) return
-    life.abort(closedBecause('a new connection was asked for'))
+    life.abort(closedBecause('a reconnect was requested'))
     flaps = 0
     set({ ...offline, state: 'connecting', failure: undefined, attempt: 0 })
     start()
@@ -389,16 +391,19 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     closed = true
     life.abort(reason)
     await running
-    await pool.close(reason) // what a call has opened meanwhile
+    await pool.close(reason) // links that calls opened during the close
     wake()
   }
 
   function onDefect(error: unknown): void {
-    parts.log.error({ server: parts.id, error: toGatewayError(error).message }, 'supervision of a server broke')
+    parts.log.error(
+      { server: parts.id, error: toGatewayError(error).message },
+      'unhandled error in the supervision of a server',
+    )
     set({ ...offline, state: 'failed', failure: toMaskedFailure(error) })
   }
 
-  /** An address or a command that could not be used may hold what was filled into it. */
+  /** The error text may contain the address or command, and with it the secrets that were filled in. */
   function toMaskedFailure(error: unknown): ServerFailure {
     const failure = toFailure(error, clock.now(), { output: logs.lastLines(), server: parts.name })
     return { ...failure, message: parts.masking.text(failure.message) }
@@ -412,14 +417,14 @@ function toUnavailable(over: GatewayError | undefined): GatewayError | undefined
 
 const offline = { link: undefined, nextAttemptAt: undefined, progress: undefined } as const
 
-/** A short interruption leaves the lists in place; a server that is given up takes them along. */
+/** The lists stay available during a short interruption. Without further attempts they are withdrawn. */
 export function offeredLists(status: ConnectionStatus): RawLists | undefined {
   if (status.state === 'disabled' || status.state === 'auth-required') return undefined
   if (status.state === 'failed' && status.nextAttemptAt === undefined) return undefined
   return status.lists
 }
 
-/** Waiting does not mend these: only a person does. */
+/** Errors that another attempt cannot fix: a person has to change something. */
 function isFinal(lost: GatewayError): boolean {
   return lost.code === 'server-auth' || lost.code === 'variable-missing' || lost.code === 'egress-denied'
 }
@@ -428,7 +433,7 @@ function stateOf(lost: GatewayError): ConnectionState {
   return lost.code === 'server-auth' ? 'auth-required' : 'failed'
 }
 
-/** How long a first attempt may take; the same for a server that is added and for one that is only tried. */
+/** Timeout of the first attempt, the same for a server that is added and one that is only tried. */
 export function toFirstTimeout(definition: ServerDefinition): number {
   return findDownloader(definition) === undefined ? definition.timeout.connect : definition.timeout.start
 }

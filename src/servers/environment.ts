@@ -1,10 +1,10 @@
-/** In every child's environment: proves to a later gateway that a process belongs to a dead one. */
+/** Set in the environment of every child process. A later gateway uses it to recognise the children of a dead gateway. */
 export const instanceMarker = 'SALLYPORT_INSTANCE'
 
 const base = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'LC_CTYPE', 'TZ', 'TMPDIR', 'TERM']
 const baseOnWindows = ['APPDATA', 'LOCALAPPDATA', 'PATHEXT', 'PROGRAMFILES', 'SYSTEMROOT', 'TEMP', 'USERPROFILE']
 
-/** How a company network is reached: without these, an `npx` or `uvx` server behind a proxy cannot even be downloaded. */
+/** Proxy and certificate settings: without them, `npx` and `uvx` cannot download a server behind a company proxy. */
 const network = [
   'HTTP_PROXY',
   'HTTPS_PROXY',
@@ -20,14 +20,14 @@ const network = [
 ]
 
 export type ChildEnvironment = {
-  /** `env` of the server's entry. */
+  /** `env` of the server's definition. */
   readonly own: Readonly<Record<string, string>>
   readonly instance: string
-  /** An administrators' scope wrote the command: it may get addresses that contain a user name or password. */
+  /** The command was configured in a scope of administrators: it may get proxy addresses that contain a password. */
   readonly trusted: boolean
 }
 
-/** The variables of a program: what it needs to start, what the network needs, and its own. Nothing else is inherited. */
+/** The environment of a program: basic variables, network settings and the definition's `env`. Nothing else is inherited. */
 export function childEnvironment(
   { own, instance, trusted }: ChildEnvironment,
   from: NodeJS.ProcessEnv = process.env,
@@ -51,7 +51,7 @@ export function networkCredentials(from: NodeJS.ProcessEnv): string[] {
 
 /**
  * `user:password` of an address: `http://user:password@host`, or without the scheme as curl allows. A password that is not
- * encoded may contain any character: what stands before the first `/` is then no host with a port.
+ * encoded may contain any character, also `/`. The text before the first `/` is then not a valid host with a port.
  */
 function userPartsOf(value: string): string[] {
   const address = value.trim().replace(/^[a-z][a-z0-9+.-]*:\/\//i, '')

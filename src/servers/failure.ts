@@ -19,13 +19,13 @@ const classes: Partial<Record<GatewayError['code'], FailureClass>> = {
 }
 
 type Failed = {
-  /** What the program wrote last. */
+  /** The last lines that the program wrote to standard error. */
   readonly output?: readonly string[]
-  /** The name under which the server is saved; one that is only tried has none, and no logs. */
+  /** The name of the saved server. A server that is only tried has no name and no logs. */
   readonly server?: string
 }
 
-/** What went wrong with a connection, on whose side, and what to do. */
+/** Describes why a connection failed, with the class of the failure and a hint. */
 export function toFailure(error: unknown, now: number, { output = [], server }: Failed = {}): ServerFailure {
   const failure = toGatewayError(error)
   return {
@@ -39,7 +39,7 @@ export function toFailure(error: unknown, now: number, { output = [], server }: 
 }
 
 function classOf(failure: GatewayError): FailureClass {
-  // A program that ends before it has said anything could as well not have been started.
+  // A program that ends before it has sent a message is treated as one that could not be started.
   if (failure.code === 'server-broken' && 'exitCode' in failure.details) return 'spawn'
   const { status } = failure.details
   if (failure.code === 'connect-failed' && typeof status === 'number') return 'protocol'
@@ -48,19 +48,19 @@ function classOf(failure: GatewayError): FailureClass {
 
 function hintOf(failure: GatewayError, output: readonly string[], server: string | undefined): string {
   if (failure.details.check === true)
-    return 'The server or the network hangs; `sallyport servers logs NAME` may say why.'
+    return 'The server or the network does not respond; `sallyport servers logs NAME` may show why.'
   if (failure.code === 'spawn-failed' && 'folder' in failure.details) return errorTable['file-failed'].hint
   if (failure.details.signal === 'SIGKILL') {
-    return 'The system ends programs like this when it, or their container, runs out of memory. Its log says so.'
+    return 'Often the machine or the container ran out of memory. Check the log of the system.'
   }
   if (failure.code === 'call-timeout') return 'Raise `timeout.connect` (or `timeout.start`) if the server needs longer.'
   if (failure.code === 'connect-failed' && failure.details.errno === 'ECONNREFUSED') {
-    return 'Nothing listens at this address: start the server, or correct `url`.'
+    return 'No program listens at this address: start the server, or correct `url`.'
   }
   if (failure.code === 'connect-failed')
-    return 'Check `url`, and that the server is running and can be reached from here.'
+    return 'Check `url`, and that the server is running and reachable from the gateway.'
   if (failure.code === 'server-broken' && 'exitCode' in failure.details) {
-    if (output.length > 0) return `Its last lines are shown below${toLogs(server)}.`
+    if (output.length > 0) return `The last lines of its output are shown below${toLogs(server)}.`
     return 'The program wrote nothing to standard error. Start the command by hand to see why it ends.'
   }
   if (failure.code === 'spawn-failed' && failure.details.missing === 'folder') {

@@ -2,14 +2,14 @@ import { mkdtemp, rename, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makePrivateFolder } from '../lib/private-folder.ts'
 
-/** Where programs run that have no `cwd`: each in a folder of its own, so that none writes into the gateway's. */
+/** Working folders of programs without a `cwd`: one for each, so that no program writes into the gateway's folder. */
 export type WorkingFolders = {
   of(connection: string): string
-  /** An empty folder for a program that is only tried. */
+  /** An empty temporary folder for a program that is only tried. */
   forTrial(): Promise<{ readonly path: string; remove(): Promise<void> }>
   /**
-   * The server was removed. Its files are set aside, not deleted, so that a new server of the same name starts with
-   * an empty folder and nothing is lost.
+   * Renames the folder of a removed server instead of deleting it, so that a new server of the same name starts with
+   * an empty folder and no file is lost.
    */
   setAside(connection: string, now: number): Promise<void>
 }
@@ -17,7 +17,7 @@ export type WorkingFolders = {
 export function createWorkingFolders(dataFolder: string): WorkingFolders {
   const root = join(dataFolder, 'servers')
   const removed = join(root, '.removed')
-  /** Ids are names with a scope, such as `files@user:kim`. */
+  /** Connection ids may contain a scope, such as `files@user:kim`. */
   const toName = (connection: string) => encodeURIComponent(connection)
 
   return {

@@ -21,23 +21,23 @@ import { openHttp } from './transports/http.ts'
 import { openSse } from './transports/sse.ts'
 import { type ChildRecords, openStdio } from './transports/stdio.ts'
 
-/** How a server was reached: tried first the next time. */
+/** The protocol era or transport that worked; it is tried first the next time. */
 export type Way = 'modern' | 'legacy' | 'sse'
 
-/** `probe` asks a program in both eras on one pipe. */
+/** `probe`: find out the era of a program on one pipe, with a request of each era. */
 export type WayToTry = Way | 'probe'
 
-/** A server that answers. */
+/** One open MCP connection to a server. */
 export type Link = {
   readonly way: Way
   readonly facts: ServerFacts
   request(method: string, params: JsonObject, options: LinkRequestOptions): Promise<Answer>
-  /** From now on the server tells when this resource changes; or rejects, if it cannot. */
+  /** Subscribes to changes of a resource. Rejects if the server does not support that. */
   follow(uri: string): Promise<void>
   unfollow(uri: string): Promise<void>
-  /** Makes the server log at least so much, where it does so for the whole link. */
+  /** Lowers the log level of the link to this level, for servers whose level applies to the whole link. */
   logFrom(level: LogLevel, options: RequestOptions): Promise<void>
-  /** Proves that the server is there. */
+  /** Sends a request to check that the server responds. */
   prove(signal: AbortSignal): Promise<void>
   lastHeardAt(): number
   inFlight(): number
@@ -47,7 +47,7 @@ export type Link = {
 }
 
 export type LinkRequestOptions = RequestOptions & {
-  /** The request is sent once more: its session was lost. */
+  /** The request is sent again because its MCP session was lost. */
   readonly onResent?: (() => void) | undefined
 }
 
@@ -60,20 +60,20 @@ export type LinkParts = {
   readonly egress: EgressRules
   readonly logs: ServerLogs
   readonly workingFolder: string
-  /** An administrators' scope wrote the address or the command. */
+  /** The address or command was configured in a scope of administrators. */
   readonly trusted: boolean
   readonly children: ChildRecords
   readonly maxMessageBytes: number
   readonly proofTimeoutMs: number
   readonly masking: Masking
-  /** Something was hidden that belongs to no call. */
+  /** Secrets were masked in a message that belongs to no call. */
   onSecretFound(found: number): void
-  /** These lists are no longer what they were. */
+  /** The server's lists of these kinds may have changed. */
   onListChanged(kinds: readonly ListKind[]): void
   onResourceUpdated(uri: string): void
-  /** The server has forgotten the session, with everything it had been asked to tell, and has a new one. */
+  /** A new MCP session replaced a lost one. The subscriptions of the lost session do not exist any more. */
   onRenewed(): void
-  /** The server asks questions that cannot be told apart while calls share the link. */
+  /** The server asked a question without naming its call while several calls shared the link. */
   onAmbiguous(): void
   onClose(error: GatewayError): void
 }
@@ -81,7 +81,7 @@ export type LinkParts = {
 const listenForeverMs = 2 ** 31 - 1
 const maxLoggedBytes = 4096
 
-/** Opens one way and says hello. What was opened is closed again when the hello fails. */
+/** Opens a transport and initializes the protocol. Closes the transport again if the initialization fails. */
 export async function openLink(
   way: WayToTry,
   parts: LinkParts,
@@ -108,7 +108,7 @@ export async function openLink(
     onGap: () => parts.onListChanged(listKinds),
     onClose(error) {
       peer?.close(error)
-      // Before that it is this attempt's failure: another way may still be tried.
+      // An earlier close only fails this attempt: `negotiate` may try another way.
       if (established && !closing.signal.aborted) parts.onClose(error)
     },
   }
@@ -149,7 +149,7 @@ export async function openLink(
     listening = createListening({
       clock: parts.clock,
       closing: closing.signal,
-      patienceMs: parts.proofTimeoutMs,
+      acknowledgeTimeoutMs: parts.proofTimeoutMs,
       request: (params, how) => open.request('subscriptions/listen', params, { ...how, timeoutMs: listenForeverMs }),
       onGap: () => parts.onListChanged(listKinds),
     })
@@ -158,7 +158,7 @@ export async function openLink(
   return {
     way: way === 'probe' ? facts.era : way,
     facts,
-    request: converse,
+    request: requestInRounds,
     follow,
     unfollow,
     logFrom,
@@ -171,7 +171,7 @@ export async function openLink(
     lastHeardAt: () => heardAt,
     inFlight: () => open.inFlight(),
     counters: open.counters,
-    async close(reason = closedBecause('it is not needed any more')) {
+    async close(reason = closedBecause('it is no longer needed')) {
       closing.abort()
       await carrier.endSession(codec.headers(undefined, {}))
       open.close(reason)
@@ -179,8 +179,12 @@ export async function openLink(
     },
   }
 
-  /** A request, and the rounds of questions that it takes where the era asks by answers. */
-  async function converse(method: string, params: JsonObject, requestOptions: LinkRequestOptions): Promise<Answer> {
+  /** Sends a request. In the newer era, an answer may contain questions: sends the request again with the replies. */
+  async function requestInRounds(
+    method: string,
+    params: JsonObject,
+    requestOptions: LinkRequestOptions,
+  ): Promise<Answer> {
     const { caller, signal, timeoutMs, maximumMs = timeoutMs } = requestOptions
     const since = parts.clock.monotonic()
     const first = await request(method, params, requestOptions)
@@ -198,13 +202,13 @@ export async function openLink(
     } catch (error) {
       if (!(error instanceof GatewayError) || error.code !== 'session-lost') throw error
     }
-    // The refusal proves that nothing was done: it may be sent once more, writing calls too.
+    // The server refused the request before running it, so even a writing call may be sent again.
     if (session === sessions) await renew(requestOptions)
     requestOptions.onResent?.()
     return open.request(method, params, requestOptions)
   }
 
-  /** Many calls may find out at the same time: one renews, the others wait for it. */
+  /** Opens a new MCP session. Calls that lose the session at the same time share one renewal. */
   function renew(requestOptions: RequestOptions): Promise<void> {
     renewing ??= codec
       .open(open, { signal: closing.signal, timeoutMs: requestOptions.timeoutMs })
@@ -213,7 +217,7 @@ export async function openLink(
           sessions++
           loggedFrom = undefined
           carrier.listen?.(codec.headers(undefined, {}))
-          parts.onListChanged(listKinds) // what changed between the two was told to nobody
+          parts.onListChanged(listKinds) // changes between the two sessions were not reported
           parts.onRenewed()
         },
         (error: unknown) => {
@@ -238,12 +242,12 @@ export async function openLink(
 
   async function unfollow(uri: string): Promise<void> {
     if (listening) return listening.unfollow(uri)
-    await request('resources/unsubscribe', { uri }, ownOptions()).catch(() => {}) // what it tells now reaches nobody
+    await request('resources/unsubscribe', { uri }, ownOptions()).catch(() => {}) // later updates are ignored
   }
 
   /**
-   * Only ever more, and never less than usual: the link is everybody's, and each caller hears from its own level on.
-   * A refusal costs nobody the call.
+   * The level is only ever lowered, starting from the usual level: callers share the link, and the gateway filters for
+   * each caller. The call continues if the server refuses.
    */
   async function logFrom(wanted: LogLevel, requestOptions: RequestOptions): Promise<void> {
     if (codec.era === 'modern' || facts.capabilities.logging === undefined) return
@@ -266,7 +270,7 @@ export function closedBecause(why: string): GatewayError {
   return new GatewayError('server-unavailable', `The gateway closed the connection to the server: ${why}`)
 }
 
-/** What a server logs by message stands beside what it prints. */
+/** Log messages of the protocol are kept together with the standard error of the program. */
 function toLogLine({ level, logger, data }: JsonObject): Buffer {
   const from = typeof logger === 'string' ? ` ${logger}:` : ''
   const text = typeof data === 'string' ? data : JSON.stringify(data ?? null)
@@ -274,10 +278,10 @@ function toLogLine({ level, logger, data }: JsonObject): Buffer {
   return Buffer.from(`${line.slice(0, maxLoggedBytes)}\n`)
 }
 
-/** Whoever waited for the new session has not been sent. */
+/** Requests that waited for the new session were not sent. */
 function toRenewError(error: unknown, closing: boolean): GatewayError {
   if (closing) {
-    const { code, message } = closedBecause('it was ended while its session was renewed')
+    const { code, message } = closedBecause('it was closed while its MCP session was renewed')
     return new GatewayError(code, message, {}, { reach: 'unsent' })
   }
   return toGatewayError(error).withReach('unsent')

@@ -6,7 +6,7 @@ import { onAbort } from '../lib/signals.ts'
 import type { Answer } from '../wire/answer.ts'
 
 export type Listening = {
-  /** Resolves when the server tells changes of this resource as well. */
+  /** Resolves when the server has confirmed that it reports changes of this resource. */
   follow(uri: string): Promise<void>
   unfollow(uri: string): void
 }
@@ -14,11 +14,11 @@ export type Listening = {
 export type ListeningParts = {
   readonly clock: Clock
   readonly closing: AbortSignal
-  /** Milliseconds for an acknowledgement. */
-  readonly patienceMs: number
-  /** Long to be answered. The server first takes note of it and says which part of it it honours. */
+  /** Timeout of an acknowledgement, in milliseconds. */
+  readonly acknowledgeTimeoutMs: number
+  /** A long request. The server first acknowledges it and names the notifications that it will send. */
   request(params: ListenParams, how: ListenOptions): Promise<Answer>
-  /** Something may have changed while nobody listened. */
+  /** Changes may have been missed while no request was active. */
   onGap(): void
 }
 
@@ -33,19 +33,19 @@ type ListenParams = {
   }
 }
 
-/** One standing request. The next one takes over only when it has been acknowledged. */
-type Standing = { readonly controller: AbortController; readonly waiters: Waiter[] }
+/** One long `subscriptions/listen` request. The next request replaces it when it has been acknowledged. */
+type ListenRequest = { readonly controller: AbortController; readonly waiters: Waiter[] }
 type Waiter = { readonly uri: string; agree(): void; fail(error: GatewayError): void }
 
 const retry = { first: 1000, most: 60_000, factor: 2 }
 
-/** The newer era tells changes only to those who listen. A server without subscriptions refuses, and is left alone. */
+/** The newer era reports changes only on a `subscriptions/listen` request. If the server refuses it, there is no retry. */
 export function createListening(parts: ListeningParts): Listening {
   const { clock, closing } = parts
   const wanted = new Set<string>()
-  let standing: Standing | undefined
-  let coming: Standing | undefined
-  let gathering: Waiter[] | undefined
+  let active: ListenRequest | undefined
+  let pending: ListenRequest | undefined
+  let queued: Waiter[] | undefined
   let missed = false
 
   listen(1, [])
@@ -57,8 +57,8 @@ export function createListening(parts: ListeningParts): Listening {
         wanted.delete(uri)
         reject(error)
       }
-      const late = () => fail(new GatewayError('call-timeout', 'The server did not say whether it tells changes'))
-      const cancel = clock.after(parts.patienceMs, late)
+      const late = () => fail(new GatewayError('call-timeout', 'The server did not confirm the subscription in time'))
+      const cancel = clock.after(parts.acknowledgeTimeoutMs, late)
       listenSoon({ uri, agree: resolve, fail })
       return promise.finally(cancel)
     },
@@ -67,24 +67,24 @@ export function createListening(parts: ListeningParts): Listening {
     },
   }
 
-  /** Many changes at once are one request. */
+  /** Several changes in the same tick share one request. */
   function listenSoon(waiter?: Waiter): void {
-    if (!gathering) {
+    if (!queued) {
       queueMicrotask(() => {
-        const waiters = gathering ?? []
-        gathering = undefined
+        const waiters = queued ?? []
+        queued = undefined
         listen(1, waiters)
       })
     }
-    gathering ??= []
-    if (waiter) gathering.push(waiter)
+    queued ??= []
+    if (waiter) queued.push(waiter)
   }
 
-  /** One that has not been acknowledged yet is given up for the one that wants what is wanted now. */
+  /** Sends a request for all wanted resources. It replaces a request that has not been acknowledged yet. */
   function listen(attempt: number, waiters: Waiter[]): void {
-    const before = coming
-    const next: Standing = { controller: new AbortController(), waiters: [...(before?.waiters ?? []), ...waiters] }
-    coming = next
+    const before = pending
+    const next: ListenRequest = { controller: new AbortController(), waiters: [...(before?.waiters ?? []), ...waiters] }
+    pending = next
     before?.controller.abort()
     const unlink = onAbort(closing, () => next.controller.abort())
     parts
@@ -99,40 +99,40 @@ export function createListening(parts: ListeningParts): Listening {
       .finally(unlink)
   }
 
-  function acknowledged(next: Standing, honoured: unknown): void {
-    if (next !== coming) return
-    coming = undefined
-    standing?.controller.abort()
-    standing = next
+  function acknowledged(next: ListenRequest, honoured: unknown): void {
+    if (next !== pending) return
+    pending = undefined
+    active?.controller.abort()
+    active = next
     for (const waiter of next.waiters) {
       if (isHonoured(waiter.uri, honoured)) waiter.agree()
-      else waiter.fail(untold())
+      else waiter.fail(notReported())
     }
     if (missed) parts.onGap()
     missed = false
   }
 
-  function ended(which: Standing, how: Answer | GatewayError, attempt: number): void {
-    if (which !== coming && which !== standing) return // another one has taken over
-    const wasStanding = which === standing
-    if (which === coming) coming = undefined
-    if (wasStanding) standing = undefined
+  function ended(which: ListenRequest, how: Answer | GatewayError, attempt: number): void {
+    if (which !== pending && which !== active) return // a newer request replaced this one
+    const wasActive = which === active
+    if (which === pending) pending = undefined
+    if (wasActive) active = undefined
     missed = true
     const refused = !(how instanceof GatewayError) && how.kind === 'error'
-    for (const waiter of which.waiters) waiter.fail(how instanceof GatewayError ? how : untold())
+    for (const waiter of which.waiters) waiter.fail(how instanceof GatewayError ? how : notReported())
     if (refused || closing.aborted) return
-    const next = wasStanding ? 1 : attempt + 1
+    const next = wasActive ? 1 : attempt + 1
     clock.after(backoffDelay(next, retry), () => {
-      if (!coming && !standing && !closing.aborted) listen(next, [])
+      if (!pending && !active && !closing.aborted) listen(next, [])
     })
   }
 }
 
-function untold(): GatewayError {
-  return new GatewayError('method-not-found', 'The server does not tell changes of this resource')
+function notReported(): GatewayError {
+  return new GatewayError('method-not-found', 'The server does not report changes of this resource')
 }
 
-/** A server that does not say what it honours is taken at its word. */
+/** An acknowledgement without a list of notifications confirms all of them. */
 function isHonoured(uri: string, honoured: unknown): boolean {
   if (!isObject(honoured)) return true
   const { resourceSubscriptions: uris } = honoured

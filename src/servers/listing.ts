@@ -6,15 +6,16 @@ import { type Answer, memberText } from '../wire/answer.ts'
 import { errorFacts } from '../wire/legacy.ts'
 import type { Link } from './link.ts'
 
-/** What servers offer lists of. */
+/** The kinds of lists that a server can offer. */
 export type ListKind = 'tools' | 'resources' | 'templates' | 'prompts'
 
 type ListEntry = {
   readonly method: string
-  /** Where the items stand in the answer, and the capability without which nobody asks. */
+  /** The member of the answer that contains the items. */
   readonly member: string
+  /** The list is only requested if the server declares this capability. */
   readonly capability: string
-  /** What a server sends when the list is no longer what it was. */
+  /** The notification that a server sends when the list has changed. */
   readonly changed: string
 }
 
@@ -42,20 +43,20 @@ export const listTable: Readonly<Record<ListKind, ListEntry>> = {
 
 export const listKinds: readonly ListKind[] = ['tools', 'resources', 'templates', 'prompts']
 
-/** What a server lists, each item as its own JSON. `incomplete` says why it is not all of it. */
+/** The items of a list, each as JSON text. `incomplete` is the reason why items are missing. */
 export type RawList = { readonly items: readonly Buffer[]; readonly incomplete: string | undefined }
 
 export type RawLists = Readonly<Record<ListKind, RawList>>
 
 export type ListLimits = { readonly pages: number; readonly items: number; readonly bytes: number }
 
-/** Milliseconds for each page, and for all of them: who is late with the last one is cut there. */
+/** `timeoutMs` applies to each page and to the whole list. */
 export type ListOptions = { readonly signal: AbortSignal; readonly timeoutMs: number; readonly clock: Clock }
 
 export const noList: RawList = { items: [], incomplete: undefined }
 export const noLists: RawLists = { tools: noList, resources: noList, templates: noList, prompts: noList }
 
-/** Some lists, read anew, with the others as they were. */
+/** Reads the wanted lists and copies the others from `known`. */
 export async function readLists(
   link: Link,
   wanted: { readonly kinds: readonly ListKind[]; readonly known: RawLists },
@@ -64,19 +65,21 @@ export async function readLists(
 ): Promise<RawLists> {
   const lists = { ...wanted.known }
   const read = wanted.kinds.map(async (kind) => {
-    lists[kind] = await readList(link, kind, limits, options).catch((error: unknown) => unread(kind, options, error))
+    lists[kind] = await readList(link, kind, limits, options).catch((error: unknown) =>
+      toUnreadList(kind, options, error),
+    )
   })
   await Promise.all(read)
   return lists
 }
 
-/** Tools are what a server is for. Another list that cannot be read must not take them along, nor pass for complete. */
-function unread(kind: ListKind, { signal }: ListOptions, error: unknown): RawList {
+/** A server without its tools is useless, so that error is thrown. Any other list is marked as incomplete. */
+function toUnreadList(kind: ListKind, { signal }: ListOptions, error: unknown): RawList {
   if (kind === 'tools' || signal.aborted) throw error
   return { items: [], incomplete: `the list of ${kind} could not be read: ${toGatewayError(error).code}` }
 }
 
-/** Reads a list page by page. A server that never ends it is cut, and the cut is told. */
+/** Reads a list page by page, up to the limits. `incomplete` names the limit that was reached. */
 async function readList(
   link: Link,
   kind: ListKind,
@@ -92,7 +95,8 @@ async function readList(
   let cursor: string | undefined
   let bytes = 0
   for (let page = 1; page <= limits.pages; page++) {
-    if (clock.monotonic() - started > options.timeoutMs) return cut(`more than ${options.timeoutMs} ms can list`)
+    if (clock.monotonic() - started > options.timeoutMs)
+      return cut(`not listed completely within ${options.timeoutMs} ms`)
     const answer = await link.request(method, cursor === undefined ? {} : { cursor }, { ...options, deep: true })
     if (answer.kind === 'error') return refused(kind, answer)
     bytes += answer.bytes.length
@@ -100,20 +104,20 @@ async function readList(
     const room = limits.items - items.length
     for (const item of found.slice(0, room)) items.push(item)
     if (found.length > room) return cut(`more than ${limits.items} ${kind}`)
-    // An empty cursor is a cursor: only a missing one ends the list.
+    // Only a missing cursor ends the list. An empty string is a valid cursor.
     const next = nextCursor(answer)
     if (next === undefined || next === null) return { items, incomplete: undefined }
-    if (typeof next !== 'string') return cut('a next page that nobody can ask for')
+    if (typeof next !== 'string') return cut('nextCursor is not a string')
     if (found.length === room) return cut(`more than ${limits.items} ${kind}`)
     if (bytes >= limits.bytes) return cut(`more than ${limits.bytes} bytes`)
-    if (seen.has(next)) return cut('the same page again and again')
+    if (seen.has(next)) return cut('nextCursor was repeated')
     seen.add(next)
     cursor = next
   }
   return cut(`more than ${limits.pages} pages`)
 }
 
-/** Without its tools a server is of no use. Of the other lists many say that they have them, and know them not. */
+/** Many servers declare resources or prompts and then refuse to list them: such a list is empty. */
 function refused(kind: ListKind, answer: Answer): RawList {
   if (kind === 'tools') {
     throw new GatewayError('server-refused', 'The server refused to list its tools', errorFacts(answer))
@@ -121,7 +125,7 @@ function refused(kind: ListKind, answer: Answer): RawList {
   return noList
 }
 
-/** One item at a time: a single one that is nested too deep must not take the list with it. */
+/** Splits the list without parsing the items, so that one item that is nested too deeply does not fail the whole list. */
 function toItems(answer: Answer, key: string): Buffer[] {
   const member = answer.members().find((candidate) => candidate.key === key)
   if (!member) throw new GatewayError('server-broken', `The list of ${key} is missing`)

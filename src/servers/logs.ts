@@ -2,20 +2,20 @@ import { createRingBuffer, type Kept } from '../lib/ring-buffer.ts'
 import { toPlainLine } from '../lib/text.ts'
 import type { Masking } from '../masking/masking.ts'
 
-/** What a program writes to standard error, over all its starts. */
+/** The standard error of a program, over all its starts. */
 export type ServerLogs = {
   push(chunk: Buffer): void
   read(): Kept
-  /** The program is started again: `lastLines` shows this start only. */
+  /** Marks a new start of the program: `lastLines` returns only lines written after it. */
   begin(): void
-  /** The last lines since the last start, short enough to be shown beside an error. */
+  /** The last lines since the last start, shortened for display next to an error. */
   lastLines(): string[]
 }
 
 const shownLines = 12
 const shownLength = 400
 
-/** Masked before it is kept: dropping old bytes later cannot cut a secret in two and so hide it from the mask. */
+/** Masks before storing: if old bytes were dropped first, a secret could be cut in two and not be recognised. */
 export function createServerLogs(maxBytes: number, masking: Pick<Masking, 'stream'>): ServerLogs {
   const ring = createRingBuffer(maxBytes)
   const stream = masking.stream()
@@ -44,7 +44,7 @@ export function createServerLogs(maxBytes: number, masking: Pick<Masking, 'strea
   }
 }
 
-/** Frames of a stack, brackets and version lines would push out the message that says what is wrong. */
+/** Stack frames, brackets and version lines are left out, so that the few shown lines contain the error message. */
 function isNoise(line: string): boolean {
   return /^\s+(at |File ")/.test(line) || /^[\s^~{}[\](),;]*$/.test(line) || /^Node\.js v\d/.test(line)
 }

@@ -3,7 +3,7 @@ import type { Masked, Masking } from '../masking/masking.ts'
 import { type Answer, createAnswer } from '../wire/answer.ts'
 import type { Peer } from '../wire/peer.ts'
 
-/** Our end of a conversation, through which no hidden value gets: what a server answers is masked before anybody looks at it. */
+/** Wraps a peer so that secrets in the answers of the server are masked before any other code reads them. */
 export function maskAnswers(peer: Peer, masking: Masking, onFound: (found: number) => void): Peer {
   return {
     ...peer,
@@ -11,18 +11,18 @@ export function maskAnswers(peer: Peer, masking: Masking, onFound: (found: numbe
       const answer = await peer.request(method, params, options)
       const masked = masking.json(answer.bytes) ?? (await masking.jsonSlowly(answer.bytes))
       if (masked.found === 0) return answer
-      if (!options.caller) onFound(masked.found) // a call tells of it itself
-      return createAnswer(answer.kind, withMarks(answer, masked), undefined, masked.found)
+      if (!options.caller) onFound(masked.found) // a call records its own masked secrets
+      return createAnswer(answer.kind, withUnmasked(answer, masked), undefined, masked.found)
     },
   }
 }
 
-/** What the gateway gives back to the same server, and to nobody else. A signed one often looks like a token. */
-const ownMarks = ['requestState', 'nextCursor']
+/** These values only go back to the same server, so they stay unmasked. Signed ones often look like a token. */
+const unmaskedMembers = ['requestState', 'nextCursor']
 
-/** Put back as bytes: an answer may be nested too deep to be read as a whole. */
-function withMarks(answer: Answer, { bytes }: Masked): Buffer {
-  const kept = answer.members().filter(({ key }) => ownMarks.includes(key))
+/** Works on bytes because an answer may be nested too deeply to be parsed. */
+function withUnmasked(answer: Answer, { bytes }: Masked): Buffer {
+  const kept = answer.members().filter(({ key }) => unmaskedMembers.includes(key))
   if (kept.length === 0) return bytes
   const pieces: Buffer[] = []
   let at = 0

@@ -4,11 +4,11 @@ import { type Link, type LinkParts, openLink, type Way, type WayToTry } from './
 export type NegotiateOptions = {
   readonly signal: AbortSignal
   readonly timeoutMs: number
-  /** What worked the last time. */
+  /** The way that worked the last time. */
   readonly remembered: Way | undefined
 }
 
-/** Finds the newest way that a server understands: what worked before first, then newest to oldest. */
+/** Opens a link in the newest way that the server supports. Tries the remembered way first, then newest to oldest. */
 export async function negotiate(parts: LinkParts, options: NegotiateOptions): Promise<Link> {
   let first: GatewayError | undefined
   for (const way of waysOf(parts.definition.transport, options.remembered)) {
@@ -21,19 +21,19 @@ export async function negotiate(parts: LinkParts, options: NegotiateOptions): Pr
       first = informative(first, failure)
     }
   }
-  throw first ?? new GatewayError('internal', 'No way to the server was tried')
+  throw first ?? new GatewayError('internal', 'No connection attempt was made')
 }
 
 function waysOf(transport: 'stdio' | 'http' | 'sse', remembered: Way | undefined): readonly WayToTry[] {
   if (transport === 'sse') return ['sse']
-  // A program that ends itself over a question it does not know is started again and asked in the older era.
+  // Some programs end when they receive an unknown request: they are started again and asked in the older era.
   if (transport === 'stdio') return remembered === undefined ? ['probe', 'legacy'] : [remembered, 'probe']
   const all: readonly Way[] = ['modern', 'legacy', 'sse']
   if (remembered === undefined) return all
   return [remembered, ...all.filter((way) => way !== remembered)]
 }
 
-/** A server that is not there, or wants credentials, will not be there in another era either. */
+/** An unreachable server or missing credentials fail in every era. */
 function mayTryOther(failure: GatewayError): boolean {
   if (failure.code === 'server-auth' || failure.code === 'spawn-failed' || failure.code === 'egress-denied')
     return false
@@ -46,7 +46,7 @@ function isRedirect(failure: GatewayError): boolean {
   return typeof status === 'number' && status >= 300 && status < 400
 }
 
-/** Of several failures the one that tells most: what the older era said usually does. */
+/** Chooses the more useful of two failures: usually the one of the older era. */
 function informative(before: GatewayError | undefined, failure: GatewayError): GatewayError {
   if (!before) return failure
   return failure.code === 'connect-failed' ? before : failure

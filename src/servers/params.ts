@@ -2,7 +2,7 @@ import type { JsonObject } from '../contract/json.ts'
 import { isTaskMethod, type ResolvedCall } from '../contract/permit.ts'
 import { isObject } from '../lib/json.ts'
 
-/** What the server is asked, under its own names. */
+/** The parameters of the request to the server, with the server's original names. */
 export function toParams({ method, original, arguments: given, input }: ResolvedCall): JsonObject {
   if (method === 'resources/read') return { uri: original, ...input }
   if (isTaskMethod(method)) return { ...given, taskId: original }

@@ -3,10 +3,10 @@ import type { Clock } from '../lib/clock.ts'
 import { onAbort, toCancellation } from '../lib/signals.ts'
 import type { Link } from './link.ts'
 
-/** The links of one server. Calls share the first, unless its questions do not say which call they belong to. */
+/** The links of one server. Calls share the first link, unless the server is conversational. */
 export type LinkPool = {
   use<Result>(run: (link: Link) => Promise<Result>, options: PoolOptions): Promise<Result>
-  /** This link is gone. */
+  /** Removes a link that has failed. */
   drop(link: Link): void
   close(reason: GatewayError): Promise<void>
 }
@@ -14,13 +14,13 @@ export type LinkPool = {
 type PoolOptions = {
   readonly signal: AbortSignal
   readonly timeoutMs: number
-  /** On a link that no other call uses meanwhile. */
+  /** Use a link that no other call uses at the same time. */
   readonly alone: boolean
 }
 
 export type PoolParts = {
   readonly clock: Clock
-  /** The link that is there anyway. */
+  /** The first link of the connection; throws if the server is not connected. */
   primary(): Link
   open(signal: AbortSignal): Promise<Link>
 }
@@ -73,7 +73,7 @@ export function createLinkPool(parts: PoolParts): LinkPool {
     pass(link)
   }
 
-  /** From hand to hand, so that nobody who comes later takes a link from one who waits. */
+  /** Gives a free link directly to the first waiter, so that a later call cannot take it. */
   function pass(link: Link): void {
     const [next] = waiting
     if (!isOpen(link)) return openMore()
@@ -94,7 +94,7 @@ export function createLinkPool(parts: PoolParts): LinkPool {
     }
   }
 
-  /** One link for everybody who waits, up to the limit; whoever is first gets the first. */
+  /** Opens one link per waiter, up to the limit. The first waiter gets the first link. */
   function openMore(): void {
     while (waiting.size > opening && extras.size + opening + 1 < maxLinks && !closing.signal.aborted) {
       opening++
@@ -112,7 +112,7 @@ export function createLinkPool(parts: PoolParts): LinkPool {
       pass(link)
     } catch (error) {
       opening--
-      const message = 'No further link to the server could be opened'
+      const message = 'No further connection to the server could be opened'
       const [first] = waiting
       first?.fail(new GatewayError('server-unavailable', message, {}, { cause: error, reach: 'unsent' }))
       openMore()
@@ -122,7 +122,14 @@ export function createLinkPool(parts: PoolParts): LinkPool {
   function waitForTurn({ signal, timeoutMs }: PoolOptions): Promise<Link> {
     const { promise, resolve, reject } = Promise.withResolvers<Link>()
     if (waiting.size >= maxWaiting) {
-      reject(new GatewayError('limit-exceeded', 'Too many calls wait here', {}, { reach: 'unsent' }))
+      reject(
+        new GatewayError(
+          'limit-exceeded',
+          `More than ${maxWaiting} calls wait for a connection to the server`,
+          {},
+          { reach: 'unsent' },
+        ),
+      )
       return promise
     }
     const leave = () => {
@@ -142,7 +149,9 @@ export function createLinkPool(parts: PoolParts): LinkPool {
     }
     let unlink = () => {}
     const cancel = parts.clock.after(timeoutMs, () =>
-      waiter.fail(new GatewayError('call-timeout', `No link was free within ${timeoutMs} ms`, {}, { reach: 'unsent' })),
+      waiter.fail(
+        new GatewayError('call-timeout', `No connection was free within ${timeoutMs} ms`, {}, { reach: 'unsent' }),
+      ),
     )
     waiting.add(waiter)
     unlink = onAbort(signal, () => waiter.fail(toCancellation(signal, 'unsent')))

@@ -3,7 +3,7 @@ import { type Clock, sleep } from '../lib/clock.ts'
 import { hasEnded, readProcessStat } from '../lib/processes.ts'
 import { instanceMarker } from './environment.ts'
 
-/** A process as the system knows it; a number alone may have been given to another process meanwhile. */
+/** Identifies a process. The pid alone is not enough: the system may have given it to another process since. */
 export type ProcessIdentity = { readonly pid: number; readonly bootId: string; readonly startTime: string }
 
 export async function readBootId(): Promise<string> {
@@ -16,7 +16,7 @@ async function hasMarker(pid: number, instance: string): Promise<boolean> {
   return environment.split('\0').includes(`${instanceMarker}=${instance}`)
 }
 
-/** Living members of a process group; zombies are dead, only nobody has asked about them yet. */
+/** Living members of a process group, without zombies. */
 async function groupMembers(group: number): Promise<number[]> {
   const members: number[] = []
   for (const pid of await allProcesses()) {
@@ -26,7 +26,7 @@ async function groupMembers(group: number): Promise<number[]> {
   return members
 }
 
-/** False when nobody was there to receive it. */
+/** Returns false if the group does not exist. */
 export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   try {
     process.kill(-group, signal)
@@ -36,7 +36,7 @@ export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean 
   }
 }
 
-/** SIGKILL to a whole group, and the proof that it is gone. */
+/** Sends SIGKILL to a process group and waits until no member is left. */
 export async function killGroup(group: number, clock: Clock): Promise<void> {
   for (let attempt = 0; attempt < 100; attempt++) {
     if (!signalGroup(group, 'SIGKILL')) return
@@ -55,8 +55,8 @@ export type Orphan = {
 }
 
 /**
- * Ends what a dead gateway left behind, and nothing else: same boot, same start time, and the dead instance's
- * marker in the environment. Where the leader is gone, members of its group are checked one by one.
+ * Ends the process group of a dead gateway. To spare other processes it requires the same boot, the same start time and
+ * the dead instance's marker in the environment. If the leader has ended, each member of the group is checked.
  */
 export async function endOrphan(orphan: Orphan, clock: Clock): Promise<boolean> {
   if (process.platform !== 'linux' || orphan.bootId !== (await readBootId())) return false
@@ -76,8 +76,8 @@ export async function endOrphan(orphan: Orphan, clock: Clock): Promise<boolean> 
 }
 
 /**
- * Ends what carries the marker of a dead instance and leads a group of its own: a child that was started in the moment
- * before its gateway was killed, when it was not recorded yet.
+ * Ends group leaders with the marker of a dead instance. This finds children whose gateway was killed before it could
+ * record them.
  */
 export async function endMarked(instances: readonly string[], clock: Clock): Promise<number> {
   if (instances.length === 0) return 0

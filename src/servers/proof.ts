@@ -4,7 +4,7 @@ import type { Link } from './link.ts'
 
 type SilenceParts = { readonly clock: Clock; readonly idleMs: number; readonly proofTimeoutMs: number }
 
-/** Asks a silent server whether it is there, again and again; calls back when it does not answer. */
+/** Checks a silent server at intervals; calls `onSilent` when it does not answer. Returns a function that stops it. */
 export function watchSilence(
   link: Link,
   { clock, idleMs, proofTimeoutMs }: SilenceParts,

@@ -7,11 +7,11 @@ export type RefresherParts = {
   readonly pauseMs: number
   readonly signal: AbortSignal
   reread(kinds: readonly ListKind[]): Promise<void>
-  /** What was known stays. */
+  /** The lists could not be read again: the known ones stay. */
   onFailure(error: GatewayError): void
 }
 
-/** Many changes in a row are one refresh now and one when it is done. */
+/** Merges changes: the first starts a refresh, and all changes until `pauseMs` after it share the next one. */
 export function createRefresher(parts: RefresherParts): (kinds: readonly ListKind[]) => void {
   let refreshing = false
   let outdated = new Set<ListKind>()

@@ -11,7 +11,7 @@ export type RoundsParts = {
   readonly caller: Caller
   readonly clock: Clock
   readonly signal: AbortSignal
-  /** Milliseconds left for all rounds together, without the time in which somebody thinks. */
+  /** Milliseconds left for all rounds together, without the time in which the caller answers questions. */
   readonly leftMs: number
   send(params: JsonObject, maximumMs: number): Promise<Answer>
 }
@@ -19,10 +19,13 @@ export type RoundsParts = {
 const maxRounds = 64
 const pollDelay = { first: 100, most: 2000, factor: 2 }
 
-/** The newer era asks by an answer that wants answers: the request goes out again with them until one is complete. */
+/**
+ * In the newer era, an `input_required` answer contains questions. Sends the request again with the replies until the
+ * answer is complete.
+ */
 export async function completeRounds(first: Answer, params: JsonObject, parts: RoundsParts): Promise<Answer> {
   const { clock } = parts
-  const { inputResponses: _answers, requestState: _state, ...asked } = params // of an earlier round
+  const { inputResponses: _answers, requestState: _state, ...asked } = params // drops the replies of an earlier round
   let answer = first
   let left = parts.leftMs
   let rounds = 0
@@ -31,7 +34,12 @@ export async function completeRounds(first: Answer, params: JsonObject, parts: R
     const { inputRequests, requestState } = answer.value()
     const questions = toQuestions(inputRequests)
     if (questions && ++rounds > maxRounds) {
-      throw new GatewayError('server-broken', `The server still asks after ${maxRounds} rounds`, {}, { reach: 'sent' })
+      throw new GatewayError(
+        'server-broken',
+        `The server still asks questions after ${maxRounds} rounds`,
+        {},
+        { reach: 'sent' },
+      )
     }
     const replies = questions && (await ask(questions, parts))
     const since = clock.monotonic()
@@ -44,20 +52,20 @@ export async function completeRounds(first: Answer, params: JsonObject, parts: R
     answer = await parts.send(next, Math.max(1, left - (clock.monotonic() - since))).catch(failLater)
     left -= clock.monotonic() - since
     if (left <= 0 && isIncomplete(answer)) {
-      const message = 'The answer is still unfinished after the longest time for a call'
+      const message = 'The answer is still incomplete after the maximum time for a call (`timeout.maximum`)'
       throw new GatewayError('call-timeout', message, {}, { reach: 'sent' })
     }
   }
   return answer
 }
 
-/** The first round has reached the server, so a later one that was not sent does not prove that nothing happened. */
+/** The first round reached the server. So even if a later round was not sent, the call may have had an effect. */
 function failLater(error: unknown): never {
   const failure = toGatewayError(error)
   throw failure.withReach(failure.reach === 'refused' ? 'refused' : 'sent')
 }
 
-/** A server that wants nothing but patience is asked again, ever more slowly. */
+/** A server that returned no questions is polled, at growing intervals. */
 async function pause(count: number, { clock, signal }: RoundsParts): Promise<void> {
   await sleep(clock, backoffDelay(count, pollDelay), signal).catch(() => {
     throw toCancellation(signal, 'sent')
@@ -71,12 +79,12 @@ export function isIncomplete(answer: Answer): boolean {
 async function ask(questions: Questions, { caller, signal }: RoundsParts): Promise<Replies> {
   const odd = Object.values(questions).find(({ method }) => !isQuestion(method))
   if (odd) {
-    const message = `The server asks for ${odd.method.slice(0, 100)}, which is no question to a caller`
+    const message = `The server asks for ${odd.method.slice(0, 100)}, which is not a valid question to a caller`
     throw new GatewayError('server-broken', message, {}, { reach: 'sent' })
   }
   const required = missingFor(caller, questions)
   if (required) {
-    const message = 'The server asks for what the caller cannot do'
+    const message = 'The server asks a question that the caller does not support'
     throw new GatewayError('capability-missing', message, { requiredCapabilities: required }, { reach: 'sent' })
   }
   try {
@@ -87,7 +95,7 @@ async function ask(questions: Questions, { caller, signal }: RoundsParts): Promi
   }
 }
 
-/** A person who does not answer has cancelled; the other questions have no word for that, and the call ends. */
+/** An unanswered elicitation is cancelled. Other questions cannot be cancelled in the protocol, so the call fails. */
 function declined(questions: Questions, error: unknown): Replies {
   const { code, message } = toRefusal(error)
   const replies = Object.entries(questions).map(([key, { method }]): [string, JsonObject] => {

@@ -12,7 +12,6 @@ import type { Templated } from '../secrets/secrets.ts'
 import { type Answer, toResultAnswer } from '../wire/answer.ts'
 import type { Caller } from '../wire/caller.ts'
 import { gatewayName, type ServerFacts } from '../wire/codec.ts'
-import type { Progress } from '../wire/peer.ts'
 import {
   type Connection,
   createConnection,
@@ -22,10 +21,10 @@ import {
   type SupervisionSettings,
 } from './connection.ts'
 import { createWorkingFolders } from './folders.ts'
+import type { InProcessServer } from './in-process.ts'
 import { closedBecause } from './link.ts'
 import { listKinds, type RawLists } from './listing.ts'
 import { toParams } from './params.ts'
-import type { Subscriber } from './subscriptions.ts'
 import type { ChildRecords } from './transports/stdio.ts'
 import { type Trial, type TrialOutcome, tryDefinition } from './trial.ts'
 
@@ -34,6 +33,7 @@ export type { SupervisionSettings } from './connection.ts'
 export { networkCredentials } from './environment.ts'
 export { toFailure } from './failure.ts'
 export { type Posting, postJson } from './http/post.ts'
+export type { InProcessServer, InProcessTool } from './in-process.ts'
 export { type ListKind, listKinds, noLists, type RawList, type RawLists } from './listing.ts'
 export {
   createServerService,
@@ -42,45 +42,45 @@ export {
   type ServerService,
   type ServerTrial,
 } from './service.ts'
-export type { Subscriber } from './subscriptions.ts'
 export type { Trial } from './trial.ts'
 export type { OfferedTools } from './views.ts'
 
-/** Everything about a server but what the catalog makes of its tools. */
+/** The status of a server without the counts of its tools, which the catalog adds. */
 export type ServerLinkStatus = Omit<Server, 'tools' | 'setAside' | 'scope'> & { readonly scope: ScopeKey }
 
-export type SendOptions = {
-  readonly signal: AbortSignal
-  readonly caller: Caller
-  /** For a subscription: who hears of changes, and for how long. */
-  readonly subscriber?: Subscriber | undefined
-  readonly onProgress?: ((progress: Progress) => void) | undefined
-  readonly onLate?: (() => void) | undefined
-  readonly onResent?: (() => void) | undefined
+/** What the record of a call needs to know of its sending. */
+export type SendEvents = {
+  /** The server answered after the call had ended. */
+  onLate(): void
+  /** The call was sent a second time. */
+  onResent(): void
 }
 
-/** What a server wrote to standard error. `log` is another one when its lines are counted from the beginning again. */
+/** The standard error of a server. `log` changes when the line numbers start from the beginning again. */
 export type KeptLogs = Kept & { readonly log: string }
 
 export type Servers = {
-  /** Connects what is new, replaces what differs, drops what is gone; the rest keeps its link and its calls. */
+  /** Connects new servers, replaces changed ones and closes removed ones. Unchanged servers keep their link and calls. */
   reconcile(specs: readonly ConnectionSpec[]): void
   list(): ServerLinkStatus[]
   find(id: string): ServerLinkStatus | undefined
-  /** What the server listed last; undefined while it has nothing to offer. */
+  /** The lists that were read last; undefined while the server is not available. */
   lists(id: string): RawLists | undefined
-  /** What the server said of itself when its link was opened. */
+  /** The server's revision, capabilities and name, from the initialization of its link. */
   facts(id: string): ServerFacts | undefined
   logs(id: string): KeptLogs
-  /** The last step of a call. Only a claimed call gets here. */
-  send(permit: Permit, options: SendOptions): Promise<Answer>
+  /** The last step of a call: sends it. The `Permit` proves that the call was claimed. */
+  send(permit: Permit, caller: Caller, events: SendEvents): Promise<Answer>
+  /** Adds a server whose tools run inside the gateway. */
+  attach(server: InProcessServer): void
+  attached(): readonly InProcessServer[]
   reconnect(id: string): void
   settled(id: string, signal: AbortSignal): Promise<void>
-  /** Resolves when each of these connections has ended its first attempt, or has had its time; undefined if all have. */
+  /** Waits for the first attempts of these connections, at most the given time. Undefined if there is none to wait for. */
   introduced(ids: Iterable<string>, milliseconds: number): Promise<void> | undefined
-  /** Tries a definition beside the others and lets go of it again. */
+  /** Connects to a definition without saving it, then disconnects. */
   trial(wanted: Trial, signal: AbortSignal): Promise<TrialOutcome>
-  /** The server was removed by somebody: a new one of that name gets an empty working folder. */
+  /** Call after a person removed the server: a new server of that name gets an empty working folder. */
   forget(id: string): Promise<void>
   close(): Promise<void>
 }
@@ -88,21 +88,21 @@ export type Servers = {
 export type ServersParts = {
   readonly instance: string
   readonly version: string
-  /** The gateway's data folder. Programs without a `cwd` run in folders of their own below it. */
+  /** The gateway's data folder. Each program without a `cwd` runs in a separate folder below it. */
   readonly folder: string
   readonly clock: Clock
   readonly log: Log
   readonly children: ChildRecords
   readonly memory: { get(key: string): Promise<string | undefined>; set(key: string, value: string): void }
   readonly supervision?: Partial<SupervisionSettings>
-  /** As they are configured now. */
+  /** The currently configured limits. */
   limits(): { readonly message: number; readonly tools: number }
   egressAllow(): readonly string[]
-  /** Fills in each template with what the scope that wrote it may use; throws `variable-missing`. */
+  /** Fills in `${NAME}` with values that the scope of the template may use; throws `variable-missing`. */
   resolve(connection: string, wanted: Templated): ServerDefinition
-  /** Everything that servers say goes through it. */
+  /** Masks secrets in all messages and output of servers. */
   readonly masking: Masking
-  /** Something was hidden in what a server said outside of calls. */
+  /** Secrets were masked in a server's message outside of calls. */
   onSecretFound(connection: string, found: number): void
   onChange(id: string): void
   onTools(id: string): void
@@ -116,6 +116,7 @@ const maxListBytes = 64 * 1024 * 1024
 export function createServers(parts: ServersParts): Servers {
   const { clock } = parts
   const entries = new Map<string, Entry>()
+  const inProcess = new Map<string, InProcessServer>()
   const endings = new Map<string, Promise<void>>()
   const supervision = { ...defaultSupervision, ...parts.supervision }
   const client = { name: gatewayName, version: parts.version }
@@ -124,7 +125,23 @@ export function createServers(parts: ServersParts): Servers {
   let closed = false
   let connected = 0
 
-  return { reconcile, list, find, lists, facts, logs, send, reconnect, settled, introduced, trial, forget, close }
+  return {
+    reconcile,
+    list,
+    find,
+    lists,
+    facts,
+    logs,
+    send,
+    attach: (server) => void inProcess.set(server.name, server),
+    attached: () => [...inProcess.values()],
+    reconnect,
+    settled,
+    introduced,
+    trial,
+    forget,
+    close,
+  }
 
   function reconcile(specs: readonly ConnectionSpec[]): void {
     if (closed) return
@@ -142,7 +159,7 @@ export function createServers(parts: ServersParts): Servers {
 
   function drop(id: string, entry: Entry): void {
     entries.delete(id)
-    const ending = entry.connection.close(closedBecause('its entry was changed or removed')).finally(() => {
+    const ending = entry.connection.close(closedBecause('its configuration was changed or removed')).finally(() => {
       if (endings.get(id) === ending) endings.delete(id)
     })
     endings.set(id, ending)
@@ -199,24 +216,27 @@ export function createServers(parts: ServersParts): Servers {
     return { ...kept, log, lines: lines.map(toPlainLine) }
   }
 
-  async function send(permit: Permit, options: SendOptions): Promise<Answer> {
+  async function send(permit: Permit, caller: Caller, events: SendEvents): Promise<Answer> {
+    const own = inProcess.get(permit.connection)
+    if (own) return own.call(permit, caller)
     const { spec, connection } = get(permit.connection)
-    if (permit.method === 'resources/subscribe') return follow(permit, connection, options)
+    if (permit.method === 'resources/subscribe') return follow(permit, connection, caller)
     const { timeout } = spec.definition
-    const { caller } = options
-    // Who waits for the end of a task waits as long as it takes.
+    // `tasks/result` is answered when the task ends, so only the maximum applies.
     const timeoutMs = permit.method === 'tasks/result' ? timeout.maximum : timeout.call
-    const limits = { signal: options.signal, timeoutMs }
+    const limits = { signal: caller.signal, timeoutMs }
     const task = isTaskMethod(permit.method) ? permit.original : undefined
     const request = {
-      ...options,
+      ...events,
       ...limits,
+      caller,
+      onProgress: caller.onProgress,
       maximumMs: timeout.maximum,
       meta: toSentMeta(permit),
       mirrored: permit.mirrored,
       task,
     }
-    // A task lives where it was started; its questions say whose they are.
+    // A task exists only on the link that started it. Its questions name the task, so the link can be shared.
     const shared = task !== undefined || permit.input?.task !== undefined
     return connection.use(
       async (link) => {
@@ -225,7 +245,7 @@ export function createServers(parts: ServersParts): Servers {
           if (caller.logLevel && caller.logLevel !== 'any') await link.logFrom(caller.logLevel, limits)
           return await ask().catch((error: unknown) => {
             if (permit.risk !== 'read' || toGatewayError(error).details.dropped !== true) throw error
-            options.onResent?.() // once more, because it only reads
+            events.onResent() // a reading call may be sent again
             return ask()
           })
         } catch (error) {
@@ -238,8 +258,8 @@ export function createServers(parts: ServersParts): Servers {
     )
   }
 
-  async function follow(permit: Permit, connection: Connection, { subscriber }: SendOptions): Promise<Answer> {
-    if (!subscriber) throw new GatewayError('method-not-found', 'Nobody is there who could hear of changes')
+  async function follow(permit: Permit, connection: Connection, { subscriber }: Caller): Promise<Answer> {
+    if (!subscriber) throw new GatewayError('method-not-found', 'This client cannot receive resource updates')
     await connection.follow(permit.original, subscriber)
     return toResultAnswer({})
   }
@@ -309,7 +329,7 @@ export function createServers(parts: ServersParts): Servers {
   }
 }
 
-/** Nobody answers there, or not to us any more. Any other refusal is one call's failure: the others go on. */
+/** The server is unreachable or rejects our credentials. Any other error fails only its own call. */
 function isGone({ code, details }: GatewayError): boolean {
   if (code === 'server-auth') return details.status === 401
   return code === 'connect-failed' && details.status === undefined
@@ -319,7 +339,7 @@ function isSameLink(a: ConnectionSpec, b: ConnectionSpec): boolean {
   return a.fingerprint === b.fingerprint && a.definition.enabled === b.definition.enabled
 }
 
-/** Such as `legacy` or `legacy conversational`. */
+/** For example `legacy` or `legacy conversational`. */
 function toText({ way, conversational }: Remembered): string {
   return `${way ?? ''}${conversational ? ' conversational' : ''}`
 }

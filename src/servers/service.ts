@@ -33,63 +33,62 @@ export type ServerServiceParts = {
   readonly config: ConfigStore
   readonly servers: Servers
   readonly catalog: OfferedTools & {
-    /** What a definition on trial would offer. */
+    /** The tools that a tried definition would offer. */
     preview(server: string, definition: ServerDefinition, list: RawList): Pick<Validation, 'tools' | 'setAside'>
   }
-  /** The pins of a removed server go with it. */
+  /** Removes the pins of a removed server. */
   forgetPins(server: { readonly name: string; readonly scope: string }, by: string): Promise<void>
   readonly storage: Pick<Storage, 'audit'>
   readonly clock: Clock
-  /** Throws if the principal was removed or signed out since the request came. */
+  /** Throws if the principal was removed or signed out after the request arrived. */
   demandCurrent(principal: Principal): void
-  /** Replaces what a session states; whose it is and what may stand there has been judged. */
+  /** Replaces the servers of a session. The caller has already checked the rights. */
   stateSession(by: Principal, session: string, servers: SessionServers): Promise<void>
 }
 
 type SessionServers = Readonly<Record<string, ScopedServer>>
 
-/** In a later scope single fields may be stated: the rest is inherited. */
+/** A definition in a later scope may contain only some fields. The others are inherited. */
 export type ServerChange = { name: string; definition: ServerDefinition | ScopedServer; scope?: ScopeKey | undefined }
 export type RisksChange = {
   name: string
-  /** By the server's own names of its tools. */
+  /** Risks by the original names of the tools. */
   risks: Readonly<Record<string, Risk>>
   scope?: ScopeKey | undefined
 }
-/** A definition, with the name that it is for if there is one; or a saved server by its name. */
+/** Either a definition, with or without a name, or the name of a saved server. */
 export type ServerTrial = {
   definition?: ServerDefinition | undefined
   name?: string | undefined
   scope?: ScopeKey | undefined
 }
 
-/** What people do with servers: look, add, change, remove, try. */
+/** The operations on servers: list, add, change, remove, validate. */
 export type ServerService = {
-  /** Without `by`, all of them, as the program sees them that the gateway is part of. */
+  /** Without `by`, all servers: for a program that embeds the gateway. */
   list(by?: Principal, scope?: ScopeKey): Server[]
   get(by: Principal | undefined, name: string, scope?: ScopeKey): ServerDetail
-  /** Answers after the first attempt to connect, with its state and tools. */
+  /** Returns after the first attempt to connect, with the state and tools. */
   add(by: Principal, change: ServerChange): Promise<ServerDetail>
   change(by: Principal, change: ServerChange): Promise<ServerDetail>
   remove(by: Principal, name: string, scope?: ScopeKey): Promise<void>
   enable(by: Principal, name: string, enabled: boolean, scope?: ScopeKey): Promise<ServerDetail>
   reconnect(by: Principal, name: string, scope?: ScopeKey): Promise<ServerDetail>
-  /** The risks of a server's tools, and what the words of those without annotations suggest. */
+  /** The risks of a server's tools. For tools without annotations also the risk that their words suggest. */
   risks(by: Principal, name: string, scope?: ScopeKey): ToolRisk[]
-  /** Sets the risks of some tools in an entry; the rest of the entry stays. */
+  /** Sets the risks of some tools. The rest of the definition stays unchanged. */
   setRisks(by: Principal, wanted: RisksChange): Promise<ServerDetail>
   logs(by: Principal | undefined, name: string, scope?: ScopeKey): KeptLogs
-  /** Tries a definition, or a saved server, on a connection of its own; with the rights of the scope it is for. */
+  /** Connects to a definition or a saved server on a separate connection, with the rights of its scope. */
   validate(by: Principal, wanted: ServerTrial, signal: AbortSignal): Promise<Validation>
-  /** The servers of a scope, or of the principal, with the scope that each value comes from. */
+  /** The effective servers of a scope or of the principal, with the scope that each value comes from. */
   effective(by: Principal, scope?: ScopeKey): ShownServer[]
-  /** Throws if the principal may not give a session these servers. */
+  /** Throws if the principal may not define these servers for a session. */
   judgeSession(by: Principal, session: SessionOrigin & { name: string }, servers: SessionServers): void
 }
 
 const settleMs = 150_000
 
-/** Changes go through the configuration. */
 export function createServerService(parts: ServerServiceParts): ServerService {
   const { config, servers, catalog, storage, clock } = parts
   const views = createServerViews({ config, servers, catalog })
@@ -115,14 +114,14 @@ export function createServerService(parts: ServerServiceParts): ServerService {
     judgeSession,
   }
 
-  /** The one question about rights, for every path on which a server is touched. */
+  /** Checks the rights for every operation on a server. */
   function demand(principal: Principal, act: Omit<ServerAct, 'owner'>): void {
     parts.demandCurrent(principal)
     const judgement = mayChangeServer(principal, { ...act, ...views.toPlace(act.scope) }, config.current())
     if (!judgement.may) throw new GatewayError('forbidden', judgement.because, { scope: toScopeKey(act.scope) })
   }
 
-  /** What stands in the scope now and what it inherits, as the judgement and the change find it. */
+  /** The server's current entry in the scope and the definition that the scope inherits. */
   function lookUp(scope: Scope, name: string) {
     const stated = config.statedIn(scope).servers
     const current: ScopedServer | undefined = Object.hasOwn(stated, name) ? stated[name] : undefined
@@ -142,7 +141,7 @@ export function createServerService(parts: ServerServiceParts): ServerService {
     }
   }
 
-  /** What a session states lives with the session, everything else in the configuration. */
+  /** Servers of a session are stored with the session, all others in the configuration. */
   async function change(edit: ServerEdit, by: Principal, judge: () => void): Promise<void> {
     judge()
     if (edit.scope.kind === 'session') {
@@ -160,7 +159,7 @@ export function createServerService(parts: ServerServiceParts): ServerService {
       const { current, inherited } = found
       demand(principal, { action, scope, ...found, wanted: definition })
       if (action === 'change' && current === undefined && inherited === undefined) views.get(principal, name, scope)
-      // An entry of a user or a session that does not fit would count for nothing, and say nothing.
+      // An incomplete entry of a user or session would be ignored without a message, so it is rejected here.
       const isLenient = scope.kind === 'user' || scope.kind === 'session'
       if (isLenient && !isComplete(definition, inherited)) throw notComplete(name, scope)
     })
@@ -199,7 +198,7 @@ export function createServerService(parts: ServerServiceParts): ServerService {
     const scope = views.scopeOf(principal, name, wanted)
     demand(principal, { action: 'reconnect', scope })
     const { status } = views.get(principal, name, scope)
-    // The connection may be one that everybody shares.
+    // Other scopes may share the connection, so the rights are checked in the connection's scope.
     demand(principal, { action: 'reconnect', scope: toScope(status.scope) })
     const body = { change: 'reconnected', scope: toScopeKey(scope) }
     await storage.audit.append({ principal: toPrincipalKey(principal), subject: `server:${name}`, body })
@@ -238,7 +237,10 @@ export function createServerService(parts: ServerServiceParts): ServerService {
   function logs(by: Principal | undefined, name: string, wanted?: ScopeKey): KeptLogs {
     const { status } = views.get(by, name, views.scopeOf(by, name, wanted))
     if (views.sees(by, status.scope)) return servers.logs(status.id)
-    throw new GatewayError('forbidden', `What ${name} writes is shown to those who may change it`)
+    throw new GatewayError(
+      'forbidden',
+      `You have no access to the logs of ${name}: only users who may change the server can read them`,
+    )
   }
 
   function toEffective(by: Principal, wanted: ScopeKey | undefined): EffectiveConfig {
@@ -246,7 +248,7 @@ export function createServerService(parts: ServerServiceParts): ServerService {
     const scope = views.scopeOf(by, '', wanted)
     const { kind } = scope
     if (!views.isVisible(by, toScopeKey(scope))) {
-      throw new GatewayError('forbidden', `What holds in ${toScopeKey(scope)} is shown to those who work under it`)
+      throw new GatewayError('forbidden', `You have no access to the settings of ${toScopeKey(scope)}`)
     }
     if (kind !== 'agent' && kind !== 'session' && kind !== 'user') return config.effectiveIn(scope)
     return config.effective({ kind, name: scope.name, owner: config.ownerOf(scope) })
@@ -276,7 +278,7 @@ export function createServerService(parts: ServerServiceParts): ServerService {
     }
   }
 
-  /** A definition is tried with the rights of the scope that it is for: no more is lent to it than saving would give it. */
+  /** A trial gets only the rights that the definition would have when saved in its scope. */
   function toTrial(principal: Principal, { name, definition, scope: wanted }: ServerTrial): Trial {
     const scope = name === undefined ? toOwnScope(principal, wanted) : views.scopeOf(principal, name, wanted)
     if (definition !== undefined) {
@@ -285,7 +287,8 @@ export function createServerService(parts: ServerServiceParts): ServerService {
       const origins = originsOf(definition, toScopeKey(scope))
       return { name: name ?? '', definition: withTrust(definition, trusted), origins, trusted }
     }
-    if (name === undefined) throw new GatewayError('request-invalid', 'Name a saved server, or describe one')
+    if (name === undefined)
+      throw new GatewayError('request-invalid', 'Give the name of a saved server, or a definition')
     demand(principal, { action: 'validate', scope })
     const { entry } = views.get(principal, name, scope)
     demand(principal, { action: 'validate', scope: toScope(entry.scope) })
@@ -317,6 +320,6 @@ function toSessionServers(stated: SessionServers, edit: ServerEdit): SessionServ
 }
 
 function notComplete(name: string, scope: Scope): GatewayError {
-  const message = `${name} is no whole server in ${toScopeKey(scope)}: state transport and url, or change one that is inherited`
+  const message = `The definition of ${name} in ${toScopeKey(scope)} is incomplete: set transport and url or command`
   return new GatewayError('config-invalid', message, { name })
 }

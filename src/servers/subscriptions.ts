@@ -1,17 +1,15 @@
 import { GatewayError } from '../contract/errors.ts'
 import { onAbort } from '../lib/signals.ts'
+import type { Subscriber } from '../wire/caller.ts'
 import type { Link } from './link.ts'
 
-/** Who wants to hear when a resource changes, until the signal is aborted. */
-export type Subscriber = { readonly signal: AbortSignal; onUpdated(uri: string): void }
-
-/** What a link can do for those who follow resources. */
+/** The functions of a link that subscriptions need. */
 export type Following = Pick<Link, 'follow' | 'unfollow'>
 
 export type Subscriptions = {
-  /** Resolves when the server has agreed to tell changes of it. */
+  /** Resolves when the server has confirmed the subscription. */
   add(uri: string, subscriber: Subscriber, link: Following): Promise<void>
-  /** A new link, or a new session on it, knows of no subscription: they are made again. */
+  /** Subscribes again, because a new link or MCP session starts without subscriptions. */
   renew(link: Following): void
   updated(uri: string): void
 }
@@ -22,7 +20,7 @@ const maxUris = 1000
 const maxPerUri = 10_000
 const maxUriLength = 8192
 
-/** Many callers, one subscription: the server hears of the first to come and of the last to go. */
+/** Callers share one subscription per resource: the first caller starts it, and the last one ends it. */
 export function createSubscriptions(parts: { current(): Following | undefined }): Subscriptions {
   const byUri = new Map<string, Followed>()
   const leaving = new Map<string, Promise<void>>()
@@ -30,10 +28,12 @@ export function createSubscriptions(parts: { current(): Following | undefined })
   return {
     async add(uri, subscriber, link) {
       const known = byUri.get(uri)
-      if (uri.length > maxUriLength) throw new GatewayError('limit-exceeded', 'This address is too long to be followed')
-      if (!known && byUri.size >= maxUris) throw new GatewayError('limit-exceeded', 'Too many resources are followed')
+      if (uri.length > maxUriLength)
+        throw new GatewayError('limit-exceeded', `The URI of the resource has more than ${maxUriLength} characters`)
+      if (!known && byUri.size >= maxUris)
+        throw new GatewayError('limit-exceeded', `More than ${maxUris} resources of this server are subscribed`)
       if (known && known.subscribers.size >= maxPerUri)
-        throw new GatewayError('limit-exceeded', 'Too many follow this resource')
+        throw new GatewayError('limit-exceeded', `This resource has more than ${maxPerUri} subscribers`)
       const followed = known ?? { subscribers: new Set(), agreed: begin(uri, link) }
       byUri.set(uri, followed)
       followed.subscribers.add(subscriber)
@@ -49,7 +49,7 @@ export function createSubscriptions(parts: { current(): Following | undefined })
     renew(link) {
       for (const [uri, followed] of byUri) {
         followed.agreed = link.follow(uri)
-        followed.agreed.catch(() => {}) // told as a change of the list, if at all
+        followed.agreed.catch(() => {}) // a failed renewal is not reported
       }
     },
     updated(uri) {
@@ -61,7 +61,7 @@ export function createSubscriptions(parts: { current(): Following | undefined })
     },
   }
 
-  /** Over HTTP two requests may overtake each other: the server must have forgotten before it is asked again. */
+  /** Waits for the end of an unsubscribe request: over HTTP it could otherwise arrive after the new subscribe request. */
   async function begin(uri: string, link: Following): Promise<void> {
     await leaving.get(uri)
     await link.follow(uri)
@@ -86,7 +86,7 @@ export function createSubscriptions(parts: { current(): Following | undefined })
   }
 }
 
-/** A server may tell of a part of what was asked for. */
+/** A server may report an update of a sub-resource of the subscribed URI. */
 function isPartOf(uri: string, followed: string): boolean {
   return uri === followed || uri.startsWith(followed.endsWith('/') ? followed : `${followed}/`)
 }

@@ -13,12 +13,12 @@ import { createServerLogs } from './logs.ts'
 import { negotiate } from './negotiate.ts'
 import type { ChildRecords } from './transports/stdio.ts'
 
-/** A definition to try, as the scope would have it that wants it. */
+/** A definition to try, with the origins and trust of its scope. */
 export type Trial = Pick<ConnectionSpec, 'name' | 'definition' | 'origins' | 'trusted'>
 
 export type TrialOutcome =
   | { readonly kind: 'works'; readonly facts: ServerFacts; readonly lists: RawLists }
-  /** `output`: what the program wrote to standard error last. */
+  /** `output`: the last lines that the program wrote to standard error. */
   | { readonly kind: 'failed'; readonly error: GatewayError; readonly output: readonly string[] }
 
 export type TrialParts = {
@@ -36,7 +36,7 @@ export type TrialParts = {
   resolve(): ServerDefinition
 }
 
-/** Connects to a definition beside the saved servers, reads its lists and disconnects again. */
+/** Connects to a definition without saving it, reads its lists and disconnects. */
 export async function tryDefinition(wanted: Trial, parts: TrialParts, signal: AbortSignal): Promise<TrialOutcome> {
   const logs = createServerLogs(16 * 1024, parts.masking)
   const folder = await parts.folders.forTrial()
@@ -73,7 +73,7 @@ export async function tryDefinition(wanted: Trial, parts: TrialParts, signal: Ab
   }
 }
 
-/** An address or a command that could not be used may contain the secrets that were filled in. */
+/** The error text may contain the address or command, and with it the secrets that were filled in. */
 function toMasked(error: unknown, masking: Masking): GatewayError {
   const { code, message, details } = toGatewayError(error)
   return new GatewayError(code, masking.text(message), masking.value(details), { cause: error })

@@ -13,34 +13,34 @@ type ServerViewsParts = {
   readonly catalog: OfferedTools
 }
 
-/** What the tools of servers look like to people, from the catalog. */
+/** The part of the catalog that the views of servers need. */
 export type OfferedTools = {
-  /** What a connection has listed: how many tools are usable, and which are not. */
+  /** The usable tools of a connection and the tools that were set aside. */
   ofConnection(id: string): { readonly tools: readonly unknown[]; readonly setAside: readonly SetAside[] }
-  /** What one configured server offers under the choice of its scope. */
+  /** The tools of a configured server after the filters of its scope. */
   offered(server: EffectiveServer, connection: string): { tools: Tool[]; setAside: SetAside[] }
 }
 
-/** A server as it holds in a scope, and the connection that carries it. */
+/** The effective server in a scope, and the status of its connection. */
 export type FoundServer = { readonly entry: EffectiveServer; readonly status: ServerLinkStatus }
 
-/** Somebody who looks; nobody named means the program that the gateway is part of, which sees everything. */
-type Onlooker = Principal | undefined
+/** The principal that reads. Undefined stands for a program that embeds the gateway: it sees everything. */
+type Viewer = Principal | undefined
 
 export type ServerViews = {
-  list(by?: Onlooker, scope?: ScopeKey): Server[]
-  /** The scope that is meant by a name: the one that was given, else the one in which it stands. */
-  scopeOf(by: Onlooker, name: string, scope: ScopeKey | undefined): Scope
-  get(by: Onlooker, name: string, scope: Scope): FoundServer
-  toDetail(by: Onlooker, found: FoundServer): ServerDetail
-  /** Whether definitions of a scope are shown. */
-  sees(by: Onlooker, scope: ScopeKey): boolean
-  /** Whether names, states and tools of a scope are shown. */
-  isVisible(by: Onlooker, scope: ScopeKey): boolean
+  list(by?: Viewer, scope?: ScopeKey): Server[]
+  /** The given scope, otherwise the scope that defines a server of this name. */
+  scopeOf(by: Viewer, name: string, scope: ScopeKey | undefined): Scope
+  get(by: Viewer, name: string, scope: Scope): FoundServer
+  toDetail(by: Viewer, found: FoundServer): ServerDetail
+  /** Whether `by` may see the definitions of a scope. */
+  sees(by: Viewer, scope: ScopeKey): boolean
+  /** Whether `by` may see the names, states and tools of a scope. */
+  isVisible(by: Viewer, scope: ScopeKey): boolean
   toPlace(scope: ScopeKey | Scope): Place
 }
 
-/** What of the servers somebody gets to see: those of the scopes they work under, and definitions where they may change them. */
+/** Principals see the servers of the scopes they use. They see definitions only in scopes where they may change them. */
 export function createServerViews({ config, servers, catalog }: ServerViewsParts): ServerViews {
   return { list, scopeOf, get, toDetail, sees, isVisible: (by, scope) => visibleTo(by)(scope), toPlace }
 
@@ -49,17 +49,17 @@ export function createServerViews({ config, servers, catalog }: ServerViewsParts
     return { scope: place, owner: config.ownerOf(place) }
   }
 
-  function sees(by: Onlooker, scope: ScopeKey): boolean {
+  function sees(by: Viewer, scope: ScopeKey): boolean {
     return by === undefined || seesDefinition(by, toPlace(scope), config.current())
   }
 
-  function visibleTo(by: Onlooker): (scope: ScopeKey) => boolean {
+  function visibleTo(by: Viewer): (scope: ScopeKey) => boolean {
     if (by === undefined) return () => true
     const used = config.usedBy(by)
     return (scope) => used.has(scope) || sees(by, scope)
   }
 
-  function list(by?: Onlooker, scope?: ScopeKey): Server[] {
+  function list(by?: Viewer, scope?: ScopeKey): Server[] {
     const isVisible = visibleTo(by)
     const wanted = scope && toScopeKey(named(by, scope))
     return servers
@@ -68,18 +68,18 @@ export function createServerViews({ config, servers, catalog }: ServerViewsParts
       .filter((status) => isVisible(status.scope))
       .map((status) => {
         const judged = catalog.ofConnection(status.id)
-        return { ...forOnlooker(by, status), tools: judged.tools.length, setAside: judged.setAside.length }
+        return { ...withoutOutput(by, status), tools: judged.tools.length, setAside: judged.setAside.length }
       })
   }
 
-  /** What a program wrote is shown to those who may read its logs. */
-  function forOnlooker(by: Onlooker, status: ServerLinkStatus): ServerLinkStatus {
+  /** Removes the program's output for principals who may not read its logs. */
+  function withoutOutput(by: Viewer, status: ServerLinkStatus): ServerLinkStatus {
     if (!status.error?.output || sees(by, status.scope)) return status
     const { output: _output, ...error } = status.error
     return { ...status, error }
   }
 
-  function scopeOf(by: Onlooker, name: string, scope: ScopeKey | undefined): Scope {
+  function scopeOf(by: Viewer, name: string, scope: ScopeKey | undefined): Scope {
     if (scope !== undefined) return named(by, scope)
     const isVisible = visibleTo(by)
     const stating = config
@@ -93,7 +93,7 @@ export function createServerViews({ config, servers, catalog }: ServerViewsParts
     return only !== undefined && others.length === 0 ? only : globalScope
   }
 
-  function get(by: Onlooker, name: string, scope: Scope): FoundServer {
+  function get(by: Viewer, name: string, scope: Scope): FoundServer {
     const entry = visibleTo(by)(toScopeKey(scope)) ? config.effectiveIn(scope).servers.get(name) : undefined
     const status = entry && servers.find(entry.connection)
     if (entry && status) return { entry, status }
@@ -102,13 +102,13 @@ export function createServerViews({ config, servers, catalog }: ServerViewsParts
     throw new GatewayError('server-not-found', `No server is named ${name}${hint}`, suggestion ? { suggestion } : {})
   }
 
-  function toDetail(by: Onlooker, { entry, status }: FoundServer): ServerDetail {
+  function toDetail(by: Viewer, { entry, status }: FoundServer): ServerDetail {
     const judged = catalog.ofConnection(status.id)
     const offered = catalog.offered(entry, status.id)
     const { definition, origins, scope } = entry
     const { description, enabled } = definition
     return {
-      ...(enabled ? forOnlooker(by, status) : toDisabled(status)),
+      ...(enabled ? withoutOutput(by, status) : toDisabled(status)),
       scope,
       enabled,
       ...(description !== undefined && { description }),
@@ -119,19 +119,22 @@ export function createServerViews({ config, servers, catalog }: ServerViewsParts
   }
 }
 
-/** Disabled in one scope: the connection may be one that other scopes share, and its state is not the server's here. */
+/** The server is disabled in this scope. The state of the connection may come from another scope that shares it. */
 function toDisabled({ error: _error, progress: _progress, nextAttemptAt: _next, ...status }: ServerLinkStatus) {
   return { ...status, state: 'disabled' as const }
 }
 
-/** `user:me` is whoever asks. The token file of the administrator is nobody in particular. */
-function named(by: Onlooker, scope: ScopeKey): Scope {
+/** Resolves `user:me` to the principal. The administrator's token file is not a user, so it is rejected. */
+function named(by: Viewer, scope: ScopeKey): Scope {
   if (scope !== 'user:me' || by?.kind !== 'user') return toScope(scope)
   if (by.person || by.role !== 'administrator') return { kind: 'user', name: by.name }
-  throw new GatewayError('request-invalid', 'user:me is whoever has signed in: name the user, such as user:anna')
+  throw new GatewayError(
+    'request-invalid',
+    'user:me needs a signed-in user; with the admin token, name the user, for example user:anna',
+  )
 }
 
-const everybodys: ReadonlySet<string> = new Set([
+const publicFields: ReadonlySet<string> = new Set([
   'transport',
   'description',
   'enabled',
@@ -141,13 +144,13 @@ const everybodys: ReadonlySet<string> = new Set([
   'timeout',
 ])
 
-/** A definition without what was written where the onlooker has no say: commands, addresses, headers, variables. */
+/** A definition without the commands, addresses, headers and variables of scopes that `sees` rejects. */
 export function show(
   definition: EffectiveServer['definition'],
   origins: EffectiveServer['origins'],
   sees: (origin: ScopeKey) => boolean,
 ): Pick<ServerDetail, 'definition' | 'origins'> {
-  const isShown = (key: string) => everybodys.has(key.split('.', 1)[0] ?? '') || isSeen(originOf(origins, key))
+  const isShown = (key: string) => publicFields.has(key.split('.', 1)[0] ?? '') || isSeen(originOf(origins, key))
   const isSeen = (origin: ScopeKey | undefined) => origin !== undefined && sees(origin)
   const fields = Object.entries(definition).flatMap(([key, value]): [string, unknown][] => {
     if (key !== 'headers' && key !== 'env') return isShown(key) ? [[key, value]] : []

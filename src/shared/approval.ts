@@ -2,10 +2,13 @@ import type { Approval } from '../contract/approval.ts'
 import { eachText } from './json.ts'
 import { countWarnings, describeWarnings } from './marks.ts'
 
-/** One of the things that are sent when a call is approved. */
+/** One part of the request that an approved call sends to the server. */
 export type SentPart = { readonly name: string; readonly value: unknown }
 
-/** All that is sent, in the order in which page and terminal show it. Nothing is approved that is not in this list. */
+/**
+ * Every part that an approved call sends, in the order in which page and terminal show it. A call must not send a part
+ * that is missing in this list.
+ */
 export function sentParts({
   arguments: given,
   input,
@@ -13,12 +16,12 @@ export function sentParts({
 }: Pick<Approval, 'arguments' | 'input' | 'meta'>): SentPart[] {
   return [
     { name: 'arguments', value: given },
-    ...(input === undefined ? [] : [{ name: 'data that goes along', value: input }]),
+    ...(input === undefined ? [] : [{ name: 'additional data', value: input }]),
     ...(meta === undefined ? [] : [{ name: '_meta', value: meta }]),
   ]
 }
 
-/** Where an approval has invisible or look-alike characters; undefined where it has none. */
+/** The places in an approval that contain invisible or look-alike characters; undefined if there are none. */
 export function describeSuspect(approval: Approval): string | undefined {
   const { title, tool, server, principal, description = '' } = approval
   const places: readonly (readonly [string, Iterable<string>])[] = [
@@ -39,20 +42,23 @@ export function describeSuspect(approval: Approval): string | undefined {
 const approverWords: Readonly<Record<string, string>> = {
   any: 'the owner of the agent, or an administrator',
   client: "also the person at the agent's own program",
-  other: 'somebody else than the owner of the agent',
+  other: 'a user other than the owner of the agent',
   owner: 'the owner of the agent, or an administrator',
   two: 'two people',
 }
 
-/** Who may answer, for one entry of `approvers`. */
+/** Describes who may answer, for one entry of `approvers`. */
 export function describeApprover(approver: string): string {
-  return approverWords[approver] ?? `somebody of the ${approver.replace(':', ' ')}`
+  return approverWords[approver] ?? `a member of the ${approver.replace(':', ' ')}`
 }
 
-/** Whether somebody waits for the answer at this moment, as far as it is known. */
+/**
+ * Says whether a request of the agent waits for the answer. `complete`: the number includes the requests to all
+ * instances.
+ */
 export function describeWaiting({ requests, complete }: { requests: number; complete: boolean }): string {
   if (requests > 0) return 'The agent is waiting for the answer.'
   const later = 'An approved call runs when the agent makes the same call again.'
   if (complete) return `No request is waiting for the answer at the moment. ${later}`
-  return `No request to this instance is waiting for the answer; others may be. ${later}`
+  return `No request to this gateway instance is waiting for the answer. Other instances were not checked. ${later}`
 }

@@ -1,31 +1,32 @@
 import { emojiEnd } from './emoji.ts'
 
 /**
- * Characters that are drawn as nothing or as a blank, or that change how the characters around them are drawn. Derived
- * from the properties of Unicode, so that a new version of Unicode brings its own: control, format, private use,
- * unassigned and noncharacter code points, halves of pairs, separators, default-ignorable code points and variation
- * selectors. The code points that follow have a visible category and are blank in every font. The last group is the
- * exception: space, line feed and tab are text, and number signs of Arabic and others are format characters with ink.
+ * Characters that are drawn as nothing or as a blank, or that change how the characters around them are drawn. The list
+ * uses Unicode properties, so it follows new versions of Unicode: control, format, private use, unassigned and
+ * noncharacter code points, lone surrogates, separators, default-ignorable code points and variation selectors. The
+ * single code points after the properties have a visible category but are blank in every font. The last group is
+ * excluded: space, line feed and tab are ordinary text, and the number signs of Arabic and other scripts are visible
+ * format characters.
  */
 const unseen =
   /[[\p{C}\p{Z}\p{White_Space}\p{Default_Ignorable_Code_Point}\p{Variation_Selector}\u2800\ufffc\u{13441}\u{13442}\u{16fe4}\u{1d159}]--[ \n\t\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}]]/v
 const blank = /[\p{Zs}\u2800]/u
-/** Unassigned code points are drawn as a box; they may be emoji that are newer than this program. */
+/** Unassigned code points are drawn as a box. They may be emoji that are newer than this program. */
 const unassigned = /[\p{Cn}--[\p{Noncharacter_Code_Point}\p{Default_Ignorable_Code_Point}]]/v
 const combining = /\p{M}/u
 const enclosing = /\p{Me}/u
 const inherited = /\p{Script=Inherited}/u
 const base = /[\p{L}\p{N}\p{S}]/u
 const plainBase = /[\p{Script=Latin}\p{Script=Common}]/u
-/** Vietnamese and Hebrew need two or three on one letter; more of them cover the lines around. */
+/** Vietnamese and Hebrew put two or three combining characters on one letter. More of them would cover the lines around. */
 const mostCombining = 3
 
 export type UnseenKind = 'invisible' | 'blank' | 'unassigned' | 'stacked'
 export type Unseen = { readonly index: number; readonly character: string; readonly kind: UnseenKind }
 
 /**
- * Every character that cannot be seen for what it is, except inside an emoji; and combining characters that have nothing
- * to combine with, are too many on one letter, or belong to another script. Linear in the length of the text.
+ * Every invisible or blank character, except inside an emoji. Also every combining character that has no letter before
+ * it, belongs to another script, or exceeds `mostCombining`. Linear in the length of the text.
  */
 export function* eachUnseen(text: string): Generator<Unseen> {
   const state = { unknownEmoji: 0 }
@@ -48,7 +49,7 @@ export function* eachUnseen(text: string): Generator<Unseen> {
   }
 }
 
-/** Drawn as a gap between words: spaces of every width. */
+/** Spaces of every width, which are drawn as a gap between words. */
 export function isBlank(code: number): boolean {
   if (code < 128) return code === 0x20
   return blank.test(String.fromCharCode(code))
@@ -60,7 +61,7 @@ function isPlain(code: number): boolean {
 
 type Class = 'seen' | 'unseen' | 'combining'
 const classes: readonly Class[] = ['seen', 'unseen', 'combining']
-/** One byte for each code point, filled when it is first met: 0 is not known yet. */
+/** Caches the class of each code point in one byte. 0: not computed yet. */
 let known: Uint8Array | undefined
 
 function classOf(code: number, character: string): Class {
@@ -72,7 +73,10 @@ function classOf(code: number, character: string): Class {
   return found
 }
 
-/** A carriage return before a line feed is the line end of another system; alone it can overwrite a line. */
+/**
+ * A carriage return before a line feed is a Windows line break. A single carriage return can overwrite a line in a
+ * terminal.
+ */
 function kindOf(character: string, next: string | undefined): UnseenKind {
   if (blank.test(character) || (character === '\r' && next === '\n')) return 'blank'
   return unassigned.test(character) ? 'unassigned' : 'invisible'
@@ -83,7 +87,6 @@ function isMisplaced(character: string, before: string, count: number): boolean 
   return plainBase.test(before) && !inherited.test(character)
 }
 
-/** The combining character at a place, if there is one. */
 export function combiningAt(text: string, index: number): string | undefined {
   const code = text.codePointAt(index)
   if (code === undefined || code < 0x300) return undefined

@@ -1,11 +1,11 @@
-/** Emoji of the standard as whole sequences. V8 needs 0.1 ms for each test, so that answers are kept. */
+/** Matches whole emoji sequences of the Unicode standard. V8 needs 0.1 ms for each test, so `answers` caches the results. */
 const standardEmoji = /^\p{RGI_Emoji}$/v
-/** A text presentation is one selector behind an emoji that has both forms. */
+/** An emoji with a text presentation selector (U+FE0E) after it. */
 const textForm = /^[\p{Emoji}--[#*0-9]]\ufe0e$/v
 
 const answers = new Map<string, boolean>()
 const mostAnswers = 2000
-/** A text made of sequences that nobody knows is hostile: its joiners are marked without a further look. */
+/** A text with more unknown sequences than this is treated as an attack: its joiners are marked without a further test. */
 const mostUnknown = 500
 
 const selector = 0xfe0f
@@ -15,7 +15,7 @@ const keycap = 0x20e3
 const longest = 40
 
 /**
- * Where the emoji that begins at `from` ends, if invisible characters are a part of it; else `from`. `state` counts the
+ * The end of the emoji that begins at `from`, if invisible characters are a part of it; else `from`. `state` counts the
  * sequences of one text that are not emoji.
  */
 export function emojiEnd(text: string, from: number, state: { unknownEmoji: number }): number {
@@ -24,7 +24,7 @@ export function emojiEnd(text: string, from: number, state: { unknownEmoji: numb
   if (!continues(text.codePointAt(second))) return from
   const end = sequenceEnd(text, second)
   if (isEmoji(text.slice(from, end), state)) return end
-  // A sequence that is no emoji may begin with one, as in an emoji with a joiner too many.
+  // A sequence that is not an emoji may begin with an emoji, for example an emoji with an extra joiner.
   const short = text.codePointAt(second) === joiner ? from : second + unitsAt(text, second)
   return short > from && short < end && isEmoji(text.slice(from, short), state) ? short : from
 }

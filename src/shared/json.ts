@@ -1,7 +1,10 @@
-/** Deeper lines are not indented further: the blanks of a deep value would be many times its own length. */
+/**
+ * Deeper levels get no more indentation. Otherwise the indentation of a deeply nested value could be many times longer
+ * than the value.
+ */
 const mostIndented = 10
 
-/** JSON with one value on each line, in the order in which it is sent. */
+/** JSON with one value on each line. Keys keep the order in which they are sent. */
 export function toReadableJson(value: unknown): string {
   const json = JSON.stringify(value) ?? 'null'
   const pieces: string[] = []
@@ -35,7 +38,7 @@ function lineOf(depth: number): string {
   return `\n${'  '.repeat(Math.min(depth, mostIndented))}`
 }
 
-/** Every text in a value, names included. */
+/** Every string in a value, including object keys. */
 export function* eachText(value: unknown): Generator<string> {
   const left: unknown[] = [value]
   while (left.length > 0) {

@@ -1,9 +1,12 @@
 export type DifferenceLine = { readonly kind: 'same' | 'added' | 'removed'; readonly line: string }
 
-/** The comparison takes time and memory for each pair of lines. Longer texts are shown one after the other. */
+/**
+ * The comparison takes time and memory for each pair of lines. Longer texts are shown as removed lines, then added
+ * lines.
+ */
 const mostPairs = 4_000_000
 
-/** Lines of the longest common part stay; the others were removed or added. Equal lines at both ends are not compared again. */
+/** Lines of the longest common subsequence are `same`. All other lines are `removed` or `added`. */
 export function diffLines(before: readonly string[], after: readonly string[]): DifferenceLine[] {
   let head = 0
   while (head < before.length && head < after.length && before[head] === after[head]) head++
@@ -24,7 +27,10 @@ export function diffLines(before: readonly string[], after: readonly string[]): 
 function diffMiddle(old: readonly string[], fresh: readonly string[]): DifferenceLine[] {
   if (old.length * fresh.length > mostPairs) return [...old.map(removed), ...fresh.map(added)]
   const width = fresh.length + 1
-  /** The number of common lines from each pair of places on: 2000 at most, because of `mostPairs`. */
+  /**
+   * The number of common lines after each pair of positions. At most 2000, because of `mostPairs`, so 16 bits are
+   * enough.
+   */
   const common = new Uint16Array((old.length + 1) * width)
   const at = (row: number, column: number) => common[row * width + column] ?? 0
   for (let row = old.length - 1; row >= 0; row--) {
@@ -63,10 +69,10 @@ function added(line: string): DifferenceLine {
 }
 
 const marks = { same: ' ', added: '+', removed: '-' } as const
-/** Unchanged lines that are shown before the first change and after the last one. */
+/** Unchanged lines that are shown before the first change and after the last change. */
 const contextLines = 2
 
-/** The lines that differ, marked with + and -, with a little of what is around them. */
+/** The changed lines, marked with + and -, with a few unchanged lines around them. */
 export function toChangedLines(before: readonly string[], after: readonly string[]): string[] {
   const lines = diffLines(before, after)
   const isChanged = ({ kind }: DifferenceLine) => kind !== 'same'

@@ -1,8 +1,8 @@
 import { characterBefore } from './characters.ts'
 
 /**
- * Letters that are drawn like an ASCII letter in common fonts, by script. Enough to write a word that reads as an ASCII
- * word; a letter of another alphabet inside a word of Latin letters is found without this table.
+ * Letters that are drawn like an ASCII letter in common fonts, by script. The table only has to find whole words that
+ * read as an ASCII word. A letter of another alphabet inside a Latin word is found without this table.
  */
 const lookAlikes = new Set([
   ...'АВЕЅІЈКМНОРСТУХЗҮԌԚԜӀаеорсухіјѕԁһԛԝӏүгѵ', // Cyrillic
@@ -15,42 +15,43 @@ const lookAlikes = new Set([
   ...'ჿყ', // Georgian
 ])
 
-/** Greek letters that formulas and names of science put beside Latin letters: `TNFα`, `γ-ray`, `Kω`. */
+/** Greek letters that are written next to Latin letters in formulas and scientific names: `TNFα`, `γ-ray`, `Kω`. */
 const ofScience = new Set('αγκτχω')
 
-/** Fillers are letters by their category, and are marked as invisible. */
+/** Hangul fillers have the category "letter", but they are reported as invisible characters. */
 const word = /[[\p{L}\p{M}\p{Nl}]--\p{Default_Ignorable_Code_Point}]+/gv
 const token = /[^\s"]+/gu
-/** Letters of formulas read as Latin ones. */
+/** Mathematical letters (U+1D400 to U+1D7FF) are read as Latin letters. */
 const latin = /[\p{Script=Latin}\u{1d400}-\u{1d7ff}]/u
 const asciiLetter = /[A-Za-z]/
 const letter = /\p{L}/u
-/** Alphabets that nobody writes together with Latin letters in one word. */
+/** Alphabets that are never mixed with Latin letters in one word. */
 const apart =
   /[\p{Script=Cyrillic}\p{Script=Armenian}\p{Script=Cherokee}\p{Script=Lisu}\p{Script=Coptic}\p{Script=Georgian}\p{Script=Tifinagh}\p{Script=Deseret}\p{Script=Gothic}\p{Script=Glagolitic}\p{Script=Old_Italic}\p{Script=Runic}\p{Script=Canadian_Aboriginal}\p{Script=Vai}\p{Script=Carian}\p{Script=Lycian}\p{Script=Lydian}\p{Script=Osage}\p{Script=Bamum}\p{Script=Ol_Chiki}]/u
-/** Latin letters stand beside or between these in ordinary text: `Tシャツ`, `IT부서`; and Greek ones in `μs`, `ΔE`. */
+/** Scripts that are mixed with Latin letters in ordinary text: `Tシャツ`, `IT부서`; Greek in `μs`, `ΔE`. */
 const mixesWithLatin =
   /[\p{Script=Latin}\p{Script=Common}\p{Script=Inherited}\p{Script=Greek}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Bopomofo}]/u
-/** Letters and digits of formulas: they are drawn as ASCII ones in another style. */
+/** Mathematical letters and digits, which are drawn as ASCII letters and digits in another style. */
 const mathematical = /[\u{1d400}-\u{1d7ff}]/u
-/** Latin letters of phonetic alphabets, and other forms of ASCII letters: `ɡ`, `ᴏ`, the Kelvin sign, `ⅼ`, `ｌ`, `ǀ`. */
+/** Latin letters of phonetic alphabets and other variants of ASCII letters: `ɡ`, `ᴏ`, the Kelvin sign, `ⅼ`, `ｌ`, `ǀ`. */
 const dressedLatin =
   /[\u01c0\u0250-\u02af\u1d00-\u1dbf\u212a\u2160-\u217f\ua730\ua731\ua7fa\uab30-\uab5a\uab60-\uab68\uff21-\uff3a\uff41-\uff5a]/u
-/** A word of small capitals reads like an ASCII word and is none. */
+/** A word of small capitals, which reads like an ASCII word. */
 const smallCapitals = /^[ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ]{3,}$/u
 const foreignDigit = /[\p{Nd}--[0-9]]/v
 const asciiLetterOrDigit = /[A-Za-z0-9]/
-/** Signs that are drawn like the separators of addresses and paths. */
+/** Characters that are drawn like the separators in URLs and paths. */
 const separators = /[\u02d0\u037e\u0589\u05c3\u2024\u2044\u2215\u2216\u2236\u29f5\u29f8\ua789\ufe52\ufe55\ufe68]/u
-/** What JSON and our own marks write for one character: its letters are no part of the word that follows. */
+/** Escapes that JSON and `toVisible` write for one character. Their letters are not part of the word that follows. */
 const escapes = /\\(?:u\{([0-9a-f]{1,6})\}|u([0-9a-f]{4})|([bfnrt]))/gi
 
 export type LookAlike = { readonly index: number; readonly character: string; readonly ofScience: boolean }
 
 /**
- * Letters that are not what they look like: another alphabet inside a Latin word, a whole word of letters that look
- * like ASCII ones where no other word shows that the text is written in that alphabet, and other forms of ASCII letters,
- * digits and separators. Text in another alphabet, as people write it, has none. Linear in the length of the text.
+ * Letters that look like ASCII letters but are different characters: letters of another alphabet inside a Latin word,
+ * whole words of look-alike letters in a text that is not otherwise written in that alphabet, and variants of ASCII
+ * letters, digits and separators. Ordinary text in another alphabet contains none of them. Linear in the length of the
+ * text.
  */
 export function findLookAlikes(text: string): LookAlike[] {
   const shown = withoutEscapes(text)
@@ -62,7 +63,10 @@ export function findLookAlikes(text: string): LookAlike[] {
   return found.sort((left, right) => left.index - right.index)
 }
 
-/** Of the same length, with every escape as what it stands for in the flow of words: a gap, a line end or a sign. */
+/**
+ * Replaces every escape with a space, a line break or `sign`. The length of the text stays the same, so that positions
+ * stay valid.
+ */
 function withoutEscapes(text: string): string {
   if (!text.includes('\\')) return text
   return text.replace(escapes, (written, braced?: string, plain?: string, letter?: string) => {
@@ -73,7 +77,7 @@ function withoutEscapes(text: string): string {
   })
 }
 
-/** Neither a letter nor a gap. */
+/** A character that is neither a letter nor a space. */
 const sign = '\u00b7'
 
 type Judge = { readonly found: LookAlike[]; isGenuine(index: number): boolean }
@@ -101,7 +105,10 @@ function isBetween(piece: string, at: number, character: string): boolean {
   return asciiLetterOrDigit.test(neighbours) && !(character === '\u2044' && isDigits)
 }
 
-/** Wide signs are common in Chinese and Japanese text. Inside an address they lead elsewhere than they seem to. */
+/**
+ * Wide punctuation is common in Chinese and Japanese text. Inside a URL it changes the host or path that the reader
+ * sees.
+ */
 const wideSeparators = /[\u3002\uff0e\uff0f\uff1a\uff20\uff3c\uff61]/
 const longestAddress = 100
 
@@ -134,7 +141,7 @@ function judgeWord(letters: string, start: number, judge: Judge & { readonly lat
   }
 }
 
-/** `between`: there are Latin letters before and after it in the same word. */
+/** `between`: the same word has Latin letters before and after this character. */
 function isOutOfPlace(character: string, between: boolean): boolean {
   if (!letter.test(character)) return false
   return apart.test(character) || lookAlikes.has(character) || (between && !mixesWithLatin.test(character))
@@ -150,13 +157,13 @@ function lastLatin(letters: string): number {
   return last
 }
 
-/** Accents make a letter no less alike. */
+/** Accents are ignored. */
 function isAllLookAlike(letters: string): boolean {
   for (const character of letters) if (letter.test(character) && !lookAlikes.has(character)) return false
   return true
 }
 
-/** A single letter is not a word, unless it is written together with Latin ones. */
+/** A single letter is suspect only when it is attached to Latin letters. */
 function isSuspect(letters: string, start: number, judge: Judge & { readonly latinBeside: boolean }): boolean {
   if (judge.latinBeside) return true
   return letters.replace(/\P{L}/gu, '').length > 1 && !judge.isGenuine(start)
@@ -164,7 +171,10 @@ function isSuspect(letters: string, start: number, judge: Judge & { readonly lat
 
 const phrase = /[^\p{Script=Latin}\n"]+/gu
 
-/** Whether the words around a place show that their alphabet is meant: one of their letters looks like no ASCII letter. */
+/**
+ * Whether the words around a position are really written in another alphabet: at least one of their letters does not
+ * look like an ASCII letter.
+ */
 function genuinePhrases(text: string): (index: number) => boolean {
   let ends: { readonly end: number; readonly genuine: boolean }[] | undefined
   let at = 0
@@ -172,13 +182,13 @@ function genuinePhrases(text: string): (index: number) => boolean {
     ends ??= [...text.matchAll(phrase)].map(({ index: from, 0: words }) => {
       return { end: from + words.length, genuine: hasGenuine(text, from, words) }
     })
-    // Tokens are judged from left to right, so that the place never moves back.
+    // Positions only increase, because tokens are checked from left to right.
     while ((ends[at]?.end ?? Number.POSITIVE_INFINITY) <= index) at += 1
     return ends[at]?.genuine ?? false
   }
 }
 
-/** A word that runs on into Latin letters proves nothing. */
+/** A word that is attached to Latin letters is ignored. */
 function hasGenuine(text: string, from: number, words: string): boolean {
   for (const { index, 0: letters } of words.matchAll(word)) {
     const [start, end] = [from + index, from + index + letters.length]

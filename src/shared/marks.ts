@@ -1,24 +1,25 @@
 import { combiningAt, eachUnseen, toCodePoint } from './characters.ts'
 import { findLookAlikes } from './look-alikes.ts'
+import { countOf } from './words.ts'
 
 /**
- * Why a character is marked: it is drawn as nothing, as a blank, as an unknown box, on top of other characters, or as
- * another letter.
+ * Why a character is marked. `invisible`: drawn as nothing. `blank`: drawn as a space. `unassigned`: drawn as a box.
+ * `stacked`: drawn over other characters. `look-alike`: drawn like another letter.
  */
 export type MarkKind = 'invisible' | 'blank' | 'unassigned' | 'stacked' | 'look-alike'
 
-/** A character that a person would not recognise for what it is, and where it is in the text. */
+/** A character that a reader would not recognise, and its position in the text. */
 export type Mark = {
   readonly index: number
   readonly character: string
   readonly kind: MarkKind
-  /** A Greek letter that names of science put beside Latin letters. */
+  /** A Greek letter that is written next to Latin letters in scientific names. */
   readonly ofScience?: true
 }
 
 const plain = /^[ -~\n\t]*$/
 
-/** The one list of characters that page, terminal and the check of tool descriptions mark. In the order of the text. */
+/** The characters that page, terminal and the check of tool descriptions mark, in the order of the text. */
 export function findMarks(text: string): Mark[] {
   const found = [...eachMark(text)].sort((left, right) => left.index - right.index)
   const marks: Mark[] = []
@@ -27,7 +28,7 @@ export function findMarks(text: string): Mark[] {
     if (mark.index < end) continue
     marks.push(mark)
     end = mark.index + mark.character.length
-    // An accent of a marked character would be drawn on the mark.
+    // An accent after a marked character would be drawn on top of the mark.
     for (let accent = combiningAt(text, end); accent !== undefined; accent = combiningAt(text, end)) {
       marks.push({ index: end, character: accent, kind: 'stacked' })
       end += accent.length
@@ -36,7 +37,7 @@ export function findMarks(text: string): Mark[] {
   return marks
 }
 
-/** The same as they are found: those without ink first. For callers that stop at the first one. */
+/** The same characters in the order of detection: invisible characters first. For callers that stop at the first mark. */
 export function* eachMark(text: string): Generator<Mark> {
   if (plain.test(text)) return
   yield* eachUnseen(text)
@@ -47,17 +48,20 @@ export function* eachMark(text: string): Generator<Mark> {
 export const markReasons: Readonly<Record<MarkKind, string>> = {
   invisible: 'This character is invisible',
   blank: 'This is not an ordinary space or line end',
-  unassigned: 'This character is not known',
-  stacked: 'This character is drawn over others',
-  'look-alike': 'This character looks like another one',
+  unassigned: 'This character is not assigned in Unicode',
+  stacked: 'This character is drawn over other characters',
+  'look-alike': 'This character looks like another character',
 }
 
-/** `U+200B` for a character without ink, `а U+0430` for one that can be seen. */
+/** `U+200B` for an invisible character, `а U+0430` for a look-alike. */
 export function toMarkText({ kind, character }: Mark): string {
   return kind === 'look-alike' ? `${character} ${toCodePoint(character)}` : toCodePoint(character)
 }
 
-/** Marks that a person must know of before they trust the text; unusual spaces and line ends are only drawn. */
+/**
+ * Marks that a person must see before trusting the text. Unusual spaces and line breaks (`blank`) are shown without a
+ * warning.
+ */
 export type Warnings = { readonly invisible: number; readonly lookAlike: number }
 
 export function countWarnings(texts: Iterable<string>): Warnings {
@@ -71,12 +75,12 @@ export function countWarnings(texts: Iterable<string>): Warnings {
   return { invisible, lookAlike }
 }
 
-/** `2 invisible characters and 1 character that looks like another one`; undefined where there is nothing to say. */
+/** `2 invisible characters and 1 character that looks like another one`; undefined if there are no warnings. */
 export function describeWarnings({ invisible, lookAlike }: Warnings): string | undefined {
   const parts = [
-    ...(invisible > 0 ? [invisible === 1 ? '1 invisible character' : `${invisible} invisible characters`] : []),
+    ...(invisible > 0 ? [countOf(invisible, 'invisible character')] : []),
     ...(lookAlike > 0
-      ? [lookAlike === 1 ? '1 character that looks like another one' : `${lookAlike} characters that look like others`]
+      ? [countOf(lookAlike, 'character that looks like another one', 'characters that look like others')]
       : []),
   ]
   return parts.length === 0 ? undefined : parts.join(' and ')

@@ -1,6 +1,6 @@
 import { nounFor } from './words.ts'
 
-/** How much of a text there is for a person: characters, and lines as they are written. */
+/** The number of characters in a text, and of lines separated by line feeds. */
 export type Size = { readonly characters: number; readonly lines: number }
 
 export function sizeOf(text: string): Size {
@@ -15,19 +15,19 @@ export function describeSize({ characters, lines }: Size): string {
   return `${words(lines, 'line')}, ${words(characters, 'character')}`
 }
 
-/** The lines that a text takes where each is broken after so many columns. */
+/** The number of screen lines that a text needs when lines wrap after `columns` characters. */
 export function heightOf(text: string, columns: number): number {
   return text.split('\n').reduce((height, line) => height + Math.max(1, Math.ceil(line.length / columns)), 0)
 }
 
 export type BlankRun = { readonly index: number; readonly text: string; readonly words: string }
 
-/** Blanks that would push what follows out of sight: many blank lines, or a line that is blank for most of its width. */
+/** Long blank runs push the text after them out of sight: many blank lines, or 80 and more spaces in one line. */
 const long = /[ \t]{80,}|(?:[ \t]*\n){12,}/g
 
 export function findBlankRuns(text: string): BlankRun[] {
   return [...text.matchAll(long)].map(({ index, 0: run }) => {
     const lines = sizeOf(run).lines - 1
-    return { index, text: run, words: lines > 0 ? `${lines} line ends` : `${run.length} blanks` }
+    return { index, text: run, words: lines > 0 ? `${lines} line breaks` : `${run.length} blanks` }
   })
 }

@@ -3,7 +3,7 @@ const minute = 60 * second
 const hour = 60 * minute
 const day = 24 * hour
 
-/** `40 s`, `2 min`, `30 h`, `5 d`: how long, in the unit a person would say. */
+/** `40 s`, `2 min`, `30 h`, `5 d`: a duration in the largest unit that fits. */
 export function toSpan(milliseconds: number): string {
   const rounded = Math.max(0, Math.round(milliseconds / second) * second)
   if (rounded < minute) return `${rounded / second} s`
@@ -12,7 +12,7 @@ export function toSpan(milliseconds: number): string {
   return `${Math.round(rounded / day)} d`
 }
 
-/** `350 ms`, `2.4 s`, and longer times as `toSpan` writes them. */
+/** `350 ms`, `2.4 s`; from one minute on the format of `toSpan`. */
 export function toDuration(milliseconds: number | undefined): string {
   if (milliseconds === undefined) return ''
   if (milliseconds < second) return `${Math.round(milliseconds)} ms`
@@ -30,7 +30,7 @@ export function toRelative(iso: string | undefined, now: number): string {
   return distance > 0 ? `${text} ago` : `in ${text}`
 }
 
-/** `9:20` until something expires; hours and more as `toSpan` writes them. */
+/** `9:20`, the minutes and seconds that are left; from one hour on the format of `toSpan`. */
 export function toCountdown(milliseconds: number): string {
   const seconds = Math.max(0, Math.ceil(milliseconds / second))
   if (seconds >= 3600) return toSpan(milliseconds)
@@ -44,12 +44,12 @@ export function toClock(time: Date, now: Date): string {
   return `${time.toLocaleDateString(undefined, { weekday: 'short', day: 'numeric', month: 'short' })}, ${clock}`
 }
 
-/** `30d`, `12h`, `90m` from now on, or a date. */
+/** Parses `30d`, `12h`, `90m` (after `now`) or a date. */
 export function toMoment(text: string, now: number): string | undefined {
   return toTime(text, now, 1)
 }
 
-/** `7d`, `12h`, `90m` before now, or a date. */
+/** Parses `7d`, `12h`, `90m` (before `now`) or a date. */
 export function toPast(text: string, now: number): string | undefined {
   return toTime(text, now, -1)
 }

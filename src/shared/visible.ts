@@ -1,11 +1,11 @@
 import { findMarks, type Mark } from './marks.ts'
 
-/** Text for people, with every marked character written as `\u{200b}`: a terminal obeys, hides and confuses nothing. */
+/** Writes every marked character as `\u{200b}`, so that a terminal does not interpret or hide it. */
 export function toVisible(text: string): string {
   return replaceMarks(text, ({ character }) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)
 }
 
-/** The same for the text of a JSON document, which keeps its meaning. */
+/** Writes every marked character of a JSON text as a JSON escape, so that the value stays the same. */
 export function toVisibleJson(json: string): string {
   return replaceMarks(json, ({ character }) =>
     Array.from({ length: character.length }, (_, unit) => {

@@ -16,10 +16,10 @@ type StatusParts = {
   readonly clock: Clock
 }
 
-/** `url` is where the gateway is reached, as the surface that serves it knows. */
+/** `url`: the gateway's address, known to the HTTP surface. */
 export type ReadStatus = (url?: string) => Status
 
-/** Health in one look: not healthy when any enabled server is not connected, or when nothing can be recorded. */
+/** The gateway is unhealthy if an enabled server is not connected or the storage has a problem. */
 export function createStatus(parts: StatusParts): ReadStatus {
   const { config, storage, calls, audit, clock, version } = parts
   const startedAt = clock.now()

@@ -8,7 +8,7 @@ import { makePrivateFolder } from '../lib/private-folder.ts'
 import { deriveKey, type KeyEnvironment, loadKeys } from './key.ts'
 import type { DocumentStore } from './tables/documents.ts'
 
-/** The key that new entries are chained with comes first; behind it those that older ones were chained with. */
+/** The first key chains new entries. The others chained older entries. */
 export type AuditKeys = readonly [Buffer, ...Buffer[]]
 
 type KeyPlaces = { readonly folder: string; readonly environment: KeyEnvironment }
@@ -16,8 +16,8 @@ type KeyPlaces = { readonly folder: string; readonly environment: KeyEnvironment
 const keyBytes = 32
 
 /**
- * From the main key if the operator gave one, so that all gateways on one database have the same; else the data folder
- * has one of its own, which no rotation touches.
+ * If the operator set a main key, the audit key is derived from it, so that all gateways on one database have the same
+ * audit key. Otherwise the data folder has its own audit key, which a rotation does not change.
  */
 export async function loadAuditKeys(places: KeyPlaces): Promise<AuditKeys> {
   const { folder } = places
@@ -35,7 +35,7 @@ export async function loadAuditKeys(places: KeyPlaces): Promise<AuditKeys> {
   return (await findAuditKeys(places)) ?? damaged(folder)
 }
 
-/** For whoever only looks: makes none. */
+/** Finds the keys without creating one. */
 export async function findAuditKeys(places: KeyPlaces): Promise<AuditKeys | undefined> {
   const derived = (await mainKeys(places)).map(toAuditKey)
   const [first, ...others] = [...derived, ...readKeys(places.folder)]
@@ -43,8 +43,9 @@ export async function findAuditKeys(places: KeyPlaces): Promise<AuditKeys | unde
 }
 
 /**
- * Several gateways on one database write one record. With a key of its own each would take the others' entries for
- * forged; so the first one leaves a proof of its key, and who has neither that one nor knew it before does not start.
+ * All gateways on one database must use the same audit key: with different keys each would report the entries of the
+ * others as forged. The first gateway stores a proof of its key. A gateway that does not have this key, or had it
+ * before a rotation, does not start.
  */
 export async function assertSameAuditKey(documents: DocumentStore, keys: AuditKeys): Promise<void> {
   const name = 'audit-key'
@@ -55,16 +56,16 @@ export async function assertSameAuditKey(documents: DocumentStore, keys: AuditKe
   const found = await documents.find(name)
   if (found?.text === proof) return
   if (!found || !earlier.includes(found.text)) {
-    throw new GatewayError('audit-key-wrong', 'The record in this database was written with another key')
+    throw new GatewayError('audit-key-wrong', 'The audit in this database was written with another key')
   }
   await documents.replace({ ...found, text: proof })
 }
 
-/** Main keys that are about to be forgotten: what was chained under them must still be provable. */
+/** Stores the audit keys of main keys that a rotation removes, so that entries chained with them can still be verified. */
 export async function rememberAuditKeys({ folder, environment }: KeyPlaces, mains: readonly Buffer[]): Promise<void> {
   if (!isGiven(environment)) return
   for (const key of mains.map(toAuditKey)) {
-    // It may be read there: anchors of later chains hold what it chained.
+    // Storing an old key here is safe: later anchors cover the entries that it chained.
     const known = readKeys(folder)
     if (known.some((each) => each.equals(key))) continue
     await replaceFile(toKeyFile(folder), [...known, key].map((each) => `${each.toString('base64url')}\n`).join(''))
@@ -96,7 +97,10 @@ function readKeys(folder: string): Buffer[] {
 }
 
 function damaged(folder: string): never {
-  throw new GatewayError('storage-unavailable', `${toKeyFile(folder)} holds no key: put back the one that was there`)
+  throw new GatewayError(
+    'storage-unavailable',
+    `${toKeyFile(folder)} does not contain a valid key. Restore this file from a copy`,
+  )
 }
 
 function readIfThere(file: string): string | undefined {

@@ -13,26 +13,29 @@ import type { Engine, Statement } from './unit.ts'
 
 export type DatabaseKind = 'sqlite' | 'postgresql'
 
-/** What differs between the databases: how to open one, how to word a query, and whether others are there too. */
+/**
+ * The differences between SQLite and PostgreSQL: opening the database, the SQL dialect, and whether other instances may
+ * use it.
+ */
 export type Backend = {
   readonly kind: DatabaseKind
   readonly engine: Engine
-  /** Another engine on the same data, for when the first one died. */
+  /** Opens another engine on the same data after the first one failed. */
   reopen(): Promise<Engine>
   createDatabase(ports: QueryPorts): Database
   readonly changes: Changes
-  /** By which things expire: the database's where several machines share it. */
+  /** The clock for expiry. It follows the database's clock if several machines share the database. */
   readonly clock: Clock
-  /** Only where others may be there: why this instance may promise nothing. */
+  /** Only for shared databases: why this instance must not accept calls now; undefined if it may. */
   findProblem?: () => GatewayError | undefined
   findLiving?: (query: Engine['query']) => FindLiving
-  /** The first step of a unit about a dead instance: refuses the unit if that instance is back. */
-  holdDeath?: (instance: string) => Statement
-  /** Milliseconds since 1970 by the clock of the database, where it has one of its own. */
+  /** The first step of a unit that closes work of a dead instance. The unit is refused if that instance is alive again. */
+  lockDeadInstance?: (instance: string) => Statement
+  /** Milliseconds since 1970 from the database's own clock. Not set for SQLite. */
   databaseTime?: (query: Engine['query']) => Promise<number>
-  /** This instance has its row now. */
+  /** Call it after the row of this instance was inserted. */
   begin(): Promise<void>
-  /** Before the last unit is written. */
+  /** Call it before the last unit is written. */
   leave(): Promise<void>
 }
 
@@ -40,7 +43,7 @@ export type BackendParts = {
   readonly folder: string
   readonly databaseUrl?: string | undefined
   readonly instance: string
-  /** By which the entries of the record are chained. */
+  /** The key that chains the audit entries. */
   readonly auditKey: Buffer
   readonly bootId: string
   readonly mark: ProcessMark | undefined
@@ -67,11 +70,11 @@ async function openSqlite({ folder, instance, auditKey, clock, maxPages }: Backe
   }
 }
 
-/** Loaded when somebody has a PostgreSQL: nobody else pays for it. */
+/** Imported only when needed, so that installations with SQLite do not load the PostgreSQL driver. */
 async function openPostgres(parts: BackendParts, url: string): Promise<Backend> {
   const { instance, auditKey, bootId, mark, log } = parts
   const clock = createSharedClock(parts.clock)
-  const [{ openPostgresEngine }, { openPresence }, { createFindLiving, holdDeath, readDatabaseTime }] =
+  const [{ openPostgresEngine }, { openPresence }, { createFindLiving, lockDeadInstance, readDatabaseTime }] =
     await Promise.all([
       import('./postgres/engine.ts'),
       import('./postgres/presence.ts'),
@@ -92,7 +95,7 @@ async function openPostgres(parts: BackendParts, url: string): Promise<Backend> 
     changes: presence.changes,
     findProblem: presence.findProblem,
     findLiving: (query) => createFindLiving({ query, bootId, mark, steadyFor: presence.steadyFor }),
-    holdDeath,
+    lockDeadInstance,
     databaseTime: readDatabaseTime,
     begin: presence.begin,
     leave: presence.close,

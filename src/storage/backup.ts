@@ -13,7 +13,7 @@ import { migrations } from './migrations.ts'
 
 export type BackupRow = readonly (string | number | null)[]
 
-/** A database at one moment, whatever is written meanwhile. */
+/** A consistent snapshot of a database. Concurrent writes do not change it. */
 export type BackupSource = {
   readonly kind: DatabaseKind
   /** The migrations that were applied to it. */
@@ -23,11 +23,11 @@ export type BackupSource = {
   close(): Promise<void>
 }
 
-/** An empty database that gets everything or nothing. */
+/** An empty database that receives the whole backup or nothing. */
 export type BackupTarget = {
   prepare(applied: readonly number[]): Promise<void>
   insert(table: string, columns: readonly string[], rows: readonly BackupRow[]): Promise<void>
-  /** Now it counts. */
+  /** Makes the inserted data permanent. */
   finish(): Promise<void>
   abandon(): Promise<void>
 }
@@ -39,7 +39,10 @@ export type BackupFacts = {
   readonly rows: number
 }
 
-/** One header, then each table's columns and rows, then what the whole must come to. The same for both databases. */
+/**
+ * The file format, the same for both databases: a header, then the columns and rows of each table, then the row count
+ * and checksum.
+ */
 const Header = z.object({
   sallyport: z.literal('backup'),
   version: z.literal(1),
@@ -54,13 +57,20 @@ const Line = z.union([
   z.object({ rows: z.int(), sha256: z.string() }),
 ])
 
-/** Under this key the table `memory` says which backup the data comes from: whoever proves the record wants to know. */
+/** The key in the table `memory` that names the backup the data was restored from. The audit verification reports it. */
 const restoredKey = 'restored'
 
-/** In the order in which they were made, so that what is referred to comes first. */
+/** The tables that exist after these migrations, in the order of creation, so that rows only refer to earlier tables. */
 function tablesOf(applied: readonly number[]): string[] {
   const statements = migrations.filter(({ id }) => applied.includes(id)).flatMap((migration) => migration.statements)
-  return statements.flatMap((statement) => /^\s*create table (?:if not exists )?(\w+)/.exec(statement)?.[1] ?? [])
+  const tables: string[] = []
+  for (const statement of statements) {
+    const created = /^\s*create table (?:if not exists )?(\w+)/.exec(statement)?.[1]
+    if (created !== undefined) tables.push(created)
+    const [, from, to] = /^\s*alter table (\w+) rename to (\w+)/.exec(statement) ?? []
+    if (from !== undefined && to !== undefined) tables.splice(tables.indexOf(from), 1, to)
+  }
+  return tables
 }
 
 type WriteParts = { source: BackupSource; file: string; clock: Clock; ids: Ids }
@@ -74,7 +84,7 @@ export async function writeBackup({ source, file, clock, ids }: WriteParts): Pro
     const facts = { id: ids.next('backup'), createdAt: toIso(clock.now()), database: source.kind }
     const rows = await writeLines(handle, source, facts)
     await handle.sync()
-    // Never over another file: it may be the only backup that somebody has.
+    // Never overwrites a file, because it may be the user's only backup.
     await linkFile(draft, file).catch((error: unknown) => {
       throw new GatewayError('backup-failed', `${file} cannot be written: ${toSystemReason(error)}`)
     })
@@ -156,17 +166,17 @@ async function readTables({ target, file, lines, digest, tables }: Reading): Pro
     if ('sha256' in line) {
       await flush()
       if (line.rows !== rows || line.sha256 !== digest.digest('hex')) throw broken(file, 'it was changed or damaged')
-      if (!(await lines.next()).done) throw broken(file, 'something stands after its end')
+      if (!(await lines.next()).done) throw broken(file, 'there is data after the last line')
       return rows
     }
     digest.update(`${text}\n`)
     if ('table' in line) {
       await flush()
-      if (!tables.includes(line.table)) throw broken(file, `it names a table that does not exist: ${line.table}`)
+      if (!tables.includes(line.table)) throw broken(file, `it contains an unknown table: ${line.table}`)
       current = line
       continue
     }
-    if (line.length !== current?.columns.length) throw broken(file, 'a row does not fit its table')
+    if (line.length !== current?.columns.length) throw broken(file, 'a row has the wrong number of columns')
     if (isOldMark(current, line)) {
       rows++
       continue
@@ -175,33 +185,35 @@ async function readTables({ target, file, lines, digest, tables }: Reading): Pro
     rows++
     if (waiting.length >= rowsAtOnce) await flush()
   }
-  throw broken(file, 'its end is missing')
+  throw broken(file, 'the end of the file is missing')
 
   async function flush(): Promise<void> {
     if (current && waiting.length > 0) {
       await target.insert(current.table, current.columns, waiting).catch((error: unknown) => {
-        throw error instanceof GatewayError ? error : broken(file, `a row does not fit ${current?.table}`, error)
+        throw error instanceof GatewayError
+          ? error
+          : broken(file, `a row cannot be inserted into ${current?.table}`, error)
       })
     }
     waiting = []
   }
 }
 
-/** A backup of restored data says so; what counts from now on is where it was restored from this time. */
+/** Skips the restore note of an earlier restore: only the current restore is recorded. */
 function isOldMark({ table, columns }: { table: string; columns: readonly string[] }, row: BackupRow): boolean {
   return table === 'memory' && row[columns.indexOf('key')] === restoredKey
 }
 
 async function* readLines(file: string): AsyncGenerator<string, undefined> {
   let rest = ''
-  // Not by `readline`: it also ends lines at characters that JSON leaves as they are.
+  // `readline` cannot be used: it also splits at characters such as U+2028, which JSON does not escape.
   for await (const chunk of readChunks(file)) {
     const lines = `${rest}${chunk}`.split('\n')
     rest = lines.pop() ?? ''
-    if (rest.length > longestLine) throw broken(file, 'it does not consist of lines')
+    if (rest.length > longestLine) throw broken(file, 'a line is too long')
     yield* lines
   }
-  if (rest !== '') throw broken(file, 'its end is missing')
+  if (rest !== '') throw broken(file, 'the end of the file is missing')
   return undefined
 }
 
@@ -217,7 +229,7 @@ function parseHeader(file: string, line: string | undefined): z.infer<typeof Hea
   try {
     return Header.parse(parseJson(line ?? ''))
   } catch (error) {
-    throw broken(file, 'it does not begin like one', error)
+    throw broken(file, 'the first line is not a backup header', error)
   }
 }
 
@@ -230,5 +242,5 @@ function parseLine(file: string, text: string): z.infer<typeof Line> {
 }
 
 function broken(file: string, reason: string, cause?: unknown): GatewayError {
-  return new GatewayError('backup-invalid', `${file} is not a whole backup: ${reason}`, { file }, { cause })
+  return new GatewayError('backup-invalid', `${file} is not a complete backup: ${reason}`, { file }, { cause })
 }

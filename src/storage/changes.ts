@@ -1,19 +1,19 @@
 import { createRounds } from '../lib/rounds.ts'
 
-/** What is kept in memory from the database, and therefore read again when somebody changes it. */
-export const changeTopics = ['users', 'tokens', 'sessions', 'secrets', 'pins', 'grants', 'questions', 'config'] as const
+/** Topics of data that instances cache in memory and read again after a change. */
+export const changeTopics = ['users', 'tokens', 'sessions', 'secrets', 'pins', 'grants', 'approvals', 'config'] as const
 export type ChangeTopic = (typeof changeTopics)[number]
 
 export type Changes = {
   /**
-   * Resolves when everyone who keeps something of this topic in memory has read it again, in every living instance on
-   * this database: what was revoked before is then refused everywhere.
+   * Resolves when every instance on this database has read this topic again. For example, a token that was revoked
+   * before is then refused everywhere.
    */
   announce(topic: ChangeTopic): Promise<void>
   on(topic: ChangeTopic, listener: () => Promise<void>): () => void
 }
 
-/** One instance, one memory. Announcements that come while a topic is being read share its next reading. */
+/** For a single instance. Announcements that arrive while a topic is being read share the next read. */
 export function createLocalChanges(): Changes {
   const listeners = new Map<ChangeTopic, Set<() => Promise<void>>>()
   const readings = perTopic((topic) => async () => {
@@ -30,7 +30,7 @@ export function createLocalChanges(): Changes {
   }
 }
 
-/** Shared rounds of some work, for each topic its own. */
+/** One shared run per topic, as in `createRounds`. */
 export function perTopic(toRun: (topic: ChangeTopic) => () => Promise<void>): Record<ChangeTopic, () => Promise<void>> {
   return {
     users: createRounds(toRun('users')),
@@ -39,7 +39,7 @@ export function perTopic(toRun: (topic: ChangeTopic) => () => Promise<void>): Re
     secrets: createRounds(toRun('secrets')),
     pins: createRounds(toRun('pins')),
     grants: createRounds(toRun('grants')),
-    questions: createRounds(toRun('questions')),
+    approvals: createRounds(toRun('approvals')),
     config: createRounds(toRun('config')),
   }
 }

@@ -1,6 +1,7 @@
 import { GatewayError } from '../contract/errors.ts'
 import type { CallEnd, Permit, ResolvedCall } from '../contract/permit.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { StoredApprovals } from './tables/approvals.ts'
 import {
   type RefusalCount,
   toIntentEntry,
@@ -12,19 +13,18 @@ import {
 import type { CallStore } from './tables/calls.ts'
 import type { GrantStore } from './tables/grants.ts'
 import type { IdempotencyStore, KeyEnd } from './tables/idempotency.ts'
-import type { QuestionStore } from './tables/questions.ts'
 import type { Statement, Unit } from './unit.ts'
 import type { Writer } from './writer.ts'
 
 export type Claims = {
   claim(call: ResolvedCall): Promise<Permit>
   refuse(call: ResolvedCall, end: CallEnd): Promise<void>
-  /** Refused calls that have no entry of their own. Survives a store that is briefly broken. */
+  /** Records refused calls that have no entry of their own. The entry is queued if the database is briefly unavailable. */
   countRefusals(refusals: RefusalCount): void
   finish(call: ResolvedCall, end: CallEnd): void
   finishOnce(call: ResolvedCall, end: CallEnd, key: KeyEnd): Promise<void>
   markLate(call: string): void
-  /** Hands the reading calls that wait for their shared commit to the writer now. */
+  /** Passes the buffered read calls to the writer now. */
   flushReads(): void
 }
 
@@ -32,19 +32,19 @@ type ClaimsParts = {
   writer: Writer
   calls: CallStore
   keys: IdempotencyStore
-  questions: QuestionStore
+  approvals: StoredApprovals
   grants: GrantStore
   clock: Clock
 }
 
-/** A reading call whose row is not written yet; most end before it is. */
+/** A read call that is not written yet. Most read calls end before they are written. */
 type BufferedRead = { readonly call: ResolvedCall; readonly claimedAt: number; end?: CallEnd; late: boolean }
 
-/** 50 ms are promised, the commit included. */
+/** Read calls must be written within 50 ms, including the commit. */
 const readDelay = 35
 const mostBuffered = 2000
 
-export function createClaims({ writer, calls, keys, questions, grants, clock }: ClaimsParts): Claims {
+export function createClaims({ writer, calls, keys, approvals, grants, clock }: ClaimsParts): Claims {
   let buffered = new Map<string, BufferedRead>()
   let cancelFlush = () => {}
 
@@ -71,7 +71,8 @@ export function createClaims({ writer, calls, keys, questions, grants, clock }: 
     const key = call.once && keys.take({ ...call, once: call.once })
     const unit: Unit = [...toClaimSteps(call, key), { entry: toIntentEntry(call, clock.now()) }]
     const outcome = await writer.commit(unit).catch((error: unknown) => {
-      // Whether it reached the disk before the store broke is not known. If it did, this closes it: nothing was sent.
+      // Unknown whether the intent was written before the error. If it was, this unit closes it, because nothing was
+      // sent.
       const end = toUnrecordedEnd(call, clock.now())
       writer.keep(toEndUnit(call, end, { kind: 'released' }), () => keepLate(call, end))
       throw error
@@ -85,15 +86,16 @@ export function createClaims({ writer, calls, keys, questions, grants, clock }: 
   }
 
   /**
-   * While the key or the permission is gone nothing else happens. A call that finds its key taken gets what another got,
-   * whether or not the grant has room; one that finds its approval used does so whatever the key.
+   * If the key or the permission is no longer available, the whole unit is refused. The key comes before a grant: a
+   * repeated call gets the stored result even if the grant is used up. A used approval comes first: it refuses the call
+   * whatever the key.
    */
   function toClaimSteps(call: ResolvedCall, key: Statement | undefined): Unit {
     const { permission } = call
     const taken = key ? [key] : []
     if (permission === undefined) return [...taken, calls.insert(call)]
     if ('grant' in permission) return [...taken, grants.spend(permission.grant), calls.insert(call)]
-    return [questions.use(permission.question, clock.now()), ...taken, calls.start(call)]
+    return [approvals.use(permission.approval, clock.now()), ...taken, calls.start(call)]
   }
 
   function toEndUnit(call: ResolvedCall, end: CallEnd, key?: KeyEnd): Unit {
@@ -104,8 +106,9 @@ export function createClaims({ writer, calls, keys, questions, grants, clock }: 
   }
 
   /**
-   * Others may have taken this instance for dead and closed its call as `unknown`. That, and nothing else, gives way once
-   * to the outcome that this instance knows. Nothing is refunded, and a key that others were told about is not freed.
+   * Another instance may have considered this instance dead and closed its call as `unknown`. Only that outcome may be
+   * replaced, once, by the outcome that this instance knows. Nothing is refunded, and a key that other callers have
+   * seen as used is not released.
    */
   function toLateUnit(call: ResolvedCall, end: CallEnd, key?: KeyEnd): Unit {
     const unit: Unit = [calls.endUnknown(call.id, end), { entry: toLateEntry(call, end) }]
@@ -116,15 +119,15 @@ export function createClaims({ writer, calls, keys, questions, grants, clock }: 
     if (end.state !== 'unknown') writer.keep(toLateUnit(call, end, key))
   }
 
-  /** The one rule: a grant pays for what was sent. Whatever certainly never left is given back, in the same commit. */
+  /** A grant is charged only for calls that were sent. A call that was certainly not sent is refunded in the same commit. */
   function toRefund({ permission }: ResolvedCall, end: CallEnd): Unit {
     return end.unsent && permission && 'grant' in permission ? [grants.refund(permission.grant)] : []
   }
 
-  /** The call waits again, its approval is as it was before, and the same call made again runs by it. */
+  /** The call waits again and its approval is unused again, so that the same call can run with it later. */
   function toUnusedUnit(call: ResolvedCall, end: CallEnd, approval: string): Unit {
     const entry = { entry: toOutcomeEntry(call, { ...end, state: 'waiting' }) }
-    const unit: Unit = [calls.waitAgain(call.id), entry, questions.release(approval)]
+    const unit: Unit = [calls.waitAgain(call.id), entry, approvals.release(approval)]
     return call.once ? [...unit, keys.end({ ...call, once: call.once }, { kind: 'released' })] : unit
   }
 
@@ -162,13 +165,13 @@ export function createClaims({ writer, calls, keys, questions, grants, clock }: 
   }
 }
 
-/** The approval of a call that certainly was not sent; undefined for any other call. */
+/** The approval of a call that was certainly not sent; undefined for any other call. */
 export function toUnusedApproval({ permission }: ResolvedCall, { unsent }: CallEnd): string | undefined {
-  return unsent && permission && 'question' in permission ? permission.question : undefined
+  return unsent && permission && 'approval' in permission ? permission.approval : undefined
 }
 
 function toPermit(call: ResolvedCall): Permit {
-  return call as Permit // the one cast: only a claim that stands gets here
+  return call as Permit // the only cast: reached only after a successful claim
 }
 
 function keyTaken(key: string): GatewayError {
@@ -180,7 +183,7 @@ function toUnrecordedEnd(call: ResolvedCall, now: number): CallEnd {
     state: 'failed',
     endedAt: now,
     durationMs: Math.max(0, now - call.startedAt),
-    error: { code: 'storage-unavailable', message: 'Not sent: whether it was recorded was not known' },
+    error: { code: 'storage-unavailable', message: 'Not sent: storage failed while the call was being recorded' },
     unsent: true,
   }
 }

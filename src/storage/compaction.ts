@@ -4,12 +4,11 @@ import type { Writer } from './writer.ts'
 
 export type Compactor = {
   /**
-   * Gives unused room of the database back to the disk. In small steps if the file is ready for it; else the file is
-   * written again as a whole, commits wait until that is done, and afterwards it is ready. Whoever asks while it goes on
-   * gets the same answer.
+   * Returns unused space of the database file to the disk. Works in small steps if the file supports it. Otherwise the
+   * whole file is rewritten once; commits wait, and later runs can use small steps. Concurrent callers share one run.
    */
   compact(): Promise<Compaction>
-  /** Only in small steps, with room for commits in between; for a file that is not ready for it nothing happens. */
+  /** Works only in small steps, with pauses for commits. Does nothing if the file does not support small steps. */
   reclaim(signal: AbortSignal): Promise<void>
 }
 
@@ -18,12 +17,12 @@ type CompactorParts = {
   readonly clock: Clock
 }
 
-/** After each step, so that commits have at least as much of the thread that writes. */
+/** A pause after each step, so that commits get at least half of the storage thread's time. */
 const pauseMs = 10
 
 export const postgresAdvice =
-  'PostgreSQL reuses the room of removed rows itself (autovacuum), so there is nothing to do. To give the room back to the ' +
-  'disk, stop all gateways and run `VACUUM (FULL, ANALYZE)` in the database, for example with psql'
+  'PostgreSQL reuses the space of removed rows automatically (autovacuum), so no action is needed. To return the space to ' +
+  'the disk, stop all gateways and run `VACUUM (FULL, ANALYZE)` in the database, for example with psql'
 
 export function createCompactor({ writer, clock }: CompactorParts): Compactor {
   const never = new AbortController().signal
@@ -51,7 +50,7 @@ export function createCompactor({ writer, clock }: CompactorParts): Compactor {
     return { database: 'sqlite', before: found.size, after: after?.size ?? found.size }
   }
 
-  /** Ends also when others free more pages than a step gives back. */
+  /** Stops when concurrent writes free more pages than a step returns. */
   async function compactInSteps(free: number, signal: AbortSignal): Promise<void> {
     for (let left = free; left > 0 && !signal.aborted; ) {
       const step = await writer.compact('step')

@@ -2,9 +2,9 @@ import type { Compaction } from '../contract/compaction.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import type { Storage } from './storage.ts'
 
-/** The database as those see it who operate the gateway. */
+/** Operations on the database for administrators. */
 export type DataService = {
-  /** Gives unused room back to the disk; `by` is for the record. */
+  /** Returns unused space to the disk. `by` is recorded in the audit. */
   compact(by: Principal): Promise<Compaction>
 }
 

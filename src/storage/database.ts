@@ -9,7 +9,7 @@ export type InstancesTable = {
   boot_id: string
   host: string
   renewed_at: number | null
-  /** Pid namespace and start time; null without /proc, for rows of older versions, and after the instance ended itself. */
+  /** Pid namespace and start time. Null if /proc does not exist, for rows of older versions, and after a regular stop. */
   process: string | null
 }
 
@@ -52,14 +52,14 @@ export type AuditTable = {
   principal: string
   subject: string
   body: string
-  /** Links the entry to the one before it; empty for what is older than the chain. */
+  /** Links the entry to the one before. Empty for entries that were written before the chain existed. */
   hash: string
 }
 
 export type UsersTable = {
-  /** What everything that belongs to the user refers to. */
+  /** Rows of other tables refer to this id. */
   id: string
-  /** Of a removed user `<name>~<id>`, so that somebody else can get the name. */
+  /** `<name>~<id>` for a removed user, so that the name can be used again. */
   name: string
   role: string
   /** JSON: names of groups. */
@@ -86,7 +86,7 @@ export type SignInsTable = {
 
 export type AgentsTable = {
   id: string
-  /** Of a removed agent `<name>~<id>`. */
+  /** `<name>~<id>` for a removed agent. */
   name: string
   owner_id: string | null
   description: string | null
@@ -100,7 +100,7 @@ export type SessionsTable = {
   owner_id: string | null
   agent_id: string | null
   project: string | null
-  /** JSON: what it states of servers. */
+  /** JSON: the session's settings for servers. */
   servers: string
   created_at: number
   created_by: string
@@ -134,7 +134,7 @@ export type ChildrenTable = {
 
 export type MemoryTable = { key: string; value: string; updated_at: number }
 
-/** The number of an instance's last batch that was committed. */
+/** The number of the last committed batch of an instance. */
 export type BatchesTable = { instance: string; number: number }
 
 export type ConfigChangesTable = {
@@ -147,13 +147,16 @@ export type ConfigChangesTable = {
   begun_at: number
 }
 
-/** Text that all instances share, such as the configuration. */
+/** Texts that all instances share, such as the configuration. */
 export type DocumentsTable = { name: string; version: number; format: string; body: string; updated_at: number }
 
-/** What is kept of a result that was cut; `id` is the digest of its handle, so that the file gives no handle away. */
+/**
+ * The stored rest of a truncated result. `id` is a digest of the handle, so that the database does not reveal the
+ * handle.
+ */
 export type ResultsTable = {
   id: string
-  /** The id of the identity that it was kept for. */
+  /** The id of the principal that may read it. */
   principal: string
   form: string
   characters: number
@@ -161,11 +164,11 @@ export type ResultsTable = {
   used_at: number
 }
 
-/** A piece of it as JSON text, which every database keeps as it is, whatever characters are in it. */
+/** A piece of a result as JSON text, because JSON escapes the characters that a database cannot store. */
 export type ResultPartsTable = { result: string; from_at: number; to_at: number; text: string }
 
 export type IdempotencyTable = {
-  /** The id of the identity that took the key. */
+  /** The id of the principal that used the key. */
   principal: string
   idempotency_key: string
   hash: string
@@ -179,7 +182,7 @@ export type IdempotencyTable = {
 export type SecretsTable = {
   id: string
   scope: string
-  /** The id of the user whose scope it is; null for every other kind of scope. */
+  /** The id of the user, if the scope is a user; null for every other scope. */
   owner_id: string | null
   name: string
   ciphertext: string
@@ -213,7 +216,7 @@ export type PinsTable = {
   seen_at: number | null
 }
 
-export type QuestionsTable = {
+export type ApprovalsTable = {
   id: string
   live: string | null
   call: string
@@ -229,7 +232,7 @@ export type QuestionsTable = {
   input: string | null
   meta: string | null
   meta_hash: string | null
-  binding: string
+  hash: string
   definition: string
   arguments_hash: string
   reason: string
@@ -237,7 +240,7 @@ export type QuestionsTable = {
   state: string
   answers: string
   grant_id: string | null
-  asked_at: number
+  requested_at: number
   expires_at: number
   ended_at: number | null
   instance: string
@@ -271,7 +274,7 @@ export type DeliveriesTable = {
   id: string
   endpoint: string
   type: string
-  /** JSON, as it is sent. */
+  /** The JSON text that is sent. */
   body: string
   state: string
   attempts: number
@@ -304,28 +307,31 @@ export type Tables = {
   secrets: SecretsTable
   secret_keys: SecretKeysTable
   pins: PinsTable
-  questions: QuestionsTable
+  approvals: ApprovalsTable
   grants: GrantsTable
   deliveries: DeliveriesTable
 }
 
-/** The one query layer. It queries and compiles; what must happen together is a unit of compiled statements. */
+/**
+ * The query layer for both databases. It runs queries and compiles statements. Statements that must be written together
+ * form a unit.
+ */
 export type Database = Kysely<Tables>
 
-/** What a removed user or agent is called, so that the name is free. No name that can be chosen contains the mark. */
+/** The name of a removed user or agent, so that the old name is free. Valid names cannot contain `~`. */
 export const retiredName = sql<string>`name || '~' || id`
 
 type Compilable = { compile(): CompiledQuery }
 
-/** One query as a step of a unit. */
+/** Compiles a query as a step of a unit. */
 export function toStatement(query: Compilable, expect?: number): Statement {
   const { sql, parameters } = query.compile()
   return { sql, parameters, expect }
 }
 
 /**
- * Compiling costs more than the statement itself, and a call on its road needs two: so their text is made once.
- * `values` must give the parameters in the order of the text, whose first use proves it.
+ * Compiling takes longer than running the statement, and each call needs two, so the SQL is compiled only once.
+ * `values` must return the parameters in the order of the SQL; the first use checks this.
  */
 export function compiledOnce<Input>(
   build: (input: Input) => Compilable,
@@ -344,6 +350,6 @@ function textFor(compiled: CompiledQuery, parameters: readonly unknown[]): strin
   const same =
     compiled.parameters.length === parameters.length &&
     compiled.parameters.every((value, index) => Object.is(value, parameters[index]))
-  if (!same) throw new Error(`The parameters do not stand in the order of: ${compiled.sql}`)
+  if (!same) throw new Error(`The parameters are not in the order of the SQL: ${compiled.sql}`)
   return compiled.sql
 }

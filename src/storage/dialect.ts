@@ -38,17 +38,18 @@ export function createPostgresDatabase(ports: QueryPorts): Database {
   })
 }
 
-/** Kysely in front of the one writer: it reads by query, and writes each statement as a unit of its own. */
+/** Runs Kysely queries through the writer: selects as queries, each other statement as its own unit. */
 function createDatabase(ports: QueryPorts, dialect: Omit<Dialect, 'createDriver'>): Database {
   const connection: DatabaseConnection = {
     async executeQuery<Row>(compiled: CompiledQuery): Promise<QueryResult<Row>> {
       if (SelectQueryNode.is(compiled.query)) return { rows: toRows<Row>(await ports.query(compiled)) }
       const outcome = await ports.commit([{ sql: compiled.sql, parameters: compiled.parameters }])
-      if (outcome.kind === 'refused') throw new GatewayError('internal', `Storage refused: ${outcome.reason}`)
+      if (outcome.kind === 'refused')
+        throw new GatewayError('internal', `The database refused the statement: ${outcome.reason}`)
       return { rows: toRows<Row>(outcome.rows), numAffectedRows: BigInt(outcome.changes) }
     },
     streamQuery() {
-      throw new Error('Rows are read in pages, never as a stream')
+      throw new Error('Streaming is not supported; read rows in pages')
     },
   }
   return new Kysely<Tables>({ dialect: { ...dialect, createDriver: () => createDriver(connection) } })
@@ -56,7 +57,7 @@ function createDatabase(ports: QueryPorts, dialect: Omit<Dialect, 'createDriver'
 
 function createDriver(connection: DatabaseConnection): Driver {
   const noTransactions = async () => {
-    throw new Error('There are no open transactions here: put the statements into one unit')
+    throw new Error('Transactions are not supported; put the statements into one unit')
   }
   return {
     async init() {},
@@ -70,5 +71,5 @@ function createDriver(connection: DatabaseConnection): Driver {
 }
 
 function toRows<Row>(rows: readonly unknown[]): Row[] {
-  return rows as Row[] // Kysely derived the row's type from the very query that returned it
+  return rows as Row[] // Kysely derives the row type from the query
 }

@@ -1,15 +1,15 @@
 import { linkEntry, toChainKey } from './chain.ts'
 import type { NewEntry } from './unit.ts'
 
-/** Where the record of an instance ends: its last entry, and the hash that the next one builds on. */
+/** The last entry of an instance's chain: its sequence number, and the hash that the next entry is linked to. */
 export type EntryPosition = { readonly sequence: number; readonly hash: string }
 
-/** Gives entries their places in the record of one instance; each database inserts them in its own way. */
+/** Numbers and chains the entries of one instance. Each database inserts them in its own way. */
 export type EntryNumbers = {
-  /** The next place is this entry's: the values of its row, in the order of `entryColumns`. */
+  /** Gives the entry the next sequence number. Returns the values of its row, in the order of `entryColumns`. */
   place(entry: NewEntry): unknown[]
   position(): EntryPosition
-  /** Goes back to a position when what came after it was rolled back. */
+  /** Returns to an earlier position after a rollback. */
   rewind(position: EntryPosition): void
 }
 
@@ -32,13 +32,13 @@ type EntryNumbersParts = {
   readonly last: EntryPosition | undefined
 }
 
-/** Only what commits takes a number, so that the record of an instance is 1, 2, 3 and so on without gaps. */
+/** Only committed entries use a number, so that the entries of an instance are numbered 1, 2, 3 without gaps. */
 export function createEntryNumbers({ instance, key, last }: EntryNumbersParts): EntryNumbers {
   const secret = toChainKey(key)
   let position = last ?? { sequence: 0, hash: '' }
   return {
     place({ at, kind, call, principal: by, subject: on, body }) {
-      // Half a surrogate comes back from the disk as something else, and would not fit its hash.
+      // A lone surrogate is stored as another character, so the hash would not match after reading.
       const [principal, subject] = [by.toWellFormed(), on.toWellFormed()]
       const sequence = position.sequence + 1
       const entry = { instance, sequence, at, kind, call, principal, subject, body }

@@ -1,16 +1,16 @@
 import { type GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { Clock } from '../lib/clock.ts'
-import { type Unit, type UnitOutcome, weigh } from './unit.ts'
+import { estimateBytes, type Unit, type UnitOutcome } from './unit.ts'
 
-/** Hears once what became of a unit: its outcome, or why its whole batch failed. */
+/** Called once per unit with its outcome, or with the error that failed its whole batch. */
 export type Delivery = { done(outcome: UnitOutcome): void; failed(error: GatewayError): void }
 
 export type GroupCommit = {
-  /** Commits as soon as it can. */
+  /** Commits as soon as possible. */
   post(unit: Unit, delivery: Delivery): void
-  /** Nobody waits for it: goes with the next commit, or within `patience` if there is none. */
-  postPatiently(unit: Unit, delivery: Delivery): void
-  /** The bound is reached: nothing more should be posted. */
+  /** For units that nobody waits for. Committed with the next batch, or after `patience` milliseconds. */
+  postLater(unit: Unit, delivery: Delivery): void
+  /** True when a limit is reached and no more units should be posted. */
   full(): boolean
   idle(): boolean
 }
@@ -21,15 +21,18 @@ type GroupCommitParts = {
   clock: Pick<Clock, 'after'>
 }
 
-/** The end of a call rides along with the next call's beginning: half as many commits, and none that a beginning waits behind. */
+/** Outcomes are committed together with the intents of the next calls. That halves the number of commits. */
 const patience = 5
 
 type Waiting = { readonly unit: Unit; readonly bytes: number; readonly delivery: Delivery }
 
-/** Many units share a commit: those of one turn of the loop, then all that gathered while the last one was on its way. */
+/**
+ * Groups units into shared commits: the units of one event loop turn, then all units that arrived during the last
+ * commit.
+ */
 export function createGroupCommit({ run, limits, clock }: GroupCommitParts): GroupCommit {
   let gathered: Waiting[] = []
-  let hurried = false
+  let urgent = false
   let draining = false
   let cancelPatience: (() => void) | undefined
   let units = 0
@@ -38,39 +41,39 @@ export function createGroupCommit({ run, limits, clock }: GroupCommitParts): Gro
   return {
     post(unit, delivery) {
       gather(unit, delivery)
-      hurry()
+      commitSoon()
     },
-    postPatiently(unit, delivery) {
+    postLater(unit, delivery) {
       gather(unit, delivery)
-      if (!hurried && !draining) cancelPatience ??= clock.after(patience, hurry)
+      if (!urgent && !draining) cancelPatience ??= clock.after(patience, commitSoon)
     },
     full: () => units >= limits.units || bytes >= limits.bytes,
     idle: () => units === 0,
   }
 
   function gather(unit: Unit, delivery: Delivery): void {
-    const waiting = { unit, bytes: weigh(unit), delivery }
+    const waiting = { unit, bytes: estimateBytes(unit), delivery }
     gathered.push(waiting)
     units++
     bytes += waiting.bytes
   }
 
-  function hurry(): void {
+  function commitSoon(): void {
     cancelPatience?.()
     cancelPatience = undefined
-    if (hurried) return
-    hurried = true
+    if (urgent) return
+    urgent = true
     if (!draining) setImmediate(drain)
   }
 
   async function drain(): Promise<void> {
     draining = true
-    while (hurried) {
-      hurried = false
+    while (urgent) {
+      urgent = false
       await commit(take())
     }
     draining = false
-    if (gathered.length > 0) cancelPatience ??= clock.after(patience, hurry)
+    if (gathered.length > 0) cancelPatience ??= clock.after(patience, commitSoon)
   }
 
   async function commit(batch: readonly Waiting[]): Promise<void> {
@@ -78,10 +81,10 @@ export function createGroupCommit({ run, limits, clock }: GroupCommitParts): Gro
       const outcomes = await run(batch.map(({ unit }) => unit))
       deliver(batch, outcomes)
     } catch (error) {
-      // Those that gathered meanwhile may build on the lost ones, so they fail with them and keep their order.
+      // Units that arrived during the commit may depend on the failed ones, so they fail too. That keeps the order.
       const failure = toGatewayError(error)
       const failed = [...batch, ...take()]
-      hurried = false
+      urgent = false
       leave(failed)
       for (const { delivery } of failed) delivery.failed(failure)
     }

@@ -7,10 +7,10 @@ import { createFile, replaceFile } from '../lib/durable-file.ts'
 
 export type KeyEnvironment = Readonly<Record<string, string | undefined>>
 
-/** The keys at hand, the newest first. Older ones are there while a rotation is under way. */
+/** The available keys, newest first. Older keys exist only during a rotation. */
 export type KeyRing = {
   readonly keys: readonly Buffer[]
-  /** Where they stand; undefined when they came by the environment. */
+  /** The key file; undefined if the keys come from the environment. */
   readonly file: string | undefined
 }
 
@@ -19,17 +19,20 @@ type KeyPlaces = { readonly folder: string; readonly environment: KeyEnvironment
 const keyBytes = 32
 const form = '32 bytes as base64 or as 64 hexadecimal digits; `openssl rand -base64 32` makes one'
 
-/** A key of its own for each purpose, so that what leaks of one says nothing of another. */
+/** Derives a separate key for each purpose, so that one leaked key does not reveal another. */
 export function deriveKey(main: Buffer, purpose: string): Buffer {
   return Buffer.from(hkdfSync('sha256', main, 'sallyport', purpose, keyBytes))
 }
 
-/** Tells whether a key is the one that was used, and nothing about the key. */
+/** A value to recognise a key by, which reveals nothing about the key. */
 export function toKeyCheck(main: Buffer): string {
   return createHmac('sha256', deriveKey(main, 'check')).update('sallyport').digest('hex')
 }
 
-/** From `SALLYPORT_KEY`, the file that `SALLYPORT_KEY_FILE` names, or a file in the data folder that is made once. */
+/**
+ * Loads the keys from `SALLYPORT_KEY`, from the file in `SALLYPORT_KEY_FILE`, or from a file in the data folder that is
+ * created once.
+ */
 export async function loadKeys({ folder, environment }: KeyPlaces): Promise<KeyRing> {
   const { SALLYPORT_KEY: given, SALLYPORT_KEY_PREVIOUS: previous, SALLYPORT_KEY_FILE: named } = environment
   if (given) {
@@ -40,12 +43,12 @@ export async function loadKeys({ folder, environment }: KeyPlaces): Promise<KeyR
   const known = await readKeys(file)
   if (known) return { keys: known, file }
   if (named) throw new GatewayError('key-invalid', `The key file ${file} does not exist`)
-  // Of two that start at once, both use the key of the one that was first.
+  // If two gateways start at once, both use the key that was written first.
   await createFile(file, `${newKey().toString('base64')}\n`)
   return { keys: (await readKeys(file)) ?? [], file }
 }
 
-/** Puts a new key in front of the others, in one step: whoever reads the file finds the old ones or all. */
+/** Adds a new key before the others. The file is replaced atomically, so a reader finds either the old keys or all keys. */
 export async function addKey(file: string, keys: readonly Buffer[]): Promise<Buffer> {
   const fresh = newKey()
   await saveKeys(file, [fresh, ...keys])
@@ -67,13 +70,14 @@ async function readKeys(file: string): Promise<Buffer[] | undefined> {
     throw new GatewayError('key-invalid', message, {}, { cause: error })
   })
   if (text === undefined) return undefined
-  await chmod(file, 0o600).catch(() => {}) // somebody else's file is theirs to protect
+  await chmod(file, 0o600).catch(() => {}) // fails if another user owns the file
   const lines = text.split('\n').filter((line) => line.trim() !== '')
-  if (lines.length === 0) throw new GatewayError('key-invalid', `The key file ${file} is empty: it must hold ${form}`)
+  if (lines.length === 0)
+    throw new GatewayError('key-invalid', `The key file ${file} is empty. It must contain ${form}`)
   return lines.map((line) => toKey(line, file))
 }
 
-/** Never says what it read. */
+/** The error must not contain the text, because it may be a key. */
 function toKey(text: string, from: string): Buffer {
   const trimmed = text.trim()
   const key = /^[0-9a-fA-F]{64}$/.test(trimmed)
@@ -82,5 +86,5 @@ function toKey(text: string, from: string): Buffer {
       ? Buffer.from(trimmed, 'base64')
       : undefined
   if (key?.length === keyBytes) return key
-  throw new GatewayError('key-invalid', `${from} is not a key: it must hold ${form}`)
+  throw new GatewayError('key-invalid', `${from} is not a valid key. It must be ${form}`)
 }

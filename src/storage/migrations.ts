@@ -14,11 +14,15 @@ import { callMeta } from './migrations/0012-call-meta.ts'
 import { questionDrift } from './migrations/0013-question-drift.ts'
 import { identityIds } from './migrations/0014-identity-ids.ts'
 import { configChanges } from './migrations/0015-config-changes.ts'
+import { approvals } from './migrations/0016-approvals.ts'
 import type { Migration } from './migrations/migration.ts'
 
 export type { Migration } from './migrations/migration.ts'
 
-/** Forward only: a migration that was released is never edited, the next one mends it. Times are milliseconds. */
+/**
+ * Migrations only go forward. A released migration is never edited; a later migration corrects it. Times are
+ * milliseconds.
+ */
 export const migrations: readonly Migration[] = [
   first,
   identities,
@@ -35,17 +39,21 @@ export const migrations: readonly Migration[] = [
   questionDrift,
   identityIds,
   configChanges,
+  approvals,
 ]
 
 export const migrationsTable =
   'create table if not exists migrations (id integer primary key, name text not null, applied_at bigint not null)'
 
-/** What is still to be applied; throws `storage-newer` for data of a newer program. */
+/** The migrations that are not applied yet. Throws `storage-newer` if a newer version of Sallyport wrote the data. */
 export function toPending(applied: readonly number[], known: readonly Migration[]): Migration[] {
   const newest = known.at(-1)?.id ?? 0
   const reached = Math.max(0, ...applied)
   if (reached > newest) {
-    throw new GatewayError('storage-newer', `This data has version ${reached}, this program knows ${newest}`)
+    throw new GatewayError(
+      'storage-newer',
+      `The data has schema version ${reached}, but this version of Sallyport only supports up to ${newest}`,
+    )
   }
   return known.filter(({ id }) => !applied.includes(id))
 }

@@ -5,7 +5,7 @@ export type Page<Item> = { readonly items: Item[]; readonly next?: string }
 
 const mostItems = 1000
 
-/** One row more than asked for tells whether there is a next page. */
+/** Callers read one row more than the limit, to see whether there is a next page. */
 export function toPageLimit(limit: number): number {
   return Math.max(1, Math.min(mostItems, Math.floor(limit)))
 }
@@ -21,7 +21,7 @@ export function toPage<Row, Item>(
   return { items: shown.map(toItem), next: last && toCursor(toKey(last)) }
 }
 
-/** The place of the last row seen, so that rows that are added meanwhile shift nothing. */
+/** Encodes the key of the last row on a page, so that rows added later do not shift the next page. */
 export function toCursor(key: readonly (string | number)[]): string {
   return Buffer.from(JSON.stringify(key)).toString('base64url')
 }
@@ -30,6 +30,6 @@ export function parseCursor<Key>(cursor: string, shape: z.ZodType<Key>): Key {
   try {
     return shape.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')))
   } catch (error) {
-    throw new GatewayError('request-invalid', 'This cursor does not come from this list', {}, { cause: error })
+    throw new GatewayError('request-invalid', 'The cursor is not valid for this list', {}, { cause: error })
   }
 }

@@ -11,16 +11,16 @@ type RecoverParts = {
   calls: CallStore
   deliveries: Pick<DeliveryStore, 'release'>
   instances: InstanceStore
-  /** Where the configuration is in this database: a change that was not ended was not saved either. */
+  /** Set if the configuration is in this database: then a change without an outcome was not saved either. */
   configChanges?: Pick<ConfigChangeStore, 'unfinished' | 'toEnd'> | undefined
-  /** Refuses a unit about an instance that is back. */
-  holdDeath?: ((instance: string) => Statement) | undefined
+  /** Refuses a unit about an instance that is alive again. */
+  lockDeadInstance?: ((instance: string) => Statement) | undefined
   now(): number
 }
 
 const perRound = 500
 
-/** Nobody knows whether the calls that a dead instance had sent took effect: that is their end. */
+/** Closes the running calls of dead instances as `unknown`, because nobody knows whether they took effect. */
 export async function recover(parts: RecoverParts): Promise<{ unknownCalls: number }> {
   const { writer, calls, deliveries, instances, now } = parts
   let unknownCalls = 0
@@ -35,19 +35,19 @@ export async function recover(parts: RecoverParts): Promise<{ unknownCalls: numb
     if (closed === 0 || open.length < perRound) break
   }
   for (const id of dead)
-    await writer.commit([...holdsFor(id), deliveries.release([id]), instances.endDead([id], now())])
+    await writer.commit([...locksFor(id), deliveries.release([id]), instances.endDead([id], now())])
   return { unknownCalls }
 
   async function endChanges(): Promise<void> {
     const { configChanges } = parts
     for (const change of (await configChanges?.unfinished()) ?? []) {
       if (!dead.includes(change.instance)) continue
-      await writer.commit([...holdsFor(change.instance), ...(configChanges?.toEnd(change, notSaved) ?? [])])
+      await writer.commit([...locksFor(change.instance), ...(configChanges?.toEnd(change, notSaved) ?? [])])
     }
   }
 
-  function holdsFor(instance: string): readonly Statement[] {
-    return parts.holdDeath ? [parts.holdDeath(instance)] : []
+  function locksFor(instance: string): readonly Statement[] {
+    return parts.lockDeadInstance ? [parts.lockDeadInstance(instance)] : []
   }
 
   function toUnknownUnit(call: OpenCall): Unit {
@@ -55,7 +55,7 @@ export async function recover(parts: RecoverParts): Promise<{ unknownCalls: numb
     const end = { state: 'unknown', endedAt, error } as const
     const body = JSON.stringify(toOutcomeBody(end))
     return [
-      ...holdsFor(call.instance),
+      ...locksFor(call.instance),
       calls.end(call.id, end),
       { entry: { ...toCallEntry('outcome', call, endedAt), body } },
     ]

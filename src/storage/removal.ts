@@ -5,34 +5,34 @@ import { type Change, toChangeEntry } from './tables/audit.ts'
 import type { Statement } from './unit.ts'
 import type { Writer } from './writer.ts'
 
-/** One identity that goes. The removal of a user has the user's agents as further subjects, and every removal the open sessions. */
+/** One removed identity. Removing a user also removes the user's agents. Every removal also ends the open sessions. */
 export type Subject = {
   readonly kind: RemovalPlan['kind'] | 'session'
   readonly name: string
   readonly id: string
-  /** Administrators wrote the settings under this name and a member removes the agent: settings, pins and secrets stay. */
+  /** True if administrators wrote settings for this agent and a member removes it: its settings, pins and secrets stay. */
   readonly settingsStay?: boolean
 }
 
 /**
- * What a noun removes together with a user, an agent or a project. Each noun has one; the removal asks all of them, so a new
- * noun only adds its own.
+ * Removes the data of one kind (secrets, grants, …) together with a user, an agent or a project. Each kind has its own
+ * remover, and a removal calls all of them.
  */
 export type Remover = {
-  /** What will go, for whoever decides. */
+  /** Lists what will be removed, to show to the person who decides. */
   list(subjects: readonly Subject[]): Promise<RemovalItem[]>
-  /** Ends access. Committed together with the intent, before anything is removed. */
+  /** Statements that end access. Committed together with the intent, before anything is removed. */
   cut?(subjects: readonly Subject[]): readonly Statement[]
-  /** Committed together with the outcome. */
+  /** Statements that remove data. Committed together with the outcome. */
   remove?(subjects: readonly Subject[]): readonly Statement[]
-  /** After access has ended and before the outcome is committed, so that a removal that was interrupted can be repeated. */
+  /** Runs after access has ended and before the outcome is committed, so that an interrupted removal can be repeated. */
   settle?(subjects: readonly Subject[], why: string): Promise<void>
-  /** What has to be read again. */
+  /** The topics that instances must read again. */
   readonly topics: readonly ChangeTopic[]
 }
 
 export type RemovalStore = {
-  /** The steps and the entry in one commit; otherwise the number of the step that refused it. */
+  /** Commits the steps and the entry in one unit. Returns `done`, or the index of the step that was refused. */
   commit(steps: readonly Statement[], change: Change): Promise<'done' | number>
 }
 
@@ -59,7 +59,7 @@ export function scopesOf(subjects: readonly Subject[]): ScopeKey[] {
   return subjects.map(({ kind, name }): ScopeKey => `${kind}:${name}`)
 }
 
-/** The scopes whose settings go as well. */
+/** The scopes whose settings are removed as well. */
 export function goneScopesOf(subjects: readonly Subject[]): ScopeKey[] {
   return scopesOf(subjects.filter(({ settingsStay }) => !settingsStay))
 }

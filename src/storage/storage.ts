@@ -4,7 +4,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import { readOwnMark } from '../lib/processes.ts'
-import { type Asking, createAsking } from './asking.ts'
+import { type ApprovalChanges, createApprovalChanges } from './approval-changes.ts'
 import { loadAuditKeys } from './audit-key.ts'
 import { type DatabaseKind, openBackend } from './backend.ts'
 import type { Changes } from './changes.ts'
@@ -14,6 +14,7 @@ import type { AuditTable } from './database.ts'
 import { recover } from './recover.ts'
 import { createRemovalStore, type RemovalStore } from './removal.ts'
 import { type AgentStore, createAgentStore } from './tables/agents.ts'
+import { createStoredApprovals, type StoredApprovals } from './tables/approvals.ts'
 import { type AuditStore, type Change, createAuditStore, toChangeEntry } from './tables/audit.ts'
 import { type CallStore, createCallStore } from './tables/calls.ts'
 import { type ChildStore, createChildStore } from './tables/children.ts'
@@ -25,7 +26,6 @@ import { createIdempotencyStore, type IdempotencyStore } from './tables/idempote
 import { createInstanceStore, readBootId } from './tables/instances.ts'
 import { createMemory, type Memory, toProbe } from './tables/memory.ts'
 import { createPinStore, type PinStore } from './tables/pins.ts'
-import { createQuestionStore, type QuestionStore } from './tables/questions.ts'
 import { createRecordStore, type RecordStore, writeMark } from './tables/record.ts'
 import { createResultStore, type ResultBounds, type ResultStore } from './tables/results.ts'
 import { createSecretStore, type SecretStore } from './tables/secrets.ts'
@@ -41,34 +41,37 @@ export type Storage = {
   readonly instance: string
   readonly kind: DatabaseKind
   /**
-   * A call that may change something resolves only after its intent entry and its row are durable. A reading one
-   * resolves at once, and its row and entries follow within 50 ms. Throws `storage-unavailable` when the store
-   * cannot write: for reading calls too, while it is known to be broken.
+   * Resolves only after the intent entry and the row of the call are durable. A read call resolves at once, and its row
+   * and entries follow within 50 ms. Throws `storage-unavailable` if the database cannot be written; for read calls,
+   * only while that is already known.
    */
   claim: Claims['claim']
-  /** A call that was refused: its row in its end state and one outcome entry, in one unit. */
+  /** Records a refused call: its row with the final state and one outcome entry, in one unit. */
   refuse: Claims['refuse']
-  /** Refused calls that are counted and not recorded each: one entry. */
+  /** Records one entry for many refused calls that have no entries of their own. */
   countRefusals: Claims['countRefusals']
-  /** Writes the one end of a call; a second one changes nothing. Does not wait, and survives a store that is briefly broken. */
+  /**
+   * Writes the outcome of a call. Only the first outcome is written. Does not wait, and is queued if the database is
+   * briefly unavailable.
+   */
   finish: Claims['finish']
-  /** As `finish`, for a call with a key, and resolves when its end and what becomes of the key are durable. */
+  /** Like `finish`, for a call with an idempotency key. Resolves when the outcome and the state of the key are durable. */
   finishOnce: Claims['finishOnce']
-  /** The server answered after the call had ended. */
+  /** Records that the server answered after the call had ended. */
   markLate: Claims['markLate']
   readonly calls: Pick<CallStore, 'find' | 'list'>
   readonly audit: AuditStore & {
     append(change: Change): Promise<void>
-    /** An entry of the gateway's own about the record itself; tells its place and that of the one before it. */
+    /** Writes an entry of the gateway about the audit itself. Returns the entry and the hash of the entry before. */
     mark(kind: 'anchor' | 'checkpoint', body: object): Promise<{ row: AuditTable; previous: string }>
   }
-  /** The record as it stands on disk, chain by chain. */
+  /** The audit entries on disk, chain by chain. */
   readonly record: RecordStore
-  /** Milliseconds since 1970 by the clock of the database; undefined where it has none of its own. */
+  /** Milliseconds since 1970 from the database's own clock; undefined for SQLite. */
   databaseTime(): Promise<number | undefined>
-  /** Takes a piece of the record away, for retention; tells how many rows went. */
+  /** Removes old entries, for retention. Returns the number of removed rows. */
   remove(piece: Unit): Promise<number>
-  /** Gives room that is not used any more back to the disk. */
+  /** Returns unused space to the disk. */
   readonly compact: Compactor['compact']
   readonly reclaim: Compactor['reclaim']
   readonly tokens: TokenStore
@@ -80,53 +83,56 @@ export type Storage = {
   readonly children: ChildStore
   readonly memory: Memory
   readonly documents: DocumentStore
-  /** The record of changes of the configuration: intent before, outcome after. */
+  /** Records changes of the configuration: the intent before, the outcome after. */
   readonly configChanges: ConfigChangeStore
   readonly pins: PinStore
-  /** What is left of results that were cut. */
+  /** The stored rest of truncated results. */
   readonly results: ResultStore
-  /** Keys of calls that run once. */
+  /** Idempotency keys of calls. */
   readonly keys: Pick<IdempotencyStore, 'find' | 'findOf' | 'removeAll'> & { sweep(): Promise<void> }
-  readonly questions: Pick<
-    QuestionStore,
+  readonly approvals: Pick<
+    StoredApprovals,
     'find' | 'findLive' | 'list' | 'overdue' | 'openOf' | 'openBy' | 'countWaiting' | 'countBefore'
   >
-  readonly asking: Asking
+  readonly approvalChanges: ApprovalChanges
   readonly grants: Pick<GrantStore, 'active' | 'find' | 'list' | 'add' | 'revoke' | 'revokeAll'>
-  /** The commits of a removal. */
+  /** Commits the steps of a removal. */
   readonly removal: RemovalStore
-  /** Messages to webhooks. */
+  /** Deliveries to webhooks. */
   readonly deliveries: Omit<DeliveryStore, 'release'>
-  /** Tells the instances on this database what to read again. */
+  /** Announces to all instances on this database which data to read again. */
   readonly changes: Changes
-  /** Closes what dead instances left: their open calls become `unknown` with an outcome entry. */
+  /** Closes the work of dead instances: their running calls become `unknown` with an outcome entry. */
   recover(): Promise<{ unknownCalls: number }>
-  /** By which things expire: the database's clock where several gateways share one. */
+  /** The clock for expiry: the database's clock if several gateways share the database. */
   readonly clock: Clock
   healthy(): boolean
-  /** Why it is not healthy. */
+  /** Why the storage is not healthy. */
   findProblem(): GatewayError | undefined
-  /** Everything queued is committed before it resolves; throws `storage-unavailable` if it cannot be. */
+  /** Resolves when everything queued is committed. Throws `storage-unavailable` if that is not possible. */
   flush(): Promise<void>
   close(): Promise<void>
 }
 
 export type StorageParts = {
   folder: string
-  /** A PostgreSQL instead of the SQLite file in the folder. Holds a password: it goes nowhere else. */
+  /**
+   * Uses this PostgreSQL database instead of the SQLite file in the folder. Contains a password, so it must not be
+   * logged.
+   */
   databaseUrl?: string | undefined
   clock: Clock
   ids: Ids
   log: Log
-  /** The key that chains the record; one of the data folder's own if none is given. */
+  /** The key that chains the audit entries. Default: the data folder's own key. */
   auditKey?: Buffer
-  /** Most pages of 4 KiB that the database may grow to; the disk is the limit without it. */
+  /** The maximum number of 4 KiB pages of the database. Default: unlimited. */
   maxPages?: number
-  /** How much of cut results is kept. */
+  /** How much of truncated results is stored. */
   resultBounds?: ResultBounds
 }
 
-/** Opens the one store of a data folder; throws `data-locked` while another gateway has it. */
+/** Opens the storage of a data folder. Throws `data-locked` if another gateway has it open. */
 export async function openStorage(parts: StorageParts): Promise<Storage> {
   const { folder, databaseUrl, ids, log, maxPages } = parts
   const instance = ids.next('instance')
@@ -150,14 +156,14 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
   })
   const record = createRecordStore(database)
   const keys = createIdempotencyStore(database, now)
-  const questions = createQuestionStore(database)
+  const approvals = createStoredApprovals(database)
   const grants = createGrantStore({ database, writer, now })
   const deliveries = createDeliveryStore({ database, writer, instance, now })
   const configChanges = createConfigChangeStore({ database, writer, ids, instance, now })
-  const claims = createClaims({ writer, calls, keys, questions, grants, clock })
+  const claims = createClaims({ writer, calls, keys, approvals, grants, clock })
   let closing: Promise<void> | undefined
 
-  /** Whoever asks sees all that happened before, the calls that wait for their shared commit included. */
+  /** Runs a query after all earlier writes are committed, including buffered read calls. */
   async function upToDate<Result>(ask: () => Promise<Result>): Promise<Result> {
     claims.flushReads()
     await writer.settled()
@@ -229,9 +235,9 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
         await writer.commit([keys.sweep()])
       },
     },
-    questions,
-    asking: createAsking({ writer, calls, questions, grants, keys, instance, now }),
-    // A refund may be on its way.
+    approvals,
+    approvalChanges: createApprovalChanges({ writer, calls, approvals, grants, keys, instance, now }),
+    // Waits for queued refunds.
     grants: {
       ...grants,
       active: () => upToDate(grants.active),
@@ -247,7 +253,7 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
         deliveries,
         instances,
         configChanges: backend.kind === 'sqlite' ? undefined : configChanges,
-        holdDeath: backend.holdDeath,
+        lockDeadInstance: backend.lockDeadInstance,
         now,
       }),
     clock,

@@ -1,14 +1,14 @@
 import type { AuditKind } from '../contract/audit.ts'
 import type { GatewayError } from '../contract/errors.ts'
 
-/** One SQL statement; `expect` is the number of rows it must change for its unit to stand. */
+/** One SQL statement. `expect` is the number of rows that it must change, otherwise its unit is refused. */
 export type Statement = {
   readonly sql: string
   readonly parameters: readonly unknown[]
   readonly expect?: number
 }
 
-/** An entry of the record before it has its place in it; the database's own side gives it a sequence. */
+/** An audit entry without a sequence number. The database engine assigns the number. */
 export type NewEntry = {
   readonly at: number
   readonly kind: AuditKind
@@ -19,34 +19,34 @@ export type NewEntry = {
   readonly body: string
 }
 
-/** Steps that happen whole or not at all. */
+/** Steps that are written all together or not at all. */
 export type Unit = readonly (Statement | { readonly entry: NewEntry })[]
 
-/** What became of a unit: the rows changed and returned by its last statement, or the step that refused it. */
+/** The rows changed and returned by the last statement of a unit, or the step that refused the unit. */
 export type UnitOutcome =
   | { readonly kind: 'done'; readonly changes: number; readonly rows: readonly unknown[] }
   | { readonly kind: 'refused'; readonly step: number; readonly by: 'expectation' | 'error'; readonly reason: string }
 
-/** Only measures, gives a few pages back, writes the whole file again, or cuts off the log that is left of it. */
+/** `look`: only measures. `step`: returns a few pages. `whole`: rewrites the whole file. `trim`: truncates the WAL. */
 export type CompactHow = 'look' | 'step' | 'whole' | 'trim'
 
-/** Afterwards: bytes on disk, how many pages steps could give back, and whether the file is ready for steps. */
+/** The state after a step: bytes on disk, the number of free pages, and whether the file supports small steps. */
 export type CompactStep = { readonly size: number; readonly left: number; readonly stepwise: boolean }
 
-/** A database that commits batches of units. SQLite's lives in a worker thread. */
+/** A database that commits batches of units. SQLite runs in a worker thread. */
 export type Engine = {
-  /** One durable commit for all units; throws when none of them stands. */
+  /** Commits all units durably in one commit. Throws if the whole batch failed. */
   run(units: readonly Unit[]): Promise<readonly UnitOutcome[]>
   query(statement: Statement): Promise<readonly unknown[]>
-  /** Gives unused room back to the disk. Only where the database does not do that itself. */
+  /** Returns unused space to the disk. Not set if the database does that itself. */
   compact?: (how: CompactHow) => Promise<CompactStep>
-  /** Resolves when it has ended, asked or not: nothing is answered any more. */
+  /** Resolves when the engine has ended, regularly or not. Later requests fail. */
   readonly ended: Promise<GatewayError>
   close(): Promise<void>
 }
 
-/** Roughly what a unit weighs while it waits: enough to bound a queue by. */
-export function weigh(unit: Unit): number {
+/** The approximate memory of a waiting unit, used to limit the queue. */
+export function estimateBytes(unit: Unit): number {
   let bytes = 0
   for (const step of unit) {
     bytes += 200

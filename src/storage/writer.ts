@@ -2,52 +2,55 @@ import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { createGroupCommit } from './group-commit.ts'
-import { type CompactHow, type CompactStep, type Engine, type Unit, type UnitOutcome, weigh } from './unit.ts'
+import { type CompactHow, type CompactStep, type Engine, estimateBytes, type Unit, type UnitOutcome } from './unit.ts'
 
 export type Writer = {
-  /** Resolves when the unit is durable or refused; throws `storage-unavailable` when the store cannot write. */
+  /** Resolves when the unit is durable or refused. Throws `storage-unavailable` if the database cannot be written. */
   commit(unit: Unit): Promise<UnitOutcome>
   /**
-   * Does not wait: written within milliseconds, or as soon as the store can write again. `onUnmet` is called when the
-   * unit was refused because a statement did not change the rows it expects.
+   * Does not wait. The unit is written within milliseconds, or when the database can be written again. `onUnmet` is
+   * called if the unit was refused because a statement did not change the expected rows.
    */
   keep(unit: Unit, onUnmet?: () => void): void
-  /** Does not wait and is not worth keeping: lost if the store cannot write. */
+  /** Does not wait. The unit is dropped if the database cannot be written. */
   attempt(unit: Unit): void
   query: Engine['query']
-  /** Undefined where the database gives unused room back itself. */
+  /** Undefined if the database returns unused space itself. */
   compact(how: CompactHow): Promise<CompactStep> | undefined
-  /** Throws `storage-unavailable` when nothing new may be promised. */
+  /** Throws `storage-unavailable` if no new work may be accepted. */
   assertWritable(): void
-  /** Why nothing can be written now. */
+  /** Why the database cannot be written now; undefined if it can. */
   findProblem(): GatewayError | undefined
-  /** Resolves when all that was posted before is answered, whatever the answer. */
+  /** Resolves when all earlier units are written, refused or failed. */
   settled(): Promise<void>
-  /** Resolves when all that was posted or kept before is durable; throws `storage-unavailable` if that cannot be. */
+  /** Resolves when all earlier units are durable. Throws `storage-unavailable` if that is not possible. */
   flush(): Promise<void>
-  /** The last attempt for what was kept; then the engine closes. */
+  /** Tries once more to write the queued units, then closes the engine. */
   close(lastUnit: Unit): Promise<void>
 }
 
 type WriterParts = {
   engine: Engine
-  /** Another engine on the same data, for when the first one died. */
+  /** Opens another engine on the same data after the first one failed. */
   reopen(): Promise<Engine>
-  /** A unit that succeeds only if the store has room and can commit. */
+  /** A unit that succeeds only if the database has space and can commit. */
   probe(): Unit
-  /** Why this instance may promise nothing, although the store can write. */
+  /** Why this instance must not accept work, although the database can be written. */
   findProblem?: (() => GatewayError | undefined) | undefined
   clock: Clock
   log: Log
 }
 
-/** A unit that waits until the store can write again. */
+/** A unit that waits until the database can be written again. */
 type Kept = { readonly unit: Unit; readonly onUnmet: (() => void) | undefined }
 
 const limits = { units: 20_000, bytes: 64 * 1024 * 1024 }
 const probeEvery = 1000
 
-/** The one way into the database: refuses when it is broken, keeps what must not be lost, and heals by itself. */
+/**
+ * The only way to write to the database. Refuses new work while the database is unavailable, queues units that must not
+ * be lost, and retries.
+ */
 export function createWriter({ engine: first, reopen, probe, findProblem, clock, log }: WriterParts): Writer {
   let engine = first
   let engineEnded = false
@@ -57,7 +60,7 @@ export function createWriter({ engine: first, reopen, probe, findProblem, clock,
   let keptBytes = 0
   let lost = 0
   let cancelProbe = () => {}
-  let healing: Promise<boolean> | undefined
+  let recovering: Promise<boolean> | undefined
   const group = createGroupCommit({ run: (units) => engine.run(units), limits, clock })
   watch(first)
 
@@ -66,7 +69,7 @@ export function createWriter({ engine: first, reopen, probe, findProblem, clock,
     group.post(unit, {
       done: resolve,
       failed(error) {
-        breakDown(error)
+        markBroken(error)
         reject(error)
       },
     })
@@ -74,11 +77,11 @@ export function createWriter({ engine: first, reopen, probe, findProblem, clock,
   }
 
   function assertWritable(): void {
-    if (closing) throw unavailable('The store is closed')
+    if (closing) throw unavailable('The storage is closed')
     if (broken) throw unavailable(broken.message, broken)
     const problem = findProblem?.()
     if (problem) throw problem
-    if (group.full()) throw unavailable('Too much is waiting to be written')
+    if (group.full()) throw unavailable('Too many writes are waiting')
   }
 
   async function commit(unit: Unit): Promise<UnitOutcome> {
@@ -87,25 +90,25 @@ export function createWriter({ engine: first, reopen, probe, findProblem, clock,
   }
 
   function keep(unit: Unit, onUnmet?: () => void): void {
-    // Behind those that wait already: a call's end must not overtake its beginning.
-    if (broken || kept.length > 0 || group.full()) return putAside({ unit, onUnmet })
-    group.postPatiently(unit, {
+    // After the units that are already queued: the outcome of a call must not be written before its intent.
+    if (broken || kept.length > 0 || group.full()) return enqueue({ unit, onUnmet })
+    group.postLater(unit, {
       done: (outcome) => reportRefusal(outcome, onUnmet),
       failed(error) {
-        breakDown(error)
-        putAside({ unit, onUnmet })
+        markBroken(error)
+        enqueue({ unit, onUnmet })
       },
     })
   }
 
-  function putAside(late: Kept): void {
-    const bytes = weigh(late.unit)
+  function enqueue(late: Kept): void {
+    const bytes = estimateBytes(late.unit)
     if (kept.length >= limits.units || keptBytes + bytes > limits.bytes) {
       lost++
-      if (lost === 1) log.error({ kept: kept.length }, 'Outcomes are lost: too many wait for the store')
+      if (lost === 1) log.error({ kept: kept.length }, 'outcomes are lost: too many are waiting for the database')
       return
     }
-    // The queue is full while the store is well: nothing else would come back for what waits here.
+    // The queue can be full while the database works. Without a probe nothing would write this unit later.
     if (!broken && kept.length === 0) scheduleProbe()
     kept.push(late)
     keptBytes += bytes
@@ -113,13 +116,13 @@ export function createWriter({ engine: first, reopen, probe, findProblem, clock,
 
   function attempt(unit: Unit): void {
     if (broken || closing || group.full()) return
-    group.postPatiently(unit, { done: () => {}, failed: breakDown })
+    group.postLater(unit, { done: () => {}, failed: markBroken })
   }
 
-  function breakDown(error: GatewayError): void {
+  function markBroken(error: GatewayError): void {
     if (broken || closing) return
     broken = error
-    log.error({ reason: error.message }, 'The store cannot write: calls are refused until it can')
+    log.error({ reason: error.message }, 'the database cannot be written; calls are refused until it can')
     scheduleProbe()
   }
 
@@ -128,33 +131,33 @@ export function createWriter({ engine: first, reopen, probe, findProblem, clock,
     engineEnded = false
     next.ended.then((error) => {
       engineEnded = true
-      breakDown(error)
+      markBroken(error)
     })
   }
 
   function scheduleProbe(): void {
     cancelProbe()
     cancelProbe = clock.after(probeEvery, async () => {
-      if (!closing && !(await heal())) scheduleProbe()
+      if (!closing && !(await recover())) scheduleProbe()
     })
   }
 
-  function heal(): Promise<boolean> {
-    healing ??= tryToHeal().finally(() => {
-      healing = undefined
+  function recover(): Promise<boolean> {
+    recovering ??= tryToRecover().finally(() => {
+      recovering = undefined
     })
-    return healing
+    return recovering
   }
 
-  async function tryToHeal(): Promise<boolean> {
+  async function tryToRecover(): Promise<boolean> {
     try {
       if (engineEnded) watch(await reopen())
       await post(probe())
     } catch (error) {
-      if (broken) broken = toGatewayError(error) // what people are told is the newest reason
+      if (broken) broken = toGatewayError(error) // report the newest reason
       return false
     }
-    if (broken) log.info({ kept: kept.length, lost }, 'The store can write again')
+    if (broken) log.info({ kept: kept.length, lost }, 'the database can be written again')
     broken = undefined
     const units = kept
     kept = []
@@ -168,18 +171,18 @@ export function createWriter({ engine: first, reopen, probe, findProblem, clock,
     if (outcome.kind === 'done') return
     const facts = { reason: outcome.reason, step: outcome.step }
     if (outcome.by === 'expectation' && onUnmet) return onUnmet()
-    if (outcome.by === 'expectation') log.debug(facts, 'A unit was not needed any more')
-    else log.error(facts, 'A unit was refused')
+    if (outcome.by === 'expectation') log.debug(facts, 'a queued write was no longer needed')
+    else log.error(facts, 'a queued write was refused')
   }
 
   async function settled(): Promise<void> {
-    // An empty unit stands behind all others, so its answer comes after theirs.
+    // An empty unit is processed after all earlier units.
     if (!group.idle()) await post([]).catch(() => {})
   }
 
   async function flush(): Promise<void> {
     await settled()
-    if (broken || kept.length > 0) await heal()
+    if (broken || kept.length > 0) await recover()
     await settled()
     if (broken) throw unavailable(broken.message, broken)
   }
@@ -191,7 +194,7 @@ export function createWriter({ engine: first, reopen, probe, findProblem, clock,
     query: (statement) => engine.query(statement),
     compact: (how) => engine.compact?.(how),
     assertWritable,
-    findProblem: () => (closing ? unavailable('The store is closed') : (broken ?? findProblem?.())),
+    findProblem: () => (closing ? unavailable('The storage is closed') : (broken ?? findProblem?.())),
     settled,
     flush,
     async close(lastUnit) {
@@ -200,7 +203,7 @@ export function createWriter({ engine: first, reopen, probe, findProblem, clock,
       await flush().catch(() => {})
       keep(lastUnit)
       await settled()
-      if (kept.length > 0) log.error({ kept: kept.length }, 'Closed with outcomes that could not be written')
+      if (kept.length > 0) log.error({ kept: kept.length }, 'closed with outcomes that could not be written')
       await engine.close()
     },
   }

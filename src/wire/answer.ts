@@ -1,19 +1,19 @@
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { isObject, type Member, parseJson, scanObject } from '../lib/json.ts'
 
-/** What a server answered. Holds the bytes, and parses only if somebody needs to look inside. */
+/** The answer of a server, as bytes. It is parsed only when a value inside is needed. */
 export type Answer = {
   readonly kind: 'result' | 'error'
   /** The JSON of the result or of the error object, without the envelope. */
   readonly bytes: Buffer
-  /** How many hidden values were in it. */
+  /** Number of secret values that were masked in it. */
   readonly masked: number
   /** The members of the object, as positions in `bytes`. */
   members(): readonly Member[]
   value(): JsonObject
 }
 
-/** `known` are the members where whoever read or wrote the bytes knows them already. */
+/** `known`: the members, if the reader or writer of the bytes has them already. */
 export function createAnswer(kind: Answer['kind'], bytes: Buffer, known?: readonly Member[], masked = 0): Answer {
   let members = known
   let value: JsonObject | undefined
@@ -36,13 +36,13 @@ export function toResultAnswer(result: JsonObject): Answer {
   return createAnswer('result', Buffer.from(JSON.stringify(result)))
 }
 
-/** The raw JSON of one member of the result, if it is there. */
+/** The raw JSON of one member of the result; undefined if it is missing. */
 export function memberText(answer: Answer, key: string): string | undefined {
   const member = answer.members().find((candidate) => candidate.key === key)
   return member && answer.bytes.toString('utf8', member.start, member.end)
 }
 
-/** A tool's own failure, which is a result that the model can read. */
+/** A failure that the tool reports. It is a result that the model can read. */
 export function isToolError(answer: Answer): boolean {
   return answer.kind === 'result' && memberText(answer, 'isError') === 'true'
 }

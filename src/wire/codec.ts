@@ -2,12 +2,12 @@ import type { JsonObject } from '../contract/json.ts'
 import type { Caller } from './caller.ts'
 import type { Peer } from './peer.ts'
 
-/** The two ways in which MCP is spoken: with sessions, and stateless. */
+/** The two eras of MCP: `legacy` with MCP sessions, `modern` without. */
 export type Era = 'legacy' | 'modern'
 
 export type Implementation = { readonly name: string; readonly version: string }
 
-/** What a server says of itself when a link opens. */
+/** The description that a server gives of itself when a link opens. */
 export type ServerFacts = {
   readonly era: Era
   readonly revision: string
@@ -19,46 +19,46 @@ export type ServerFacts = {
 /** How requests towards a server are written in one era. */
 export type ServerCodec = {
   readonly era: Era
-  /** The conversation's first words. */
+  /** The first request on a link. */
   open(peer: Peer, options: { signal: AbortSignal; timeoutMs: number }): Promise<ServerFacts>
-  /** Puts into `_meta` what the era wants to find there. */
+  /** Adds the keys that the era requires in `_meta`. */
   shape(params: JsonObject, own: OwnMeta): JsonObject
-  /** Headers that HTTP carries beside the body; `mirrored` repeats arguments, where the era wants that. */
+  /** HTTP headers. `mirrored` are arguments that the era repeats in headers. */
   headers(
     method: string | undefined,
     params: JsonObject,
     mirrored?: Readonly<Record<string, string>>,
   ): Record<string, string>
-  /** On HTTP: whether closing the answer's stream is the way to cancel. */
+  /** On HTTP: whether a request is cancelled by closing the stream of its answer. */
   readonly cancelsByClosing: boolean
-  /** What proves that an idle link is alive. */
+  /** The request that checks an idle link. */
   readonly liveness: 'ping' | 'tools/list'
 }
 
-/** What travels with one request beside its parameters. */
+/** Data of one request in addition to its parameters. */
 export type OwnMeta = {
   readonly progressToken?: number | undefined
   readonly meta?: JsonObject | undefined
   readonly caller?: Caller | undefined
 }
 
-/** What the gateway says of itself to agents. */
+/** The description of the gateway for agents. */
 export type GatewayFacts = {
   readonly capabilities: JsonObject
   readonly version: string
   readonly instructions: string | undefined
 }
 
-/** What the newer era calls its tasks; those of the older one are something else. */
+/** Name of the extension for tasks in the newer era. Tasks of the older era are not compatible. */
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
 
-/** The key of `_meta` under which a request of the newer era says what its sender can do. */
+/** The key of `_meta` with the capabilities of the sender, in the newer era. */
 export const capabilitiesKey = 'io.modelcontextprotocol/clientCapabilities'
 
-/** The key of `_meta` under which a message of the older era names the task it belongs to. */
+/** The key of `_meta` with the task that a message belongs to, in the older era. */
 export const relatedTaskKey = 'io.modelcontextprotocol/related-task'
 
-/** The key of `_meta` under which a message of the newer era names the request that listens for it. */
+/** The key of `_meta` with the subscription that a message belongs to, in the newer era. */
 export const subscriptionKey = 'io.modelcontextprotocol/subscriptionId'
 
 export const gatewayName = 'sallyport'

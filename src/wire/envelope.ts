@@ -3,7 +3,7 @@ import { JsonError, type Member, type Scan, scanObject } from '../lib/json.ts'
 /** Positions of a value in the bytes of its message. */
 export type Span = { readonly start: number; readonly end: number }
 
-/** One JSON-RPC message, looked at but not built. `id` is the raw JSON text, so that `1` and `"1"` stay apart. */
+/** One JSON-RPC message, scanned but not parsed. `id` is the raw JSON text, so that `1` and `"1"` differ. */
 export type Envelope =
   | { readonly kind: 'request'; readonly id: string; readonly method: string; readonly params: Span | undefined }
   | { readonly kind: 'notification'; readonly method: string; readonly params: Span | undefined }
@@ -29,7 +29,7 @@ function isKnown(key: string): key is Known {
   return known.has(key)
 }
 
-/** A doubled key would let one reader see another message than the next reader does. */
+/** Duplicate keys are refused, because two readers could use different values. */
 function byKey(members: readonly Member[]): Partial<Record<Known, Member>> {
   const found: Partial<Record<Known, Member>> = {}
   for (const member of members) {
@@ -48,7 +48,7 @@ function toCall(bytes: Buffer, method: Span, id: string | undefined, params: Spa
   const name = parsed(bytes.toString('utf8', method.start, method.end))
   if (typeof name !== 'string') throw new JsonError('invalid', 'The method must be text')
   if (id === undefined) return { kind: 'notification', method: name, params }
-  // It is written into the answer as it came: what only looks like text would break the answer.
+  // The raw id is copied into the answer, so invalid text would break the answer.
   if (!isUsableId(parsed(id))) throw new JsonError('invalid', 'The id must be text or a number')
   return { kind: 'request', id, method: name, params }
 }
@@ -57,7 +57,7 @@ function isUsableId(id: unknown): boolean {
   return typeof id === 'string' || typeof id === 'number'
 }
 
-/** Undefined for what a scan lets pass and a parser does not, such as text with a bare line feed. */
+/** Undefined for text that the scan accepts and a parser does not, such as a string with a raw line feed. */
 function parsed(json: string): unknown {
   try {
     return JSON.parse(json)

@@ -1,4 +1,4 @@
-/** Header values are visible ASCII without surrounding blanks; everything else travels in base 64. */
+/** Visible ASCII without surrounding spaces is sent as it is, everything else in base64. */
 export function toHeaderValue(text: string): string {
   if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !(text.startsWith('=?base64?') && text.endsWith('?='))) {
     return text
@@ -6,7 +6,7 @@ export function toHeaderValue(text: string): string {
   return `=?base64?${Buffer.from(text).toString('base64')}?=`
 }
 
-/** Undefined for what claims to be base 64 and is not. */
+/** Undefined for a value that is marked as base64 and is not valid base64. */
 export function fromHeaderValue(value: string): string | undefined {
   if (!value.startsWith('=?base64?') || !value.endsWith('?=')) return value
   const encoded = value.slice('=?base64?'.length, -'?='.length)

@@ -14,7 +14,7 @@ import {
 } from './codec.ts'
 import { dropMember } from './splice.ts'
 
-/** The revisions with sessions, newest first. */
+/** The revisions with MCP sessions, newest first. */
 const revisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const
 type Revision = (typeof revisions)[number]
 
@@ -28,12 +28,12 @@ function isRevision(value: unknown): value is Revision {
 }
 
 /**
- * One link serves many callers, so that it declares what any of them might: who cannot answer a question refuses it.
- * A change of roots is not declared: it would be the news of one caller to a link of all.
+ * One link serves many callers, so it declares everything that a caller may support. A caller that cannot answer a question
+ * refuses it. Changes of roots are not declared, because they belong to one caller only.
  */
 const offeredToServers = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: {} }
 
-/** Towards servers: `initialize`, then plain requests. */
+/** For servers: `initialize`, then plain requests. */
 export function createLegacyCodec(client: Implementation): ServerCodec {
   let revision: string | undefined
   return {
@@ -67,7 +67,7 @@ function toFacts(answer: Answer): ServerFacts {
     throw new GatewayError('server-refused', 'The server refused `initialize`', errorFacts(answer))
   const { protocolVersion, capabilities, serverInfo, instructions } = answer.value()
   if (!isRevision(protocolVersion)) {
-    throw new GatewayError('server-broken', 'The server speaks a protocol revision that is not known here')
+    throw new GatewayError('server-broken', 'The server uses an unknown protocol revision')
   }
   return {
     era: 'legacy',
@@ -88,10 +88,10 @@ export function errorFacts(answer: Answer): { rpcCode?: number } {
   return typeof code === 'number' ? { rpcCode: code } : {}
 }
 
-/** This era has a number of its own for a resource that is not there. */
+/** The error code of this era for a resource that does not exist. */
 export const legacyResourceNotFound = -32002
 
-/** Towards agents: the revision that an `initialize` ends up with. */
+/** For agents: the revision that `initialize` agrees on. */
 export function negotiateLegacy(requested: unknown): string {
   return isRevision(requested) ? requested : newestLegacy
 }
@@ -105,13 +105,13 @@ export function toInitializeResult(facts: GatewayFacts & { revision: string }): 
   }
 }
 
-/** A result as this era writes it: what the other era adds at the top is taken off. */
+/** A result in the form of this era, without the members that the newer era adds. */
 export function toLegacyResult(answer: Answer): Answer {
   if (answer.kind === 'error') return toLegacyError(answer)
   return memberText(answer, 'resultType') === undefined ? answer : dropMember(answer, 'resultType')
 }
 
-/** A wrong parameter that comes with nothing but an address is the newer era's way to say that nothing is there. */
+/** In the newer era, `invalid params` with only a URI in its data means that the resource does not exist. */
 function toLegacyError(answer: Answer): Answer {
   if (memberText(answer, 'code') !== '-32602') return answer
   const { data } = answer.value()
@@ -119,7 +119,7 @@ function toLegacyError(answer: Answer): Answer {
   return createAnswer('error', Buffer.from(JSON.stringify({ ...answer.value(), code: legacyResourceNotFound })))
 }
 
-/** What a client of this era declared, as the newer era writes it. Forms are meant where nothing else is said. */
+/** The capabilities of a client of this era in the form of the newer era. Elicitation without a mode means forms. */
 export function toCapabilities(declared: unknown): JsonObject {
   const { elicitation, sampling, roots, extensions } = isObject(declared) ? declared : {}
   const { [tasksExtension]: _newer, ...usable } = isObject(extensions) ? extensions : {}
@@ -132,7 +132,7 @@ export function toCapabilities(declared: unknown): JsonObject {
   }
 }
 
-/** A question as this era puts it: what happens at another address has a number there. */
+/** A question in the form of this era, which requires an id for an elicitation at an address. */
 export function toLegacyQuestion({ method, params }: Question, id: string): Question {
   const numbered = method === 'elicitation/create' && params.mode === 'url' && params.elicitationId === undefined
   return { method, params: numbered ? { ...params, elicitationId: id } : params }

@@ -1,24 +1,24 @@
 import { createPieces } from '../lib/pieces.ts'
 
-/** What stood at both ends of a line that was too long: enough to tell whose answer it was. */
+/** Beginning and end of a line that was too long: enough to find the id of the answer. */
 export type LongLine = { readonly head: Buffer; readonly tail: Buffer; readonly bytes: number }
 
 export type LineReader = { push(chunk: Buffer): void }
 
 const keep = 4096
 const newline = 0x0a
-/** A line may be this much longer than the limit and still end: then only the answer in it is lost. */
+/** A line may exceed the limit by this much and still end; then only its answer is lost. */
 const endlessBytes = 16 * 1024 * 1024
 
-/** Cuts a byte stream into lines. A line over the limit is let go piece by piece and reported, never gathered. */
+/** Splits a byte stream into lines. A line over the limit is dropped piece by piece and reported; it is never buffered. */
 export function createLineReader(parts: {
   maxBytes: number
   onLine(line: Buffer): void
-  /** At the end of a line that was too long. */
+  /** At the end of a line that exceeded the limit. */
   onLongLine?(line: LongLine): void
-  /** At the moment when a line becomes too long; it may never end. */
+  /** When a line exceeds the limit. The line may never end. */
   onOverflow?(): void
-  /** Once a line is so much longer than the limit that it has no end. */
+  /** When a line exceeds the limit by so much that it is treated as endless. */
   onEndless?(): void
 }): LineReader {
   const pieces = createPieces()
@@ -64,7 +64,7 @@ export function createLineReader(parts: {
   }
 }
 
-/** The id of an answer that was too long to keep, read from where JSON writers put it. */
+/** The id of an answer that was too long, from the beginning or end of its line. */
 export function idOfLongLine(line: LongLine): string | undefined {
   const start = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+|"[^"\\]*")\s*,/
   const head = start.exec(line.head.toString('latin1'))
@@ -72,7 +72,7 @@ export function idOfLongLine(line: LongLine): string | undefined {
   return /,\s*"id"\s*:\s*(\d+|"[^"\\]*")\s*\}\s*$/.exec(line.tail.toString('latin1'))?.[1]
 }
 
-/** Copies, so that the pieces can be let go; the whole is never put together. */
+/** Copies both ends, so that the pieces can be released. The line is never joined. */
 function toEnds(chunks: readonly Buffer[]): { head: Buffer; tail: Buffer } {
   const head: Buffer[] = []
   for (let at = 0, bytes = 0; at < chunks.length && bytes < keep; at++) {
@@ -90,8 +90,8 @@ function toEnds(chunks: readonly Buffer[]): { head: Buffer; tail: Buffer } {
 }
 
 /**
- * A line feed in a server's JSON would end the line early, and what follows would pass for another message.
- * In JSON it only ever stands between values, so that a blank says the same, and ids and numbers keep their digits.
+ * A line feed inside a server's JSON would end the line, and the rest would be read as another message. JSON allows line feeds
+ * only between values, so a space can replace them.
  */
 export function toOneLine(message: Buffer): Buffer {
   if (!lineEnds.some((end) => message.includes(end))) return message

@@ -4,9 +4,9 @@ import { relatedTaskKey, tasksExtension } from './codec.ts'
 
 /** `_meta` of a request, split by what happens to its keys. Keys for this connection only are dropped. */
 export type CallMeta = {
-  /** W3C trace context. It is passed on, but an approval is not bound to it: every request has another one. */
+  /** W3C trace context. It is passed on, but it is not part of what an approval is valid for: it differs in every request. */
   readonly trace?: JsonObject
-  /** All other keys for the server. They are judged, bound, shown and recorded like arguments. */
+  /** All other keys for the server. They are judged, approved, shown and recorded like arguments. */
   readonly meta?: JsonObject
 }
 
@@ -32,12 +32,12 @@ export function readMeta(given: JsonObject): CallMeta {
 
 const protocolPrefix = 'io.modelcontextprotocol/'
 
-/** Of the protocol's own keys, those that are between the caller and the server. */
+/** The protocol's own keys that are passed from the caller to the server. */
 const endToEnd: ReadonlySet<string> = new Set([relatedTaskKey])
 
 /**
- * Keys with which agents' programs number their own requests. Most differ in every request, so that a repeated call
- * would never be the one that was approved, and no server depends on them.
+ * Keys with which agents number their requests. Most differ in every request, so a repeated call would never match its
+ * approval. No server depends on them.
  */
 const clientKeys: ReadonlySet<string> = new Set([
   'callId',
@@ -54,7 +54,7 @@ function isHopKey(key: string): boolean {
   return clientPrefixes.some((prefix) => key.startsWith(prefix))
 }
 
-/** Trace context is not bound, so only what has its exact form passes, and little of it: https://www.w3.org/TR/trace-context/ */
+/** Approvals ignore trace context, so it is limited to its exact, short form: https://www.w3.org/TR/trace-context/ */
 const traceForms: Readonly<Record<string, (value: string) => boolean>> = {
   traceparent: isTraceParent,
   tracestate: (value) => isList(value, { characters: 512, members: 32, member: stateMember }),
@@ -82,9 +82,9 @@ function isList(value: string, { characters, members, member }: ListForm): boole
 }
 
 export type Declared = {
-  /** The protocol's own capabilities. They are passed on, and an approval is not bound to them. */
+  /** Capabilities of the protocol. They are passed on and are not part of what an approval is valid for. */
   readonly plain: JsonObject
-  /** Everything else that was declared. A server gets it with each call, so it is treated like other keys of `_meta`. */
+  /** All other declared capabilities. A server gets them with each call, so they are treated like keys of `_meta`. */
   readonly beyond: JsonObject | undefined
 }
 
@@ -98,7 +98,7 @@ type Shape = { readonly [name: string]: Shape | ((value: JsonValue) => boolean) 
 const isFlag = (value: JsonValue) => typeof value === 'boolean'
 const appType = 'text/html;profile=mcp-app'
 
-/** All that the protocol itself, and its extensions for tasks and user interfaces, let a client declare. */
+/** All capabilities of the protocol and of its extensions for tasks and user interfaces. */
 const ownCapabilities: Shape = {
   elicitation: { form: { applyDefaults: isFlag }, url: {} },
   sampling: { tools: {}, context: {} },

@@ -4,14 +4,14 @@ import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { isObject } from '../lib/json.ts'
 import { fromHeaderValue, toHeaderValue } from './header-value.ts'
 
-/** An argument of a tool that HTTP repeats in a header, for those on the way who do not read bodies. */
+/** An argument of a tool that HTTP repeats in a header, for proxies that do not read bodies. */
 export type Mirror = { readonly path: readonly string[]; readonly header: string }
 
 const mark = 'x-mcp-header'
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const mirrored = new Set<JsonValue>(['string', 'integer', 'boolean'])
 
-/** Which arguments a schema marks; or why nobody can do what it wants. */
+/** The arguments that a schema marks; or why its marks cannot be followed. */
 export function findMirrors(schema: JsonObject): { mirrors: readonly Mirror[] } | { problem: string } {
   const mirrors: Mirror[] = []
   const names = new Set<string>()
@@ -42,7 +42,7 @@ export function findMirrors(schema: JsonObject): { mirrors: readonly Mirror[] } 
   }
 }
 
-/** The headers that go out beside the arguments; what is not given has none. */
+/** The headers for the arguments that are given. */
 export function toMirrorHeaders(mirrors: readonly Mirror[], given: JsonObject): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const { path, header } of mirrors) {
@@ -52,7 +52,7 @@ export function toMirrorHeaders(mirrors: readonly Mirror[], given: JsonObject): 
   return headers
 }
 
-/** Headers and arguments must agree, or something between us and the agent decides on other facts than we do. */
+/** Headers and arguments must be equal. Otherwise a proxy could decide on other values than the gateway. */
 export function checkMirrors(
   mirrors: readonly Mirror[] = [],
   given: JsonObject,

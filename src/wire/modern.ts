@@ -16,7 +16,7 @@ import { fromHeaderValue, toHeaderValue } from './header-value.ts'
 import { errorFacts, legacyResourceNotFound, toImplementation, versionHeader } from './legacy.ts'
 import { addMembers, dropMember } from './splice.ts'
 
-/** The stateless revision: every request says which protocol it speaks and what its sender can do. */
+/** The stateless revision: every request contains its protocol revision and the capabilities of its sender. */
 const revision = '2026-07-28'
 export const modernRevision: string = revision
 
@@ -32,7 +32,7 @@ const keys = {
 const methodHeader = 'mcp-method'
 const nameHeader = 'mcp-name'
 
-/** The parameter that `Mcp-Name` repeats. */
+/** The parameter that the header `Mcp-Name` repeats. */
 const named: Readonly<Record<string, string>> = {
   'tools/call': 'name',
   'prompts/get': 'name',
@@ -42,7 +42,7 @@ const named: Readonly<Record<string, string>> = {
   'tasks/cancel': 'taskId',
 }
 
-/** Towards servers: `server/discover`, then requests that carry everything themselves. */
+/** For servers: `server/discover`, then requests that are complete in themselves. */
 export function createModernCodec(client: Implementation): ServerCodec {
   const envelope = { [keys.version]: revision, [keys.capabilities]: {}, [keys.client]: { ...client } }
   return {
@@ -65,7 +65,7 @@ export function createModernCodec(client: Implementation): ServerCodec {
     headers: toModernHeaders,
     async open(peer, options) {
       const answer = await peer.request('server/discover', {}, options)
-      // A server that refuses this revision and names it among its own is asked once more.
+      // A server that refuses this revision but lists it as supported is asked once more.
       return toFacts(speaksAfterAll(answer) ? await peer.request('server/discover', {}, options) : answer)
     },
   }
@@ -77,7 +77,7 @@ function speaksAfterAll(answer: Answer): boolean {
   return isObject(data) && Array.isArray(data.supported) && data.supported.includes(revision)
 }
 
-/** What a stateless message says in the headers as well, so that whoever stands in between need not read the body. */
+/** The headers that repeat parts of a stateless message, so that proxies need not read the body. */
 export function toModernHeaders(
   method: string | undefined,
   params: JsonObject,
@@ -93,12 +93,12 @@ export function toModernHeaders(
   }
 }
 
-/** The revision that a message names in its own body: only those of this era do. */
+/** The revision in the body of a message. Only messages of this era have it. */
 export function findNamedRevision(params: JsonObject): unknown {
   return isObject(params._meta) ? params._meta[keys.version] : undefined
 }
 
-/** What a request of ours says of itself in this era. */
+/** The members of `_meta` in requests of the gateway in this era. */
 export function toModernMeta(client: Implementation): JsonObject {
   return { [keys.version]: revision, [keys.capabilities]: {}, [keys.client]: { ...client } }
 }
@@ -109,7 +109,7 @@ function toFacts(answer: Answer): ServerFacts {
   }
   const { supportedVersions, capabilities, instructions, _meta } = answer.value()
   if (!Array.isArray(supportedVersions) || !supportedVersions.includes(revision)) {
-    throw new GatewayError('server-broken', 'The server does not list the stateless revision it was asked in')
+    throw new GatewayError('server-broken', 'The server does not list the stateless revision')
   }
   return {
     era: 'modern',
@@ -126,20 +126,20 @@ function nameOf(method: string, params: JsonObject): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** What a stateless request says of its sender. */
+/** The sender of a stateless request. */
 export type ModernCaller = {
   readonly client: Implementation | undefined
   readonly capabilities: JsonObject
   readonly logLevel: LogLevel | undefined
 }
 
-/** Whether a request from an agent is of this era at all. */
+/** Whether a request from an agent is of this era. */
 export function isModernRequest(headers: IncomingHttpHeaders, params: JsonObject): boolean {
   const meta = params._meta
   return headers[versionHeader] === revision || (isObject(meta) && keys.version in meta)
 }
 
-/** Headers and body must agree, or something between us and the agent decides on other facts than we do. */
+/** Headers and body must be equal. Otherwise a proxy could decide on other values than the gateway. */
 export function readModernRequest(request: {
   headers: IncomingHttpHeaders | undefined
   method: string
@@ -182,13 +182,13 @@ function mismatch(header: string): GatewayError {
 
 function unsupported(requested: unknown): GatewayError {
   const named = typeof requested === 'string' ? requested : 'none'
-  return new GatewayError('protocol-unsupported', 'This protocol revision is not spoken here', {
+  return new GatewayError('protocol-unsupported', 'This protocol revision is not supported', {
     supported: [revision],
     requested: named,
   })
 }
 
-/** How long an agent may keep a list; always private, because views differ between principals. */
+/** How long an agent may cache a list. Always private, because views differ between principals. */
 export type CacheHint = { readonly ttlMs: number }
 
 export function toDiscoverResult(facts: GatewayFacts & CacheHint): JsonObject {
@@ -207,32 +207,32 @@ export function serverMeta(version: string): JsonObject {
   return { [keys.server]: { name: gatewayName, title: 'Sallyport', version } }
 }
 
-/** The older era's number for a resource that is not there is an ordinary wrong parameter here. */
+/** The error code of the older era for a missing resource is `invalid params` in this era. */
 function toModernError(answer: Answer): Answer {
   if (memberText(answer, 'code') !== String(legacyResourceNotFound)) return answer
   return createAnswer('error', Buffer.from(JSON.stringify({ ...answer.value(), code: -32602 })))
 }
 
-/** What a server of this era says it would need its caller to have declared, when it refuses for want of that. */
+/** The capabilities that a server of this era requires, if it refused a call because they were not declared. */
 export function lackingIn(answer: Answer): JsonObject | undefined {
   if (answer.kind !== 'error' || memberText(answer, 'code') !== '-32021') return undefined
   const { data } = answer.value()
   return isObject(data) && isObject(data.requiredCapabilities) ? data.requiredCapabilities : {}
 }
 
-/** A result as this era writes it: complete unless it says otherwise, and lists with their hints. */
+/** A result in the form of this era: marked as complete unless it says otherwise, with cache hints for lists. */
 export function toModernResult(answer: Answer, hint?: CacheHint): Answer {
   if (answer.kind === 'error') return toModernError(answer)
   const added: string[] = []
   if (memberText(answer, 'resultType') === undefined) added.push('"resultType":"complete"')
   if (!hint) return addMembers(answer, added)
   if (memberText(answer, 'ttlMs') === undefined) added.push(`"ttlMs":${hint.ttlMs}`)
-  // A server's answer to one caller is no business of another's cache, whatever the server says.
+  // Answers are for one caller, so they are never marked as public, even if the server does so.
   const shared = memberText(answer, 'cacheScope') !== undefined
   return addMembers(shared ? dropMember(answer, 'cacheScope') : answer, [...added, '"cacheScope":"private"'])
 }
 
-/** The answer to a request that cannot go on without its caller. */
+/** The answer to a request that needs replies of its caller. */
 export function toInputRequired(questions: Questions, state: string): Answer {
   return toResultAnswer({ resultType: 'input_required', inputRequests: toPlain(questions), requestState: state })
 }

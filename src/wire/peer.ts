@@ -5,68 +5,66 @@ import type { Clock } from '../lib/clock.ts'
 import { isObject, JsonError, maxDepth, parseJson, type Scan } from '../lib/json.ts'
 import { onAbort, toCancellation } from '../lib/signals.ts'
 import { type Answer, createAnswer, toOwnMembers } from './answer.ts'
-import type { Caller } from './caller.ts'
+import type { Caller, Progress } from './caller.ts'
 import { relatedTaskKey, type ServerCodec, subscriptionKey } from './codec.ts'
 import { type Envelope, readEnvelope } from './envelope.ts'
 import { type Asker, createQuestions, type QuestionEnd } from './questions.ts'
 
-/** One message on its way to a server. */
+/** One message to a server. */
 export type Outgoing = {
-  /** Our number of the request; absent for notifications and for answers to the server's own requests. */
+  /** The gateway's number of the request; undefined for notifications and for answers to requests of the server. */
   readonly id: number | undefined
   readonly body: Buffer
   readonly headers: Readonly<Record<string, string>>
-  /** Called at the moment from which on the server may have seen something of it. */
+  /** Called when the first bytes may have reached the server. */
   sent(): void
-  /** Whether somebody still waits for an answer to it. */
+  /** Whether a caller still waits for the answer. */
   waiting(): boolean
-  /** Calls back when nobody waits for the answer any more, and it has not come. */
+  /** Calls back when the caller stops waiting before the answer has arrived. */
   onAbandoned(listener: () => void): void
 }
 
 export type Carrier = {
-  /** Resolves when the carrier has done its part; a rejection fails this request alone. */
+  /** Resolves when the message was handed over. A rejection fails only this request. */
   send(message: Outgoing): Promise<void>
 }
-
-export type Progress = { readonly progress: number; readonly total?: number; readonly message?: string }
 
 export type RequestOptions = {
   readonly signal: AbortSignal
   /** Milliseconds without progress. */
   readonly timeoutMs: number
-  /** Milliseconds in all, whatever progress is reported. */
+  /** Milliseconds in total, also with progress. */
   readonly maximumMs?: number
   readonly meta?: JsonObject | undefined
-  /** Whose call it is. Requests of the gateway's own have none. */
+  /** The client that waits. Requests that the gateway makes for itself have none. */
   readonly caller?: Caller | undefined
   /** The task that the request is about. */
   readonly task?: string | undefined
-  /** What HTTP repeats of the arguments, by header. */
+  /** Arguments that HTTP repeats, by header. */
   readonly mirrored?: Readonly<Record<string, string>> | undefined
-  /** The asker looks at the parts of the answer one by one and copes with a part that is nested too deep. */
+  /** The reader checks each part of the answer itself, so a part may be nested too deeply. */
   readonly deep?: boolean
   readonly onProgress?: ((progress: Progress) => void) | undefined
-  /** The server has taken note of what this request listens for, and says which part of it it honours. */
+  /** The server has acknowledged a subscription, with the parts that it supports. */
   readonly onAcknowledged?: ((honoured: unknown) => void) | undefined
-  /** The server answered after we had given up. */
+  /** The server answered after the request had ended. */
   readonly onLate?: (() => void) | undefined
 }
 
 export type PeerCounters = { unmatched: number; late: number; invalid: number }
 
-/** Our end of one conversation with a server: numbers its own requests and progress tokens, whoever asks. */
+/** The gateway's side of a link to a server. It gives each request its own id and progress token, whichever caller it is for. */
 export type Peer = {
   request(method: string, params: JsonObject, options: RequestOptions): Promise<Answer>
   notify(method: string, params: JsonObject): void
-  /** One message from the server. `origin` is the request on whose stream it came, where the carrier knows. */
+  /** Reads one message from the server. `origin` is the request on whose stream it arrived, if the carrier knows. */
   receive(message: Buffer, origin?: number): void
   fail(id: number, error: GatewayError): void
-  /** The answer to `id` was too long to keep. */
+  /** Fails the request `id`: its answer was too long. */
   failRaw(id: string, error: GatewayError): void
   inFlight(): number
   readonly counters: PeerCounters
-  /** Fails everything in flight. */
+  /** Fails all running requests. */
   close(error: GatewayError): void
 }
 
@@ -74,23 +72,23 @@ export type PeerParts = {
   readonly carrier: Carrier
   readonly codec: ServerCodec
   readonly clock: Clock
-  /** Whether giving up is told by a notification, or by closing the stream of the answer. */
+  /** Whether requests are cancelled by closing the stream of the answer, or by a notification. */
   readonly cancelsByClosing: boolean
-  /** What a server says outside of answers passes this first. */
+  /** Masks messages of the server that are not answers. */
   clean(params: JsonObject): JsonObject
   onNotification(method: string, params: JsonObject): void
-  /** A question came while several calls shared the link. */
+  /** A question arrived while several calls were running on the link. */
   onAmbiguous(): void
 }
 
 type Pending = {
   readonly options: RequestOptions
-  /** To be called when it is given up. A controller with a signal would cost more than all the rest of this. */
+  /** Called when the caller stops waiting. An `AbortController` would cost more than the rest of this object. */
   abandoned: (() => void)[] | undefined
   sent: boolean
   settle(outcome: Answer | GatewayError): void
   touch(): void
-  /** Its time stands still until the returned function is called; `controller` is aborted when it ends. */
+  /** Pauses the time limit until the returned function is called. `controller` is aborted when the request ends. */
   hold(controller: AbortController): () => void
 }
 
@@ -148,7 +146,7 @@ export function createPeer(parts: PeerParts): Peer {
         return () => {
           open.delete(question)
           if (open.size > 0) return
-          started += clock.monotonic() - heldSince // several who think at the same time count once
+          started += clock.monotonic() - heldSince // overlapping pauses count once
           if (pending.has(id)) entry.touch()
         }
       },
@@ -180,7 +178,7 @@ export function createPeer(parts: PeerParts): Peer {
     return promise
   }
 
-  /** Nobody waits any more: the caller is told at once, the server is told if it may be working on it. */
+  /** Ends a request: the caller gets the error at once, and the server is notified if it may have received the request. */
   function giveUp(id: number, entry: Pending, error: GatewayError): void {
     if (!pending.has(id)) return
     entry.settle(error)
@@ -206,7 +204,7 @@ export function createPeer(parts: PeerParts): Peer {
   }
 
   function receive(bytes: Buffer, origin?: number): void {
-    // A character cut in half is an accident of the server; the next reader must not stumble over it.
+    // Invalid UTF-8 of a server must not reach the next reader.
     const message = isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8'))
     const depth: Scan = { deepest: 0 }
     let envelope: Envelope
@@ -224,14 +222,14 @@ export function createPeer(parts: PeerParts): Peer {
     const entry = id === undefined ? undefined : pending.get(id)
     if (id === undefined || !entry || (origin !== undefined && origin !== id)) return onUnmatched(id)
     if (depth.deepest > maxDepth && !entry.options.deep) {
-      return entry.settle(new GatewayError('server-broken', 'The answer is nested too deep', {}, { reach: 'sent' }))
+      return entry.settle(new GatewayError('server-broken', 'The answer is nested too deeply', {}, { reach: 'sent' }))
     }
     const body = message.subarray(envelope.span.start, envelope.span.end)
     if (body[0] !== 0x7b) return entry.settle(brokenError())
     const answer = createAnswer(envelope.kind, body, toOwnMembers(envelope.span))
-    // The bytes are passed on unchanged. Of a doubled key this gateway could read one value and the caller the other.
+    // The bytes are passed on unchanged. With a duplicate key, the gateway and the caller could read different values.
     if (hasKeyTwice(answer)) {
-      return entry.settle(new GatewayError('server-broken', 'The answer has a key twice', {}, { reach: 'sent' }))
+      return entry.settle(new GatewayError('server-broken', 'The answer has a duplicate key', {}, { reach: 'sent' }))
     }
     entry.settle(answer)
   }
@@ -271,7 +269,7 @@ export function createPeer(parts: PeerParts): Peer {
     if (progress) entry.options.onProgress?.(progress)
   }
 
-  /** What was given up for another may be acknowledged all the same: only its name tells the two apart. */
+  /** A cancelled subscription may still be acknowledged, so acknowledgements are matched by the id of the subscription. */
   function onAcknowledged(params: JsonObject, origin: number | undefined): void {
     const named = isObject(params._meta) ? params._meta[subscriptionKey] : undefined
     const latest = [...pending.values()].findLast(({ options }) => options.onAcknowledged)
@@ -280,7 +278,7 @@ export function createPeer(parts: PeerParts): Peer {
     entry?.options.onAcknowledged?.(params.notifications)
   }
 
-  /** What a server logs without saying for whom is nobody's, unless there is only one it can be for. */
+  /** A log message without a call is passed on only if exactly one call is running. */
   function onLogged(params: JsonObject, origin: number | undefined): void {
     const [asker, ...others] = askers(origin, params)
     if (asker && others.length === 0) asker.caller.tell('notifications/message', params)
@@ -292,7 +290,7 @@ export function createPeer(parts: PeerParts): Peer {
     questions.receive(envelope.id, { method: envelope.method, params }, origin)
   }
 
-  /** The call on whose stream a message came, or that asks for the task it is about; else every call under way. */
+  /** The call on whose stream a message arrived, or that waits for its task; else all running calls. */
   function askers(origin: number | undefined, params: JsonObject): readonly Asker[] {
     const own = origin ? pending.get(origin) : undefined
     const task = relatedTask(params)
@@ -302,13 +300,13 @@ export function createPeer(parts: PeerParts): Peer {
   }
 
   async function answer(id: string, end: QuestionEnd): Promise<void> {
-    if (answering >= maxAnswers) return // a server that does not take its answers gets no more of them
+    if (answering >= maxAnswers) return // a server that does not read answers gets no more
     answering++
     const body = `{"jsonrpc":"2.0","id":${id},${JSON.stringify(end).slice(1)}`
     await sendQuietly(Buffer.from(body), codec.headers(undefined, {})).finally(() => answering--)
   }
 
-  /** Nobody waits for these: a link that cannot carry them closes itself. */
+  /** Messages without an answer. If the link cannot send them, it closes itself. */
   function sendQuietly(body: Buffer, headers: Record<string, string>): Promise<void> {
     return carrier
       .send({ id: undefined, body, headers, sent() {}, waiting: () => false, onAbandoned() {} })
@@ -335,7 +333,7 @@ export function createPeer(parts: PeerParts): Peer {
   }
 }
 
-/** Only the number we gave counts: `"7"` is not `7`. */
+/** Only the number that was sent is accepted: `"7"` is not `7`. */
 function toOwnId(raw: string): number | undefined {
   return /^[1-9]\d{0,15}$/.test(raw) ? Number(raw) : undefined
 }
@@ -364,7 +362,7 @@ function relatedTask({ _meta }: JsonObject): string | undefined {
   return isObject(related) && typeof related.taskId === 'string' ? related.taskId : undefined
 }
 
-/** What was not sent reached nobody; of what was sent, only a refusal proves that nothing was done. */
+/** A request that was not sent had no effect. For a sent request, only a refusal proves that. */
 function reachOf({ reach }: Pick<GatewayError, 'reach'>, sent: boolean): Reach {
   if (!sent) return 'unsent'
   return reach === 'refused' ? 'refused' : 'sent'
@@ -373,7 +371,7 @@ function reachOf({ reach }: Pick<GatewayError, 'reach'>, sent: boolean): Reach {
 function toSendError(error: unknown, sent: boolean): GatewayError {
   const reach = sent ? 'sent' : 'unsent'
   if (error instanceof GatewayError) return error.reach === undefined ? error.withReach(reach) : error
-  return new GatewayError('server-broken', 'The link to the server broke', {}, { cause: error, reach })
+  return new GatewayError('server-broken', 'The connection to the server was lost', {}, { cause: error, reach })
 }
 
 function timeoutError(options: RequestOptions, sent: boolean): GatewayError {

@@ -2,12 +2,12 @@ import { GatewayError } from '../contract/errors.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
 import type { ServerCodec, ServerFacts } from './codec.ts'
 
-/** How long the newer era's first question may stay unanswered before the older one is asked beside it. */
+/** How long the first request of the newer era may stay unanswered before the older era is tried as well. */
 const patienceMs = 1500
 
 /**
- * For programs whose era is not known yet: asks in the newer era, and in the older one on the same pipe if that is
- * refused or left unanswered. A program that takes long to start is asked both, and decides by what it answers.
+ * For programs whose era is not known: tries the newer era, and the older one on the same pipe if the first is refused or not
+ * answered. A program that starts slowly gets both requests, and its answer decides.
  */
 export function createProbingCodec(modern: ServerCodec, legacy: ServerCodec, clock: Clock): ServerCodec {
   let current = modern
@@ -42,12 +42,12 @@ export function createProbingCodec(modern: ServerCodec, legacy: ServerCodec, clo
   }
 }
 
-/** The older era's answer counts, also as an error, unless the newer one has been answered after all. */
+/** Uses the answer of the older era, also an error, unless the newer era was answered. */
 async function firstOf(older: Promise<ServerFacts>, newer: Promise<ServerFacts>): Promise<ServerFacts> {
   try {
     return await Promise.any([older, newer])
   } catch (error) {
     const failures: readonly unknown[] = error instanceof AggregateError ? error.errors : [error]
-    throw failures[0] ?? new GatewayError('server-broken', 'The server answered neither era')
+    throw failures[0] ?? new GatewayError('server-broken', 'The server answered in neither era')
   }
 }

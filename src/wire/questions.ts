@@ -1,17 +1,17 @@
 import type { JsonObject } from '../contract/json.ts'
 import { type Caller, isQuestion, missingFor, type Refusal, toRefusal } from './caller.ts'
 
-/** A request under way whose caller can be asked. While somebody thinks, its time stands still. */
+/** A running request whose caller can be asked. Its time limit is paused while a question is open. */
 export type Asker = { readonly caller: Caller; hold(controller: AbortController): () => void }
 
-/** What a server is told: the raw JSON of a result, or a refusal. */
+/** The reply to a server: the raw JSON of a result, or a refusal. */
 export type QuestionEnd = { readonly result: JsonObject } | { readonly error: Refusal }
 
 export type QuestionsParts = {
-  /** Those to whom a message that came with the answer to `origin`, or on its own, may belong. */
+  /** The requests that a message may belong to. `origin` is the request on whose stream it arrived. */
   askers(origin: number | undefined, params: JsonObject): readonly Asker[]
   answer(id: string, end: QuestionEnd): Promise<void>
-  /** The server asks while several calls share its connection, so that nobody knows who is meant. */
+  /** The server asked while several calls were running on the connection, so the call is not known. */
   onAmbiguous(): void
 }
 
@@ -19,7 +19,7 @@ const maxOpen = 64
 const maxElicitations = 256
 const maxElicitationId = 1024
 
-/** The older era's questions: requests of the server that do not name the call they belong to. */
+/** Questions of the older era: requests of the server that do not say which call they belong to. */
 export function createQuestions(parts: QuestionsParts) {
   const open = new Map<string, AbortController>()
   const elicitations = new Map<string, Caller>()
@@ -74,12 +74,12 @@ export function createQuestions(parts: QuestionsParts) {
     }
   }
 
-  /** The server no longer wants to know. */
+  /** The server withdrew a question. */
   function cancel(id: unknown): void {
     open.get(toKey(id))?.abort()
   }
 
-  /** What was asked for at an address elsewhere is done: whoever was sent there hears of it. */
+  /** An elicitation at an address was completed: the caller that was asked is notified. */
   function complete(params: JsonObject): void {
     const { elicitationId } = params
     if (typeof elicitationId !== 'string') return
@@ -97,7 +97,7 @@ export function createQuestions(parts: QuestionsParts) {
   }
 }
 
-/** One id can be written in several ways, and the server may take its question back in another one. */
+/** The same id can be written in several ways, and the server may withdraw its question with another one. */
 function toKey(id: unknown): string {
   return JSON.stringify(id ?? null)
 }

@@ -1,6 +1,6 @@
 import { type Answer, createAnswer } from './answer.ts'
 
-/** The answer without one of its members; everything else keeps its bytes. */
+/** The answer without one of its members. All other bytes stay the same. */
 export function dropMember(answer: Answer, key: string): Answer {
   const { bytes, kind } = answer
   const members = answer.members()
@@ -14,7 +14,7 @@ export function dropMember(answer: Answer, key: string): Answer {
   return createAnswer(kind, Buffer.concat([bytes.subarray(0, from), bytes.subarray(to)]))
 }
 
-/** The answer with further members in front, given as JSON text: `"key":value`. */
+/** The answer with further members at the beginning, given as JSON text: `"key":value`. */
 export function addMembers(answer: Answer, members: readonly string[]): Answer {
   if (members.length === 0) return answer
   const open = answer.bytes.indexOf(0x7b)
@@ -24,12 +24,12 @@ export function addMembers(answer: Answer, members: readonly string[]): Answer {
   return createAnswer(answer.kind, bytes)
 }
 
-/** A whole JSON-RPC message around bytes that already are JSON; the caller's id is put back as it came. */
+/** A whole JSON-RPC message around a payload that is JSON already, with the raw id of the caller. */
 export function toMessage(id: string, kind: Answer['kind'], payload: Buffer): Buffer {
   return Buffer.concat(toPieces(id, kind, payload))
 }
 
-/** The same in pieces that follow each other: a large payload is not copied once more. */
+/** The same in pieces, so that a large payload is not copied. */
 export function toPieces(id: string, kind: Answer['kind'], payload: Buffer): readonly Buffer[] {
   return [Buffer.from(`{"jsonrpc":"2.0","id":${id},"${kind}":`), payload, closing]
 }

@@ -3,7 +3,7 @@ import { createLineReader } from './lines.ts'
 
 export type SseEvent = { readonly event: string; readonly data: Buffer; readonly id: string | undefined }
 
-/** How far a stream has come, and how long to wait before the next one; absent where the server did not say. */
+/** The last event id, and the pause before the next request; undefined if the server did not send them. */
 export type StreamPlace = { readonly id?: string; readonly retryMs?: number }
 
 export type SseReader = { push(chunk: Buffer): void }
@@ -11,7 +11,7 @@ export type SseReader = { push(chunk: Buffer): void }
 const carriageReturn = 0x0d
 const lineFeed = Buffer.from('\n')
 
-/** Reads server-sent events from bytes, each bounded: an event without an end must not grow for ever. */
+/** Reads server-sent events from bytes. The size of each event is limited, because an event may never end. */
 export function createSseReader(parts: {
   maxBytes: number
   onEvent(event: SseEvent): void
@@ -34,7 +34,7 @@ export function createSseReader(parts: {
   }
   const onId = (text: string) => {
     id = text
-    if (/^[\x21-\x7e][\x20-\x7e]{0,1023}$/.test(text)) place = { ...place, id: text } // it travels back in a header
+    if (/^[\x21-\x7e][\x20-\x7e]{0,1023}$/.test(text)) place = { ...place, id: text } // the client sends it back in a header
   }
   const onField = (name: string, value: Buffer) => {
     if (name === 'event') event = value.toString('utf8')
@@ -43,7 +43,7 @@ export function createSseReader(parts: {
       place = { ...place, retryMs: Number(value.toString('latin1')) }
     }
     if (name !== 'data') return
-    // Line feeds count, or an event of empty lines would have no end.
+    // Line feeds count too, otherwise an event of empty lines would have no limit.
     const feed = hasData ? lineFeed.length : 0
     if (data.bytes() + feed + value.length > parts.maxBytes) return parts.onTooLong()
     if (hasData) data.add(lineFeed)
@@ -71,5 +71,5 @@ export function toSseEvent(json: Buffer | string, id?: string): Buffer {
   return Buffer.concat([Buffer.from(head), body, Buffer.from('\n\n')])
 }
 
-/** Keeps proxies and clients from taking a quiet stream for a dead one. */
+/** A comment that shows proxies and clients that a quiet stream is alive. */
 export const sseKeepAlive = Buffer.from(': keep-alive\n\n')

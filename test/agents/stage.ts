@@ -83,7 +83,7 @@ export async function openStage(agent: AgentProgram): Promise<Stage> {
         async deny(reason) {
           await open()
           await page.getByRole('button', { name: 'Deny…' }).click()
-          await page.getByLabel('Why not?').fill(reason)
+          await page.getByLabel('Reason').fill(reason)
           await page.getByRole('button', { name: 'Deny', exact: true }).click()
         },
         [Symbol.asyncDispose]: () => browser.close(),

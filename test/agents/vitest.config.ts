@@ -1,9 +1,9 @@
 import { defineConfig } from 'vitest/config'
-import { bundledStorageThread } from '../support/programs.ts'
+import { readyStorageThreads } from '../support/programs.ts'
 
 /** Real agents take seconds for what a test takes milliseconds for, and minutes to install the first time. */
 export default defineConfig({
-  plugins: [bundledStorageThread],
+  plugins: [readyStorageThreads],
   test: {
     include: ['test/agents/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],

@@ -32,6 +32,7 @@ const order = [
   'removal',
   'status',
   'gateway',
+  'library',
   'mcp',
   'http',
   'cli',
@@ -227,4 +228,47 @@ it('mocks no module, skips and focuses no test', async () => {
     .map((entry) => join(entry.parentPath, entry.name))
   const forbiddenCalls = new RegExp(['vi\\.mock', '\\b(?:it|test|describe)\\.(?:skip|only|todo)'].join('|'))
   expect(tests.filter((file) => forbiddenCalls.test(readFileSync(file, 'utf8')))).toEqual([])
+})
+
+/** The files of a walk in ARCHITECTURE.md, in order. A name without a folder is in the folder of the name before it. */
+function walkOf(title: string): string[] {
+  const [, section = ''] = architecture().split(`\n## ${title}\n`)
+  const [body = ''] = section.split('\n## ')
+  const cells = body.split('\n').flatMap((line) => /^\| (`.*?) \| /.exec(line)?.[1] ?? [])
+  let folder = ''
+  return cells.flatMap((cell) =>
+    [...cell.matchAll(/`([^`]+\.ts)`/g)].map(([, name = '']) => {
+      const path = name.includes('/') ? name : `${folder}/${name}`
+      folder = dirname(path)
+      return path
+    }),
+  )
+}
+
+function architecture(): string {
+  return readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')
+}
+
+it.each(['A call, file by file', 'An approval, file by file', 'A change, file by file'])(
+  'walks only through files that exist: %s',
+  async (title) => {
+    const known = new Set((await files()).map((file) => relative(source, file)))
+    const walk = walkOf(title)
+    expect(walk.length).toBeGreaterThan(5)
+    expect(walk.filter((file) => !known.has(file))).toEqual([])
+  },
+)
+
+it('walks a call through at most 30 files and 22 crossings between folders', () => {
+  const walk = walkOf('A call, file by file')
+  const crossings = walk.filter((file, index) => index > 0 && folderOf(file) !== folderOf(walk[index - 1] ?? ''))
+  expect(new Set(walk).size).toBeLessThanOrEqual(30)
+  expect(crossings.length).toBeLessThanOrEqual(22)
+})
+
+it('describes every folder on two screens', async () => {
+  const text = architecture()
+  expect(text.split('\n').length).toBeLessThanOrEqual(120)
+  const folders = new Set((await files()).map((file) => folderOf(relative(source, file))))
+  expect([...folders].filter((folder) => !text.includes(`\`src/${folder}\``))).toEqual([])
 })

@@ -116,7 +116,7 @@ describe.each(databases)('on %s', (kind) => {
     await change(place, `update audit set hash = ${value} where sequence in (5, 7) and instance = '${instance}'`)
     const [first, second, ...others] = (await audit.verify(never)).findings
     expect(first).toMatchObject({ kind: 'unchained', instance, sequence: 5 })
-    expect(first?.message).toBe(`Entry ${instance}:5 has no hash, and should`)
+    expect(first?.message).toBe(`The hash of entry ${instance}:5 is missing`)
     expect(second).toMatchObject({ kind: 'unchained', instance, sequence: 7 })
     expect(others).toEqual([])
     expect((await exportAndVerify(audit, place, systemClock)).findings[0]).toEqual(first)
@@ -299,7 +299,7 @@ describe.each(databases)('on %s', (kind) => {
     const right = await openRecord(place)
     const report = await right.audit.verify(never)
     expect(kindsOf(report)).toEqual(['retention-clock'])
-    expect(report.findings[0]?.message).toContain('by a wrong clock')
+    expect(report.findings[0]?.message).toContain('with a wrong clock')
     await right.close()
   })
 })

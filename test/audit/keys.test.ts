@@ -26,7 +26,9 @@ it('has the same key wherever SALLYPORT_KEY is the same, and another one than th
   expect(one.equals(two)).toBe(true)
   expect(one.equals(main)).toBe(false)
   const environment = { SALLYPORT_KEY: 'short' }
-  await expect(loadAuditKeys({ folder: temporaryFolder(), environment })).rejects.toThrow('SALLYPORT_KEY is not a key')
+  await expect(loadAuditKeys({ folder: temporaryFolder(), environment })).rejects.toThrow(
+    'SALLYPORT_KEY is not a valid key',
+  )
 })
 
 it('proves what was written under an earlier key as well', async () => {

@@ -55,8 +55,8 @@ const report = (stdout: string) => AuditReport.parse(JSON.parse(stdout))
 it('proves the record of a running gateway by the CLI and by REST, in words and for programs', async () => {
   const words = await gateway.run('audit', 'verify')
   expect(words).toMatchObject({ code: 0 })
-  expect(words.stdout).toContain('Nothing was found.')
-  expect(words.stdout).toContain('Not seen:')
+  expect(words.stdout).toContain('No findings.')
+  expect(words.stdout).toContain('Not checked:')
   const json = await gateway.run('audit', 'verify', '--json')
   expect(report(json.stdout)).toMatchObject({ clean: true, keyed: true, chains: 1 })
   const token = (await readFile(join(gateway.data, 'admin-token'), 'utf8')).trim()
@@ -148,7 +148,7 @@ it('proves the record of a gateway that was killed, straight from its folder, an
   tamper(copy, (file) => file.exec('update audit set body = replace(body, \'"n":1\', \'"n":7\')'))
   const altered = await runCli(['audit', 'verify', '--data', copy])
   expect(altered).toMatchObject({ code: 1 })
-  expect(altered.stdout).toContain('is not what the gateway wrote there')
+  expect(altered.stdout).toContain('was changed after the gateway wrote it')
 
   // Whoever holds the data folder cuts the anchors in it as well; those elsewhere he does not reach.
   cpSync(gateway.data, copy, { recursive: true })

@@ -232,7 +232,7 @@ it('takes half a line that a crash left in the file of anchors for what it is', 
   appendFileSync(join(copy, 'anchors.jsonl'), '{"instance":"inst')
   const report = await verify(copy)
   expect(report).toMatchObject({ clean: true })
-  expect(report.notices.join(' ')).toContain('half of one')
+  expect(report.notices.join(' ')).toContain('not a complete anchor')
   const { close } = await openRecord(copy)
   await close()
   expect(await verify(copy)).toMatchObject({ clean: true })

@@ -24,10 +24,10 @@ it('takes the very answer that was asked for', () => {
 })
 
 it.each([
-  ['of another id', call(8, asked.nonce, 10_000), 'another id'],
-  ["with another caller's mark", call(7, 'n000000000000008', 10_000), 'mark'],
-  ['that is too short', call(7, asked.nonce, 9999), 'another text'],
-  ['that is too long', call(7, asked.nonce, 10_075), 'another text'],
+  ['of another id', call(8, asked.nonce, 10_000), 'wrong id'],
+  ["with another caller's mark", call(7, 'n000000000000008', 10_000), 'nonce'],
+  ['that is too short', call(7, asked.nonce, 9999), 'wrong text'],
+  ['that is too long', call(7, asked.nonce, 10_075), 'wrong text'],
 ])('takes no answer %s', (_how, request, reason) => {
   expect(() => checkCall(echoed(request), asked)).toThrow(reason)
 })
@@ -35,7 +35,7 @@ it.each([
 it('takes no answer in which one byte differs', () => {
   const answer = echoed(call(7, asked.nonce, 10_000))
   answer[5000] = 0x23
-  expect(() => checkCall(answer, asked)).toThrow('another text')
+  expect(() => checkCall(answer, asked)).toThrow('wrong text')
 })
 
 it('fails when one of many callers gets the answer of another', async () => {
@@ -56,6 +56,6 @@ it('fails when one of many callers gets the answer of another', async () => {
   const way = { kind: 'http' as const, url: `http://127.0.0.1:${port}/mcp`, headers: {} }
   const asking = { kind: 'call' as const, tools: ['echo'], bytes: 100 }
   const slice = runSlice({ kind: 'slice', way, asking, inFlight: 4, warmUpMs: 0, measureMs: 5000 })
-  await expect(slice).rejects.toThrow('does not carry the mark of its call')
+  await expect(slice).rejects.toThrow('does not contain the nonce of its call')
   server.close()
 })

@@ -14,9 +14,10 @@ export function watchSending(onSend: (intents: number) => void) {
   return (parts: CallsParts, reader: Reader): CallsParts => ({
     ...parts,
     servers: {
-      send(permit, options) {
+      ...parts.servers,
+      send(permit, caller, events) {
         onSend(reader.all("select call from audit where kind = 'intent' and call = ?", permit.id).length)
-        return parts.servers.send(permit, options)
+        return parts.servers.send(permit, caller, events)
       },
     },
   })

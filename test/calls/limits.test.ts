@@ -169,13 +169,13 @@ describe('limits', () => {
       return entered
     }
     const places = principals.map(place)
-    const held = places.filter((each) => limits.hold(each, 2 * megabyte))
+    const held = places.filter((each) => limits.buffer(each, 2 * megabyte))
     expect(held).toHaveLength(8)
     expect(() => place({ kind: 'user', name: 'mia' })).toThrow('of one user')
     const other = place({ kind: 'agent', name: 'other', owner: 'bob' })
-    expect(limits.hold(other, 2 * megabyte)).toBe(true)
+    expect(limits.buffer(other, 2 * megabyte)).toBe(true)
     for (const each of places) limits.leave(each)
-    expect(limits.hold(place({ kind: 'agent', name: 'late', owner: 'mia' }), 16 * megabyte)).toBe(true)
+    expect(limits.buffer(place({ kind: 'agent', name: 'late', owner: 'mia' }), 16 * megabyte)).toBe(true)
   })
 
   it('of a server and of a tool are shared by everyone who calls it', () => {
@@ -243,7 +243,7 @@ describe('limits', () => {
     const refusal = limits.enter(principal, call)
     expect(refusal).toMatchObject({
       code: 'limit-exceeded',
-      message: 'agent:a had 1 call within a minute, as many as may be; try again in 41 s',
+      message: 'agent:a had 1 call within a minute, which is the limit; try again in 41 s',
       details: { limit: 'callsPerMinute', most: 1, retryAfter: 41, retryAfterMs: 40_500 },
     })
   })

@@ -63,8 +63,8 @@ describe('one key', () => {
       let broken = true
       const road = await buildRoad({
         around(parts) {
-          const send: CallsParts['servers']['send'] = async (permit, options) => {
-            if (!broken) return parts.servers.send(permit, options)
+          const send: CallsParts['servers']['send'] = async (permit, caller, events) => {
+            if (!broken) return parts.servers.send(permit, caller, events)
             broken = false
             throw new GatewayError('server-unavailable', 'The link is down', {}, { reach })
           }

@@ -206,7 +206,7 @@ describe('what cannot be cut', () => {
         {
           type: 'text',
           text: expect.stringMatching(
-            /^\[left out by Sallyport: 1 part \(image\), \d+ characters as JSON, more than the 16384 that may pass\]\n\[handle-0 from 0\]$/,
+            /^\[left out by Sallyport: 1 part \(image\), \d+ characters as JSON, the limit is 16384\]\n\[handle-0 from 0\]$/,
           ),
         },
         picture(10),
@@ -266,7 +266,7 @@ describe('structured content', () => {
         {
           type: 'text',
           text: expect.stringMatching(
-            /^result-too-large: .*17\d+ bytes of structured content, more than the 16384 .*\n\[handle-0 from 0\]$/,
+            /^result-too-large: .*17\d+ bytes of structured content; the limit is 16384.*\n\[handle-0 from 0\]$/,
           ),
         },
       ],

@@ -35,7 +35,7 @@ it('gives a name that the operator chose to the tool it was chosen for, whatever
   const offered = offer(tools, { override: { merge_pull_request: { name: 'merge' } } })
   expect(offered.tools.map(({ definition }) => definition.name)).toEqual(['merge_pull_request'])
   expect(offered.setAside).toEqual([
-    { name: 'merge', reason: 'another tool of this server is already called files_merge' },
+    { name: 'merge', reason: 'another tool of this server already has the public name files_merge' },
   ])
 })
 

@@ -50,7 +50,7 @@ describe('REST', () => {
     expect(asked).toMatchObject({ status: 200, answer: { call: { state: 'tool-error' }, result: { isError: true } } })
   })
 
-  it('answers a call that a person is asked about with 202, the call and the question', async () => {
+  it('answers a call that a person is asked about with 202, the call and the approval', async () => {
     const asked = await ask(administrator, '/tools/rec_destroy_thing/call', { body: { arguments: { path: 'x' } } })
     expect(asked).toMatchObject({
       status: 202,

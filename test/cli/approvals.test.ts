@@ -12,26 +12,27 @@ import {
   type Fields,
   recording,
   runCli,
-  type Serving,
+  type Served,
+  serveHere,
   serveWith,
   startCli,
   until,
 } from './support.ts'
 
 const password = 'correct horse battery'
-let gateway: Serving
+let gateway: Served
 const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
 const record = join(folder, 'record.jsonl')
 const children: ChildProcess[] = []
 
 beforeAll(async () => {
-  gateway = await serveWith(
-    { SALLYPORT_ADMIN_PASSWORD: password },
+  gateway = await serveHere(
     {
       servers: { rec: recording('--record', record) },
       limits: { pending: 100 },
       rules: [{ tools: 'rec_plain_thing', action: 'ask', approvers: 'two', name: 'two pairs of eyes' }],
     },
+    { SALLYPORT_ADMIN_PASSWORD: password },
   )
   await gateway.run('servers', 'reconnect', 'rec')
   return async () => {
@@ -63,7 +64,7 @@ async function ask(path: string): Promise<string> {
   return idOf(ended.json().approval)
 }
 
-/** The same call in a process that waits, and its question. */
+/** The same call in a process that waits, and its approval. */
 async function askAndWait(path: string, ...words: string[]) {
   const child = startCli([...write(path, ...words), '--data', gateway.data], { cwd: gateway.folder })
   children.push(child)
@@ -105,7 +106,7 @@ describe('a call that waits', () => {
     expect(await timesRun('approved')).toBe(0)
     const approved = await asPerson('approvals', 'approve', waiting.id)
     expect(approved).toMatchObject({ code: 0, stdout: expect.stringContaining('Approved: Write thing approved') })
-    expect(approved.stderr).toMatch(/asked by +agent:bot/)
+    expect(approved.stderr).toMatch(/called by +agent:bot/)
     expect(await waiting.ended).toBe(0)
     expect(waiting.stdout()).toBe('{"path":"approved"}\n')
     expect(await timesRun('approved')).toBe(1)
@@ -134,12 +135,12 @@ describe('a call that waits', () => {
     expect(await timesRun('left')).toBe(1)
   })
 
-  it('ends with 7 when it is interrupted, and the question stays', async () => {
+  it('ends with 7 when it is interrupted, and the approval stays', async () => {
     const waiting = await askAndWait('interrupted')
     waiting.child.kill('SIGINT')
     expect(await waiting.ended).toBe(7)
     expect(waiting.stdout()).toContain(waiting.id)
-    expect(waiting.stderr()).toContain('The same command goes on from there')
+    expect(waiting.stderr()).toContain('Repeat the same command after the approval')
     const shown = await gateway.run('approvals', 'show', waiting.id, '--json')
     expect(shown.json()).toMatchObject({ state: 'waiting' })
   })
@@ -162,7 +163,7 @@ describe('a call that waits', () => {
   })
 })
 
-describe('questions', () => {
+describe('approvals', () => {
   it('are listed by state, and shown with every byte of their arguments', async () => {
     const hidden = '{"path":"listed","text":"a\\u200bb","deep":{"list":[1,{"last":"\\u202eend"}]},"to":"p\\u0430ypal"}'
     const asked = await gateway.run('tools', 'call', 'rec_write_thing', '--args', hidden, '--no-wait', '--json')
@@ -202,7 +203,7 @@ describe('questions', () => {
     const id = await ask('whole')
     const answered = await asPerson('approvals', 'approve', id)
     expect(answered.stderr).toContain('"path": "whole"')
-    expect(answered.stderr).toContain('may answer')
+    expect(answered.stderr).toContain('can answer')
   })
 
   it('are answered once: the second answer is told so and ends with 1', async () => {
@@ -216,7 +217,7 @@ describe('questions', () => {
   it('may need a second person', async () => {
     const asked = await gateway.run('tools', 'call', 'rec_plain_thing', '--no-wait', '--json')
     const id = idOf(asked.json().approval)
-    expect((await asPerson('approvals', 'approve', id)).stdout).toContain('It needs one more person')
+    expect((await asPerson('approvals', 'approve', id)).stdout).toContain('A second person must approve it')
     const again = await asPerson('approvals', 'approve', id, '--json')
     expect(again).toMatchObject({ code: 6 })
     expect(again.json()).toMatchObject({ error: { code: 'approval-forbidden' } })
@@ -316,7 +317,7 @@ describe('watching without a terminal', () => {
     await until(() => (lines().includes(id) && json().includes(id) ? true : undefined))
     await asPerson('approvals', 'deny', id, '--reason', 'not now')
     await until(() => (/ended call_\w+ rec_write_thing: denied/.test(lines()) ? true : undefined))
-    expect(lines()).toMatch(new RegExp(`asked ${id} write user:admin-token rec_write_thing: Write thing watched`))
+    expect(lines()).toMatch(new RegExp(`requested ${id} write user:admin-token rec_write_thing: Write thing watched`))
     expect(lines()).toMatch(new RegExp(`answered ${id} denied by admin: not now`))
     await until(() => (json().includes('call-ended') ? true : undefined))
     const parsed = json()
@@ -324,8 +325,8 @@ describe('watching without a terminal', () => {
       .split('\n')
       .map((line) => JSON.parse(line))
     expect(parsed.filter(({ approval }) => approval?.id === id)).toMatchObject([
-      { event: 'question-asked', approval: { state: 'waiting' } },
-      { event: 'question-answered', approval: { state: 'denied' } },
+      { event: 'approval-requested', approval: { state: 'waiting' } },
+      { event: 'approval-answered', approval: { state: 'denied' } },
     ])
     for (const child of [plain, documents]) {
       const ended = once(child, 'close')
@@ -342,6 +343,6 @@ describe('watching without a terminal', () => {
     await until(() => (stderr().includes('Listening') ? true : undefined))
     await other.stop()
     expect(await ended).toEqual([4, null])
-    expect(stderr()).toContain('looking for it')
+    expect(stderr()).toContain('Lost the connection to the gateway; reconnecting.')
   })
 })

@@ -108,10 +108,10 @@ describe('a server on the command line', () => {
   })
 
   it.each([
-    [{}, /one way/],
-    [{ url: 'https://example.com', command: ['npx'] }, /one way/],
-    [{ url: 'https://example.com', env: ['A=b'] }, /for commands/],
-    [{ command: ['npx'], header: ['A: b'] }, /for --url/],
+    [{}, /exactly one of/],
+    [{ url: 'https://example.com', command: ['npx'] }, /exactly one of/],
+    [{ url: 'https://example.com', env: ['A=b'] }, /only with a command/],
+    [{ command: ['npx'], header: ['A: b'] }, /only with --url/],
     [{ url: 'https://example.com', header: ['nonsense'] }, /not of the form --header/],
     [{ fromJson: '{' }, /not JSON/],
     [{ fromJson: '{"command":"npx","colour":1}' }, /colour/],

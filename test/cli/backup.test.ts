@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { freshDatabase } from '../support/postgres.ts'
+import { emptyDatabase } from '../support/postgres.ts'
 import { runCli, serveWith } from './support.ts'
 
 it('moves a gateway from its file to a PostgreSQL, with its tokens and its record', async () => {
@@ -14,7 +14,7 @@ it('moves a gateway from its file to a PostgreSQL, with its tokens and its recor
   expect([saved.code, saved.json()]).toMatchObject([0, { file, database: 'sqlite', place: old.data }])
   expect((statSync(file).mode & 0o777).toString(8)).toBe('600')
 
-  const env = { ...keys, SALLYPORT_DATABASE_URL: await freshDatabase() }
+  const env = { ...keys, SALLYPORT_DATABASE_URL: await emptyDatabase() }
   const restored = await runCli(['restore', file], { env })
   expect([restored.code, restored.stdout]).toEqual([0, expect.stringMatching(/^Restored \d+ rows of backup_/)])
   const again = await runCli(['restore', file], { env })

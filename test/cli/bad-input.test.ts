@@ -37,7 +37,7 @@ describe('wrong values', () => {
   ])('of %j are named in one sentence, with 2', async (args, said) => {
     const ended = await gateway.run(...args)
     expect(ended).toMatchObject({ code: 2, stdout: '' })
-    expect(ended.stderr).toMatch(/^error: [^\n]+\n {7}[^\n]+\n$/)
+    expect(ended.stderr).toMatch(/^error: [^\n]+\n {7}[^\n]+\n( {7}More: sallyport explain [a-z-]+\n)?$/)
     expect(ended.stderr).toContain(`error: ${said}`)
   })
 
@@ -71,7 +71,7 @@ it('says when settings are shown of an agent that nobody knows', async () => {
   for (const command of ['show', 'effective']) {
     const shown = await gateway.run('config', command, '--agent', 'reviwer', '--json')
     expect(shown.code).toBe(0)
-    expect(shown.stderr).toBe('No agent is named reviwer yet: these are the settings of a new one.\n')
+    expect(shown.stderr).toBe('No agent is named reviwer yet. These are the settings that a new agent would get.\n')
   }
 })
 
@@ -121,7 +121,7 @@ describe('Ctrl+C', () => {
     const args = ['tools', 'call', 'rec_write_thing', '--arg', 'path=interrupted', '--data', gateway.data]
     const child = startCli(args, { cwd: gateway.folder })
     const stderr = collect(child, 'stderr')
-    await until(() => (stderr().includes('Waiting for a person') ? true : undefined))
+    await until(() => (stderr().includes('Waiting for approval') ? true : undefined))
     const ended = once(child, 'close')
     const signals = setInterval(() => child.kill('SIGINT'), 3)
     setTimeout(() => clearInterval(signals), 60)

@@ -63,5 +63,5 @@ it('ends with 4 when the gateway stays away', async () => {
   await other.stop()
   const [code] = await closed
   expect(code).toBe(4)
-  expect(stderr()).toMatch(/error: .*(No gateway|went away)/)
+  expect(stderr()).toMatch(/error: .*(No gateway|was lost)/)
 })

@@ -2,13 +2,13 @@ import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { collect, type Fields, findFreePort, recording, runCli, type Serving, serve, startCli } from './support.ts'
+import { collect, type Fields, findFreePort, recording, runCli, type Served, serveHere, startCli } from './support.ts'
 
-let gateway: Serving
+let gateway: Served
 let record: string
 
 beforeAll(async () => {
-  gateway = await serve({
+  gateway = await serveHere({
     servers: { rec: recording('--record', 'RECORD'), spare: { ...recording(), enabled: false } },
     rules: [
       { tools: 'rec_write_thing', action: 'allow' },
@@ -45,7 +45,9 @@ describe('a command with a relative path', () => {
     await writeFile(join(gateway.folder, 'server.cjs'), silentServer)
     const added = await gateway.run('servers', 'add', 'here', '--', process.execPath, './server.cjs')
     expect(added).toMatchObject({ code: 0 })
-    expect(added.stderr).toContain(`./server.cjs is in this folder, so the command runs here (cwd: ${gateway.folder})`)
+    expect(added.stderr).toContain(
+      `./server.cjs is in the current folder, so the command will run there (cwd: ${gateway.folder})`,
+    )
     expect((await gateway.run('servers', 'get', 'here', '--json')).json()).toMatchObject({
       state: 'connected',
       definition: { cwd: gateway.folder },
@@ -58,7 +60,7 @@ describe('servers risks', () => {
   it('says when tools have no annotations, shows suggestions, and saves them only after a yes', async () => {
     const added = await gateway.run('servers', 'add', 'silent', '--', process.execPath, '-e', silentServer)
     expect(added).toMatchObject({ code: 0 })
-    expect(added.stderr).toContain('2 of 2 tools have no annotations, so every call of them waits for approval')
+    expect(added.stderr).toContain('2 of 2 tools have no annotations, so every call of these tools requires approval')
     expect(added.stderr).toContain('sallyport servers risks silent --suggest')
     const shown = await gateway.run('servers', 'risks', 'silent', '--suggest')
     expect(shown).toMatchObject({ code: 0, stdout: 'Nothing was saved.\n' })
@@ -376,7 +378,7 @@ it.each([
   const ended = await gateway.run(...args.filter((word) => word !== undefined))
   expect([1, 3]).toContain(ended.code)
   expect(ended.stdout).toBe('')
-  expect(ended.stderr).toMatch(/^error: .+\n {7}.+\n$/)
+  expect(ended.stderr).toMatch(/^error: .+\n {7}.+\n {7}More: sallyport explain [a-z-]+\n$/)
   expect(ended.stderr).not.toMatch(/ at .*\.js|undefined|NaN/)
 })
 

@@ -4,14 +4,14 @@ import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createFolder, findFreePort, recording, runCli, type Serving, serve } from './support.ts'
+import { createFolder, findFreePort, recording, runCli, type Served, serveHere } from './support.ts'
 
 const run = promisify(execFile)
 const bin = fileURLToPath(new URL('../../bin/sallyport.js', import.meta.url))
-let gateway: Serving
+let gateway: Served
 
 beforeAll(async () => {
-  gateway = await serve({ servers: { rec: recording(), records: { ...recording(), enabled: false } } })
+  gateway = await serveHere({ servers: { rec: recording(), records: { ...recording(), enabled: false } } })
   await gateway.run('servers', 'reconnect', 'rec')
   await gateway.run('agents', 'add', 'reviewer')
 })
@@ -52,6 +52,13 @@ describe('completion', () => {
   it('completes nothing for the command of a server, or where an argument is given already', async () => {
     expect(await complete('servers', 'add', 'x', '--', 'npx', '')).toEqual([])
     expect(await complete('servers', 'get', 'rec', '')).toEqual([])
+  })
+
+  it('knows shells and error codes without a gateway', async () => {
+    await using folder = await createFolder()
+    const ask = (...words: string[]) => runCli(['__complete', '--', ...words], { cwd: folder.path })
+    expect((await ask('explain', 'approval-e')).stdout).toMatch(/^approval-expired\tThe approval expired .*\.\n$/)
+    expect((await ask('completion', 'z')).stdout).toBe('zsh\t\n')
   })
 
   it('is silent and quick without a gateway', async () => {

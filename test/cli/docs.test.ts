@@ -7,7 +7,11 @@ import { createProgram } from '../../src/cli/program.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const guide = join(root, 'docs', 'guide')
-const pages = [join(root, 'README.md'), ...readdirSync(guide).map((name) => join(guide, name))]
+const pages = [
+  join(root, 'README.md'),
+  join(root, 'docs', 'reference', 'errors.md'),
+  ...readdirSync(guide).map((name) => join(guide, name)),
+]
 
 type Block = { readonly page: string; readonly language: string; readonly text: string }
 
@@ -80,7 +84,7 @@ const noCommands = /^sallyport ready /
 
 it('names only commands that exist between backticks, with options and arguments that they take', () => {
   const faults = listInline()
-    .filter(({ text }) => !noCommands.test(text))
+    .filter(({ text }, index, all) => !noCommands.test(text) && all.findIndex((each) => each.text === text) === index)
     .flatMap(({ page, text }) => {
       const fault = findMistake(text.replace(/^(npx )?sallyport /, ''))
       return fault === undefined ? [] : [`${page}: ${text}: ${fault}`]

@@ -32,7 +32,7 @@ describe('doctor names the cause and what mends it', () => {
       {
         check: 'port',
         status: 'problem',
-        message: `Port ${taken.port} on 127.0.0.1 is taken by another program`,
+        message: `Port ${taken.port} on 127.0.0.1 is used by another program`,
         fix: expect.stringContaining(`sallyport serve --port ${taken.port + 1}`),
       },
     ])
@@ -74,12 +74,15 @@ describe('doctor names the cause and what mends it', () => {
       {
         check: 'server wants@user:anna',
         status: 'problem',
-        message: "wants needs ${DOCTOR_TOKEN}: the gateway's variables are for entries of administrators only",
+        message:
+          'wants needs ${DOCTOR_TOKEN}: only entries of administrators may use environment variables of the gateway',
         fix: 'sallyport secrets set DOCTOR_TOKEN --scope user:anna',
       },
     ])
     expect(findings.find(({ check }) => check === 'server own@user:anna')?.message).toContain('only the gateway')
-    expect(findings.find(({ status }) => status === 'note')?.message).toContain('whatever version of some-server')
+    expect(findings.find(({ status }) => status === 'note')?.message).toContain(
+      'latest published version of some-server',
+    )
   })
 
   it('when a variable is not set', async () => {
@@ -120,7 +123,7 @@ describe('doctor names the cause and what mends it', () => {
       {
         check: 'server docs',
         status: 'problem',
-        message: `127.0.0.1:${dead} of docs is unreachable: nothing listens there`,
+        message: `127.0.0.1:${dead} of docs is unreachable: connection refused`,
         fix: expect.stringContaining('sallyport servers reconnect docs'),
       },
     ])
@@ -146,7 +149,7 @@ describe('doctor names the cause and what mends it', () => {
     expect(toFindings(ended.json())).toContainEqual({
       check: 'data folder',
       status: 'warning',
-      message: `${data} is open to every user of this machine`,
+      message: `${data} is accessible to every user of this machine`,
       fix: `chmod 700 ${data}`,
     })
   })
@@ -199,7 +202,7 @@ describe('doctor on a set-up in order', () => {
     expect(code).toBe(0)
     expect(findings.find((each) => each.check === 'rights')).toMatchObject({
       status: 'note',
-      message: expect.stringContaining('tool run as commands with the rights of the gateway'),
+      message: expect.stringContaining('Commands run with the rights of the gateway and can read its files: '),
     })
     expect(people.stdout).toContain('No problems.')
   })
@@ -217,7 +220,11 @@ describe('doctor on a set-up in order', () => {
     expect(findings).toContainEqual(expect.objectContaining({ check: 'lock', status: 'ok' }))
     expect(findings).toContainEqual(expect.objectContaining({ check: 'server good', status: 'ok' }))
     expect(findings).toContainEqual(
-      expect.objectContaining({ check: 'people', status: 'warning', message: expect.stringContaining('Nobody') }),
+      expect.objectContaining({
+        check: 'people',
+        status: 'warning',
+        message: expect.stringContaining('No administrator'),
+      }),
     )
     expect(findings.filter((each) => each.status === 'problem').map((each) => each.check)).toEqual(['server bad'])
     expect(ended.code).toBe(1)

@@ -2,14 +2,14 @@ import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findEditor, splitCommand } from '../../src/cli/terminal/editor.ts'
-import { createFolder, type Fields, type Folder, recording, runCli, type Serving, serve, until } from './support.ts'
+import { createFolder, type Fields, type Folder, recording, runCli, type Served, serveHere, until } from './support.ts'
 
-let gateway: Serving
+let gateway: Served
 let folder: Folder
 
 beforeAll(async () => {
   folder = await createFolder()
-  gateway = await serve({
+  gateway = await serveHere({
     servers: { rec: { ...recording(), env: { TOKEN: '${TOKEN:-none}' } } },
     agents: { reviewer: { servers: { rec: { description: 'for reviews' } } } },
   })
@@ -77,7 +77,7 @@ describe('servers edit', () => {
     )
     expect(await run('servers', 'edit', 'rec')).toMatchObject({ code: 0 })
     const [, second] = await looked()
-    expect(String(second?.text)).toMatch(/^#! defaultRisk: must be read, write or danger\n#! Correct it/)
+    expect(String(second?.text)).toMatch(/^#! defaultRisk: must be read, write or danger\n#! Correct the text/)
     expect(String(second?.text)).toContain('defaultRisk: huge')
     const { definition } = (await gateway.run('servers', 'get', 'rec', '--json')).json()
     expect(definition).toMatchObject({ defaultRisk: 'danger' })
@@ -89,7 +89,7 @@ describe('servers edit', () => {
     const ended = await run('servers', 'edit', 'rec')
     expect(ended).toMatchObject({ code: 2 })
     const [first] = await looked()
-    expect(ended.stderr).toContain(`What you typed is in ${first?.file}`)
+    expect(ended.stderr).toContain(`Your text is in ${first?.file}`)
     expect(await readFile(String(first?.file), 'utf8')).toContain(': : :')
   })
 
@@ -127,7 +127,7 @@ describe('config edit', () => {
     )
     const ended = await run('config', 'edit')
     expect(ended).toMatchObject({ code: 0, stdout: `Saved ${join(gateway.folder, 'sallyport.yaml')}.\n` })
-    expect(ended.stderr).toMatch(/ {2}\+ toolsets:[\s\S]*The running gateway applies it/)
+    expect(ended.stderr).toMatch(/ {2}\+ toolsets:[\s\S]*The running gateway applies the change/)
     const [, second] = await looked()
     expect(String(second?.text)).toMatch(/^#! .*sallyport.yaml:\d+.*tools/)
     await until(async () => {
@@ -140,7 +140,7 @@ describe('config edit', () => {
     const file = join(gateway.folder, 'sallyport.yaml')
     const running = await gateway.run('config', 'path')
     expect(running).toMatchObject({ code: 0, stdout: `${file}\n` })
-    expect(running.stderr).toContain('The running gateway uses it.')
+    expect(running.stderr).toContain('The running gateway uses this file.')
     await using elsewhere = await createFolder()
     const none = await runCli(['config', 'path', '--data', join(elsewhere.path, 'none'), '--json'], {
       cwd: elsewhere.path,
@@ -166,7 +166,7 @@ describe('the editor', () => {
   })
 
   it.each(['"open', "'", '""'])('%s is refused', (text) => {
-    expect(() => splitCommand(text)).toThrow(/VISUAL or EDITOR is not a command/)
+    expect(() => splitCommand(text)).toThrow(/VISUAL or EDITOR is not a valid command/)
   })
 
   it('is VISUAL, then EDITOR, then vi', () => {

@@ -41,7 +41,7 @@ it('tells agent and person that a new gateway has no servers and no administrato
   expect(tools).toEqual([])
   expect(text).toContain('sallyport servers add NAME')
   expect(text).toContain('sallyport setup-link')
-  await until(() => (gateway.stderr().includes('There are no servers yet') ? true : undefined))
+  await until(() => (gateway.stderr().includes('No servers are configured') ? true : undefined))
 })
 
 it('says nothing of the kind to an agent of a gateway that has both', async () => {
@@ -56,6 +56,7 @@ it('says nothing of the kind to an agent of a gateway that has both', async () =
 it('prints a new set-up link while there is no administrator, which voids the one before', async () => {
   await using gateway = await serve({})
   const [first] = await until(() => /http\S+\/setup\?code=\S+/.exec(gateway.stderr()) ?? undefined)
+  expect((await fetch(first)).status).toBe(200)
   const made = await gateway.run('setup-link')
   expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^http\S+\/setup\?code=\S+\n$/) })
   expect((await fetch(first)).status).toBe(403)
@@ -67,12 +68,12 @@ it('prints no set-up link once there is an administrator', async () => {
   const refused = await gateway.run('setup-link')
   expect(refused.code).not.toBe(0)
   expect(refused.stdout).toBe('')
-  expect(refused.stderr).toContain('There is an administrator already')
+  expect(refused.stderr).toContain('An administrator already exists')
 })
 
 it('prints a command for programs that know only stdio, which works from another folder', async () => {
   await using gateway = await serve({ servers: { good: recording() } })
-  const [, line = ''] = await until(() => /from any folder[^\n]*\n {2}(\S.*)\n/.exec(gateway.stderr()) ?? undefined)
+  const [, line = ''] = await until(() => /in an MCP client[^\n]*\n {2}(\S.*)\n/.exec(gateway.stderr()) ?? undefined)
   const [program = '', ...args] = line.split(' ')
   const child = spawn(program, args, { cwd: '/', stdio: 'pipe' })
   const stdout = collect(child, 'stdout')
@@ -93,7 +94,7 @@ it('prints the line that connects an agent at every start until one has connecte
     const stderr = collect(child, 'stderr')
     const [, token = ''] = await until(() => /Authorization: Bearer (\S+)"/.exec(stderr()) ?? undefined)
     tokens.push(token)
-    notes.push(stderr().includes('(the line of the start before no longer works)'))
+    notes.push(stderr().includes('(the command printed at the previous start no longer works)'))
     child.kill('SIGTERM')
     await once(child, 'exit')
   }
@@ -105,7 +106,7 @@ it('says that the port is taken before it installs anything', async () => {
   await using taken = await takePort()
   const args = [join(root, 'scripts', 'start.mjs'), '--port', String(taken.port)]
   const failed = await run(process.execPath, args).catch((error: { code: number; stderr: string }) => error)
-  expect(failed).toMatchObject({ code: 1, stderr: expect.stringContaining(`port ${taken.port} on 127.0.0.1 is taken`) })
+  expect(failed).toMatchObject({ code: 1, stderr: expect.stringContaining(`port ${taken.port} on 127.0.0.1 is used`) })
   expect(failed.stderr).toContain(`npm start -- --port ${taken.port + 1}`)
 })
 
@@ -147,7 +148,7 @@ it('says that a gateway runs on the folder already, if that is what has taken th
   const child = startCli(['serve', '--port', '0'], { cwd: folder.path })
   const stdout = collect(child, 'stdout')
   const [, url = ''] = await until(() => /sallyport ready (\S+)/.exec(stdout()) ?? undefined)
-  expect(describeTaken(folder.path, 4777)).toBe(`sallyport: a gateway runs on this folder already, at ${url}`)
+  expect(describeTaken(folder.path, 4777)).toBe(`sallyport: a gateway already runs on this folder, at ${url}`)
   child.kill('SIGTERM')
   await once(child, 'exit')
 })

@@ -49,9 +49,7 @@ describe('the guide for models', () => {
   })
 
   it('says the risk and what happens', () => {
-    expect(guide).toContain(
-      'Risk: **write**. Changes something: waits for a person, unless a rule or a grant allows it',
-    )
+    expect(guide).toContain('Risk: **write**. Changes something: requires approval, unless a rule or a grant allows it')
     expect(guide).toContain('Risk: **read**. Runs at once')
   })
 

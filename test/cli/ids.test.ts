@@ -1,13 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { findId, shorteningIds } from '../../src/cli/client/short-id.ts'
-import { type Ended, type Fields, recording, runCli, type Serving, serveWith } from './support.ts'
+import { type Ended, type Fields, recording, runCli, type Served, serveHere } from './support.ts'
 
 const password = 'correct horse battery'
-let gateway: Serving
+let gateway: Served
 
 beforeAll(async () => {
-  gateway = await serveWith({ SALLYPORT_ADMIN_PASSWORD: password }, { servers: { rec: recording() } })
+  gateway = await serveHere({ servers: { rec: recording() } }, { SALLYPORT_ADMIN_PASSWORD: password })
   await gateway.run('servers', 'reconnect', 'rec')
   return () => gateway[Symbol.asyncDispose]()
 })
@@ -114,6 +114,6 @@ describe('standard input', () => {
     expect(stored.json()).toMatchObject({ name: 'KEY', updatedBy: 'user:admin' })
     const empty = await runCli(words, { input: `${password}\n` })
     expect(empty).toMatchObject({ code: 2 })
-    expect(empty.json()).toMatchObject({ error: { message: 'Value of KEY: standard input has no value for it' } })
+    expect(empty.json()).toMatchObject({ error: { message: 'Value of KEY: standard input contains no value' } })
   })
 })

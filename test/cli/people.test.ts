@@ -5,14 +5,14 @@ import {
   type Ended,
   recording,
   runCli,
-  type Serving,
-  serve,
+  type Served,
+  serveHere,
   startCli,
   until,
 } from './support.ts'
 
 const password = 'correct horse battery'
-let gateway: Serving
+let gateway: Served
 
 /** The link that `serve` prints. */
 function linkIn(text: string): URL | undefined {
@@ -21,8 +21,9 @@ function linkIn(text: string): URL | undefined {
 }
 
 beforeAll(async () => {
-  gateway = await serve({ servers: { files: recording() } })
-  const link = await until(() => linkIn(gateway.stderr()))
+  const serving = await serveHere({ servers: { files: recording() } })
+  gateway = serving
+  const link = new URL(serving.setupUrl() ?? '')
   const fields = { code: link.searchParams.get('code') ?? '', name: 'ada', password }
   const made = await fetch(new URL('/setup', gateway.url), { method: 'POST', body: new URLSearchParams(fields) })
   expect(made.status).toBe(200)

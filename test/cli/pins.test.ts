@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { Pin, PinDetail } from '../../src/contract/pin.ts'
-import { createFolder, recording, type Serving, serve, until } from './support.ts'
+import { createFolder, recording, type Served, serveHere, until } from './support.ts'
 
 type Listed = { items: { name: string; state: string; tool: string; id: string; live: { hash: string } }[] }
 const Answer = PinDetail.partial().extend({
@@ -12,20 +12,20 @@ const Answer = PinDetail.partial().extend({
   accepted: z.unknown().optional(),
 })
 
-async function pinsOf(gateway: Serving, ...args: string[]): Promise<Listed['items']> {
+async function pinsOf(gateway: Served, ...args: string[]): Promise<Listed['items']> {
   const listed = await gateway.run('tools', 'pins', ...args, '--json')
   const { items }: Listed = JSON.parse(listed.stdout)
   return items
 }
 
-async function adminToken({ data }: Serving): Promise<string> {
+async function adminToken({ data }: Served): Promise<string> {
   return (await readFile(join(data, 'admin-token'), 'utf8')).trim()
 }
 
 it('shows, accepts and blocks what a server changed, and upgrades it with one command', async () => {
   await using folder = await createFolder()
   const definitions = join(folder.path, 'definitions.json')
-  await using gateway = await serve({
+  await using gateway = await serveHere({
     servers: { files: recording('--definitions', definitions) },
     rules: [{ action: 'allow' }],
   })
@@ -47,7 +47,9 @@ it('shows, accepts and blocks what a server changed, and upgrades it with one co
   expect(open.stderr).toContain('sallyport tools diff')
 
   const difference = await gateway.run('tools', 'diff', 'files_read_thing')
-  expect(difference.stdout).toContain('files/read_thing: suspicious; hidden (it holds the invisible character U+202E)')
+  expect(difference.stdout).toContain(
+    'files/read_thing: suspicious; hidden (its text contains the invisible character U+202E)',
+  )
   expect(difference.stdout).toContain('- The tool read_thing of a fixture')
   expect(difference.stdout).toContain('+ Reads\\u{202e} it')
 
@@ -79,7 +81,7 @@ it('shows, accepts and blocks what a server changed, and upgrades it with one co
 it('answers on REST: only what was looked at is accepted, and no agent sees or decides anything', async () => {
   await using folder = await createFolder()
   const definitions = join(folder.path, 'definitions.json')
-  await using gateway = await serve({ servers: { files: recording('--definitions', definitions) } })
+  await using gateway = await serveHere({ servers: { files: recording('--definitions', definitions) } })
   const token = await adminToken(gateway)
   await until(async () => ((await pinsOf(gateway)).length > 0 ? true : undefined))
   const ask = async (path: string, body?: object, as = token) => {

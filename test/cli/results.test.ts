@@ -2,20 +2,20 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readRecord } from '../fixtures/fixtures.ts'
 import { toFields } from '../fixtures/lib/json-rpc.ts'
-import { createFolder, type Folder, recording, type Serving, serve, until } from './support.ts'
+import { createFolder, type Folder, recording, type Served, serveHere, until } from './support.ts'
 
 const whole = Array.from({ length: 900 }, (_, n) => `line ${n} é`).join('\n')
 const hostile = 'red\x1b[31m turned\u202e hidden\u200b\u{e0041} clear\x9b2J'
 const hidden = /[\x1b\x9b\u202e\u200b\u{e0041}]/u
 
-let gateway: Serving
+let gateway: Served
 let folder: Folder
 let record: string
 
 beforeAll(async () => {
   folder = await createFolder()
   record = join(folder.path, 'record')
-  gateway = await serve({
+  gateway = await serveHere({
     servers: { rec: recording('--record', record) },
     rules: [{ tools: '*', action: 'allow' }],
     limits: { result: 2000 },
@@ -41,7 +41,7 @@ describe('a result that was cut', () => {
       cut.stdout.startsWith(`${whole.slice(0, 2000)}\n[cut by Sallyport: 2000 of ${whole.length} characters]\n`),
     ).toBe(true)
     const [, given = ''] =
-      /^Next: sallyport tools call sallyport_read_result --args '(.*)' for the rest; .*--full/m.exec(cut.stderr) ?? []
+      /^Next: sallyport tools call sallyport_read_result --args '(.*)' for the rest, .*--full/m.exec(cut.stderr) ?? []
     const rest = await call('sallyport_read_result', JSON.parse(given))
     expect(rest).toMatchObject({ code: 0, stdout: expect.stringContaining(whole.slice(2000, 4000)) })
   })

@@ -86,7 +86,7 @@ describe('serve', () => {
       gateway.run('tools', 'call', 'good_write_thing', '--arg', `path=${path}`, '--no-wait', '--json')
     const first = await gateway.run('tools', 'call', 'good_write_thing', '--args', given, '--no-wait', '--json')
     const { approval } = first.json() as { approval: { id: string } }
-    const line = `waiting for approval: good_write_thing, asked by user:admin-token: ${gateway.url}/approvals/${approval.id}`
+    const line = `waiting for approval: good_write_thing, called by user:admin-token: ${gateway.url}/approvals/${approval.id}`
     await until(() => (gateway.stderr().includes(`${line}\n`) ? true : undefined))
     expect(gateway.stderr()).not.toContain('stay out of it')
     for (let batch = 0; batch < 3; batch++) await Promise.all([1, 2, 3].map((each) => call(`${batch}-${each}`)))
@@ -158,7 +158,7 @@ describe('serve', () => {
     await using taken = await takePort()
     const ended = await runCli(['serve', '--port', String(taken.port)], { cwd: folder.path })
     expect(ended.code).toBe(1)
-    expect(ended.stderr).toMatch(new RegExp(`Port ${taken.port}.*taken[\\s\\S]*--port`))
+    expect(ended.stderr).toMatch(new RegExp(`Port ${taken.port}.*used by another program[\\s\\S]*--port`))
   })
 
   it('refuses the data folder of another gateway', async () => {

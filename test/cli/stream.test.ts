@@ -29,7 +29,7 @@ async function startLine(...answers: Answer[]) {
 }
 
 function event(id: string, data: object): string {
-  return `id: ${id}\nevent: question-asked\ndata: ${JSON.stringify(data)}\n\n`
+  return `id: ${id}\nevent: approval-requested\ndata: ${JSON.stringify(data)}\n\n`
 }
 
 const stream: Answer = (_request, response) => {
@@ -44,7 +44,7 @@ async function hear(url: string, most: number, patience = 10_000) {
   const told: string[] = []
   await listen({
     address: { url, token: 'sp_token' },
-    names: ['question-asked'],
+    names: ['approval-requested'],
     patience,
     signal: leaving.signal,
     onLinked: (afresh) => told.push(afresh ? 'linked afresh' : 'linked'),

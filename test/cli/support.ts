@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
+import { startGateway } from '../../src/http/serve.ts'
 import { fixturePath } from '../fixtures/fixtures.ts'
 import { bin, runInHost } from './hosts.ts'
 
@@ -73,25 +74,29 @@ export function recording(...args: string[]) {
   return { transport: 'stdio', command: process.execPath, args: [fixturePath('recording'), ...args] }
 }
 
-export type Serving = {
+/** A gateway on a free port with a data folder of its own. */
+export type Served = {
   readonly url: string
   readonly folder: string
   readonly data: string
-  readonly child: ChildProcess
-  stdout(): string
-  stderr(): string
   /** A command of this gateway's data folder. */
   run(...args: string[]): Promise<Ended>
   fetch(
     path: string,
     init?: { method?: string; body?: unknown; token?: string; headers?: Record<string, string> },
   ): Promise<Response>
-  /** Ends it and tells the exit code. */
-  stop(signal?: NodeJS.Signals): Promise<number | null>
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** A real gateway, as a process, on a free port, with a data folder of its own. */
+/** A gateway that is a process. */
+export type Serving = Served & {
+  readonly child: ChildProcess
+  stdout(): string
+  stderr(): string
+  /** Ends it and tells the exit code. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+}
+
 export async function serve(config: object, ...args: string[]): Promise<Serving> {
   return serveWith({}, config, ...args)
 }
@@ -103,15 +108,41 @@ export async function serveWith(env: NodeJS.ProcessEnv, config: object, ...args:
   const child = startCli(['serve', '--config', file, '--data', data, '--port', '0', ...args], { cwd: folder.path, env })
   const [stdout, stderr] = [collect(child, 'stdout'), collect(child, 'stderr')]
   const url = await waitForReady(child, stdout, stderr)
-  const run = (...words: string[]) => runCli(withData(words, data), { cwd: folder.path })
+  return {
+    ...toServed(url, folder, () => stop(child, 'SIGTERM')),
+    child,
+    stdout,
+    stderr,
+    stop: (signal = 'SIGTERM') => stop(child, signal),
+  }
+}
+
+/**
+ * A gateway in this process, for tests of commands that only need one to be there. A process takes half a second of CPU
+ * to start, and its passwords take as long to compare as those of users.
+ */
+export async function serveHere(
+  config: object,
+  env: NodeJS.ProcessEnv = {},
+): Promise<Served & { setupUrl(): string | undefined }> {
+  const folder = await createFolder()
+  const running = await startGateway({
+    configFile: await writeConfig(folder.path, config),
+    dataFolder: join(folder.path, 'data'),
+    port: 0,
+    environment: toEnvironment(env),
+    passwordCost: { logN: 4, r: 1, p: 1 },
+  })
+  return { ...toServed(running.url, folder, running.close), setupUrl: running.setupUrl }
+}
+
+function toServed(url: string, folder: Folder, close: () => Promise<unknown>): Served {
+  const data = join(folder.path, 'data')
   return {
     url,
     folder: folder.path,
     data,
-    child,
-    stdout,
-    stderr,
-    run,
+    run: (...words) => runCli(withData(words, data), { cwd: folder.path }),
     fetch: (path, { method, body, token, headers } = {}) =>
       fetch(new URL(path, url), {
         method,
@@ -122,9 +153,8 @@ export async function serveWith(env: NodeJS.ProcessEnv, config: object, ...args:
         },
         ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       }),
-    stop: (signal = 'SIGTERM') => stop(child, signal),
     async [Symbol.asyncDispose]() {
-      await stop(child, 'SIGTERM')
+      await close()
       await folder[Symbol.asyncDispose]()
     },
   }

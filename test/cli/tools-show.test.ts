@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createFolder, type Folder, recording, type Serving, serve } from './support.ts'
+import { createFolder, type Folder, recording, type Served, serveHere } from './support.ts'
 
-let gateway: Serving
+let gateway: Served
 let folder: Folder
 
 const inputSchema = {
@@ -20,7 +20,7 @@ beforeAll(async () => {
   folder = await createFolder()
   const definitions = join(folder.path, 'definitions.json')
   await writeFile(definitions, JSON.stringify({ read_thing: { title: 'Read a thing', inputSchema } }))
-  gateway = await serve({ servers: { rec: recording('--definitions', definitions) } })
+  gateway = await serveHere({ servers: { rec: recording('--definitions', definitions) } })
   await gateway.run('servers', 'reconnect', 'rec')
   return () => folder[Symbol.asyncDispose]()
 })
@@ -32,7 +32,7 @@ describe('tools show', () => {
     const shown = await gateway.run('tools', 'show', 'rec_read_thing')
     expect(shown).toMatchObject({ code: 0 })
     expect(shown.stdout).toMatch(
-      /^tool +rec_read_thing\ntitle +Read a thing\nserver +rec, where it is named read_thing\n/,
+      /^tool +rec_read_thing\ntitle +Read a thing\nserver +rec \(original name: read_thing\)\n/,
     )
     expect(shown.stdout).toMatch(/^risk +read, from: annotations of the tool$/m)
     expect(shown.stdout).toMatch(/^ARGUMENT +TYPE +REQUIRED +DEFAULT +DESCRIPTION$/m)

@@ -79,7 +79,7 @@ describe('a data folder that came with a repository', () => {
     const words = args.filter((word) => word !== undefined)
     const ended = await runCli(words, { cwd: repository.path, input: 'hunter2\n' })
     expect(ended.code).toBe(1)
-    expect(ended.stderr).toContain('was not made by a gateway of yours')
+    expect(ended.stderr).toContain('was not created by a gateway of this user')
     expect(ended.stderr).toContain(`--data ${join(repository.path, '.sallyport')}`)
     expect(spy.received).toEqual([])
     const document = await runCli([...words, '--json'], { cwd: repository.path, input: 'hunter2\n' })
@@ -92,7 +92,7 @@ describe('a data folder that came with a repository', () => {
     await plant(folder, 'http://127.0.0.1:1')
     const ended = await runCli(['serve', '--port', '0'], { cwd: repository.path })
     expect(ended).toMatchObject({ code: 1, stdout: '' })
-    expect(ended.stderr).toContain('was not made by a gateway of yours')
+    expect(ended.stderr).toContain('was not created by a gateway of this user')
     expect((await readdir(folder)).sort()).toEqual(['admin-token', 'gateway.json'])
   })
 
@@ -110,7 +110,7 @@ describe('a data folder that came with a repository', () => {
     await using repository = await createFolder()
     await plant(join(repository.path, '.sallyport'), spy.url)
     const ended = await runCli(['doctor', '--json', '--port', '0'], { cwd: repository.path })
-    expect(ended.stdout).toContain('was not made by a gateway of yours')
+    expect(ended.stdout).toContain('was not created by a gateway of this user')
     expect(spy.received).toEqual([])
   })
 
@@ -123,7 +123,7 @@ describe('a data folder that came with a repository', () => {
     const seal = await readFile(join(mine.folder, '.sallyport', 'seal'))
     await writeFile(join(folder, 'seal'), seal, { mode: 0o600 })
     const ended = await runCli(['status'], { cwd: repository.path })
-    expect(ended.stderr).toContain('was not made by a gateway of yours')
+    expect(ended.stderr).toContain('was not created by a gateway of this user')
     expect(spy.received).toEqual([])
   })
 })
@@ -134,7 +134,7 @@ describe('a data folder of this user', () => {
     expect((await runCli(['status'], { cwd: mine.folder })).code).toBe(0)
     await using home = await createFolder()
     const other = await runCli(['status'], { cwd: mine.folder, env: { HOME: home.path } })
-    expect(other.stderr).toContain('was not made by a gateway of yours')
+    expect(other.stderr).toContain('was not created by a gateway of this user')
     const named = ['status', '--data', join(mine.folder, '.sallyport')]
     expect((await runCli(named, { cwd: mine.folder, env: { HOME: home.path } })).code).toBe(0)
   })
@@ -150,7 +150,7 @@ describe('a data folder of this user', () => {
     const copy = join(place.path, 'copy')
     expect((await runCli(['backup', copy], { cwd: mine.folder })).code).toBe(0)
     expect((await runCli(['restore', copy], { cwd: place.path })).code).toBe(0)
-    expect((await runCli(['status'], { cwd: place.path })).stderr).toContain('No gateway runs with the data folder')
+    expect((await runCli(['status'], { cwd: place.path })).stderr).toContain('No gateway runs on the data folder')
   })
 })
 
@@ -315,7 +315,7 @@ it('does not send variables to an address that a configuration builds from them,
   const env = { CLOUD_SECRET: 'localhost' }
   const ended = await runCli(['doctor', '--json', '--port', '0'], { cwd: repository.path, env })
   expect(spy.connections()).toBe(1)
-  expect(ended.stdout).toContain('the address of evil depends on variables')
+  expect(ended.stdout).toContain('The address of evil contains variables')
 })
 
 it('reports a configuration that others can write, and says so when it serves', async () => {

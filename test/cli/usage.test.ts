@@ -38,9 +38,9 @@ describe('wrong usage ends with 2 and says what was meant', () => {
     [['calls', 'watch', '--state', 'asleep'], /--state: must be /],
     [['calls', 'watch', '--retry', 'often'], /--retry: must be a whole number from 0 to 86400, in seconds/],
     [['completion'], /missing required argument 'shell'/],
-    [['config', 'edit', '--gateway', 'https://gate.example.com'], /leave --gateway and SALLYPORT_URL out/],
+    [['config', 'edit', '--gateway', 'https://gate.example.com'], /remove --gateway and SALLYPORT_URL/],
     [['servers', 'get', 'files', '--scope', 'moon'], /--scope: must be global or KIND:NAME/],
-    [['tokens', 'create'], /--agent: give the name of the agent/],
+    [['tokens', 'create'], /--agent: is missing: give the name of the agent/],
     [['tokens', 'create', '--agent', 'a', '--expires', 'soon'], /--expires: must be a time/],
     [['serve', '--port', '99999'], /--port: must be a whole number from 0 to 65535/],
     [['serve', '--port', 'abc'], /--port: must be a whole number from 0 to 65535/],
@@ -58,8 +58,8 @@ describe('wrong usage ends with 2 and says what was meant', () => {
       ['servers', 'validate', '--url', 'https://me:hunter2@example.com/mcp'],
       /url: must not contain a user name or password/,
     ],
-    [['tools', 'list', '--', 'ls'], /Nothing may stand after --/],
-    [['servers', 'add', 'files'], /one way/],
+    [['tools', 'list', '--', 'ls'], /This command takes no words after --/],
+    [['servers', 'add', 'files'], /exactly one of/],
     [['servers', 'add', 'files', 'npx', 'x'], /too many arguments[\s\S]*Put -- before the command/],
     [['tools', 'call', 'x', '--args', '{'], /--args is not JSON/],
     [['tools', 'call', 'x', '--args', '{}', '--arg', 'a=b'], /not both/],
@@ -91,7 +91,7 @@ describe('a gateway that is not there', () => {
     await using folder = await createFolder()
     const ended = await runCli(['status'], { cwd: folder.path })
     expect(ended).toMatchObject({ code: 4, stdout: '' })
-    expect(ended.stderr).toMatch(/No gateway runs with the data folder .*\.sallyport[\s\S]*sallyport serve/)
+    expect(ended.stderr).toMatch(/No gateway runs on the data folder .*\.sallyport[\s\S]*sallyport serve/)
   })
 
   it('ends with 4 where nobody listens', async () => {

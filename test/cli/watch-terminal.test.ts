@@ -4,13 +4,13 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { collect, createFolder, recording, type Serving, serveWith, startCli, until } from './support.ts'
+import { collect, createFolder, recording, type Served, serveHere, serveWith, startCli, until } from './support.ts'
 import { hasTmux, openTerminal, type Pane } from './terminal.ts'
 
 const bin = fileURLToPath(new URL('../../bin/sallyport.js', import.meta.url))
 const password = 'correct horse battery'
 const children: ChildProcess[] = []
-let gateway: Serving
+let gateway: Served
 let record: string
 let definitions: string
 
@@ -19,9 +19,9 @@ beforeAll(async () => {
   record = join(folder.path, 'record.jsonl')
   definitions = join(folder.path, 'definitions.json')
   await writeFile(definitions, '{}')
-  gateway = await serveWith(
-    { SALLYPORT_ADMIN_PASSWORD: password },
+  gateway = await serveHere(
     { servers: { rec: recording('--record', record, '--definitions', definitions) } },
+    { SALLYPORT_ADMIN_PASSWORD: password },
   )
   await gateway.run('servers', 'reconnect', 'rec')
   return async () => {
@@ -65,14 +65,14 @@ async function timesRun(path: string): Promise<number> {
 }
 
 describe('approvals watch in a terminal', () => {
-  it('shows a question as it comes with every character of its arguments, and a approves it', async ({ skip }) => {
+  it('shows an approval as it comes with every character of its arguments, and a approves it', async ({ skip }) => {
     skip(!hasTmux, 'tmux is not installed')
     await using pane = await openPane(gateway.data)
     const waiting = call('one.txt', `zero\u200bwidth ${'long '.repeat(30)}end`)
     const screen = await pane.shows(/Write thing one\.txt[\s\S]*"text": "zero\\u\{200b\}width/)
     expect(screen).toContain('1 open')
-    expect(screen).toMatch(/asked by +user:admin-token/)
-    expect(screen).toMatch(/why +no rule matches; write asks/)
+    expect(screen).toMatch(/called by +user:admin-token/)
+    expect(screen).toMatch(/why +no rule matches; write requires approval/)
     await pane.shows(/waiting for an answer; /) // more of it was read from the gateway: before that, nothing is approved
     await pane.press('Space')
     await pane.shows(/long end"/)
@@ -80,7 +80,7 @@ describe('approvals watch in a terminal', () => {
     await pane.shows(/In [45] s: Approve Write thing one\.txt, once/)
     expect(await timesRun('one.txt')).toBe(0)
     await pane.press('u')
-    await pane.shows(/Taken back: nothing was sent/)
+    await pane.shows(/Undone: nothing was sent/)
     await pane.press('a')
     expect(await waiting.ended).toBe(0)
     expect(waiting.stdout()).toContain('"path":"one.txt"')
@@ -100,13 +100,13 @@ describe('approvals watch in a terminal', () => {
     await pane.shows(/2 open, 1 in view/)
     await pane.press('d')
     await pane.type('quite the wrong file')
-    await pane.shows(/Why not\? quite the wrong file_/)
+    await pane.shows(/Reason for the denial: quite the wrong file_/)
     await pane.press('Enter')
     await pane.shows(/In [45] s: Deny Write thing two\.txt: quite the wrong file/)
     await pane.press('n')
     await pane.shows(/Write thing three\.txt[\s\S]*waiting for an answer; /)
     await pane.press('g')
-    await pane.shows(/Further calls/)
+    await pane.shows(/Allow further calls/)
     await pane.press('t', '1', 'Enter', 'Enter')
     await pane.shows(/allow 1 more call of\s+rec_write_thing/)
     await pane.press('q')
@@ -135,7 +135,7 @@ describe('approvals watch in a terminal', () => {
     ])
     children.push(waiting)
     const screen = await pane.shows(/\+ Sends it away as well/)
-    expect(screen).toContain('what changed in the definition of the tool')
+    expect(screen).toContain('changes in the definition of the tool')
     expect(screen).toContain('- The tool plain_thing of a fixture')
   })
 
@@ -145,19 +145,19 @@ describe('approvals watch in a terminal', () => {
     await using pane = await openPane(other.data)
     await pane.shows(/0 open$/m)
     await other.stop()
-    await pane.shows(/the gateway is away/)
+    await pane.shows(/connection lost/)
     await pane.shows(/ended with 4, icanon/)
   })
 })
 
-describe.runIf(hasTmux)('Ctrl+C at a question', () => {
+describe.runIf(hasTmux)('Ctrl+C at an approval', () => {
   it.each([
     ['servers remove rec', /Remove rec\?/],
     ['secrets set TOKEN', /TOKEN/],
     ['users list --as admin', /Password of admin/],
-  ] as const)('ends `sallyport %s` with 130 and a sentence', async (words, question) => {
+  ] as const)('ends `sallyport %s` with 130 and a sentence', async (words, approval) => {
     await using pane = await openTerminal(`${process.execPath} ${bin} ${words} --data ${gateway.data}`)
-    await pane.shows(question)
+    await pane.shows(approval)
     await pane.press('C-c')
     const screen = await pane.shows(/ended with 130/)
     expect(screen).toContain('Cancelled; nothing was changed.')
@@ -166,14 +166,14 @@ describe.runIf(hasTmux)('Ctrl+C at a question', () => {
 })
 
 describe('approvals approve in a terminal', () => {
-  it('asks only when the whole question was shown, page by page', async ({ skip }) => {
+  it('asks only when the whole approval was shown, page by page', async ({ skip }) => {
     skip(!hasTmux, 'tmux is not installed')
     const waiting = call('paged.txt', `first ${'x'.repeat(4000)} last`)
     const id = await until(() => /approvals\/(approval_\w+)/.exec(waiting.stderr())?.[1])
     await using left = await openCommand('approvals', 'approve', id)
     await left.shows(/Lines 1 to 20 of \d+\. Show more\?/)
     await left.press('n')
-    await left.shows(/Not approved: it was not shown to its end\.[\s\S]*ended with 1/)
+    await left.shows(/Not approved: the approval was not shown completely\.[\s\S]*ended with 1/)
     await using pane = await openCommand('approvals', 'approve', id)
     for (let to = 20; to < 60; to += 20) {
       const screen = await pane.shows(new RegExp(`to ${to} of \\d+\\. Show more\\?`))

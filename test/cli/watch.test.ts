@@ -17,7 +17,7 @@ import type { Approval } from '../../src/contract/approval.ts'
 const start = Date.parse('2026-11-16T10:00:00Z')
 const look = { size: { columns: 80, rows: 24 }, now: start, colours: createColors(false) }
 
-function question(number: number, more: Partial<Approval> = {}): Approval {
+function approval(number: number, more: Partial<Approval> = {}): Approval {
   return {
     id: `approval_${number}`,
     state: 'waiting',
@@ -30,9 +30,9 @@ function question(number: number, more: Partial<Approval> = {}): Approval {
     arguments: { path: `${number}.txt` },
     hash: `hash-${number}`,
     risk: 'write',
-    reason: 'no rule matches; write asks',
+    reason: 'no rule matches; write requires approval',
     approvers: ['any'],
-    askedAt: new Date(start + number).toISOString(),
+    requestedAt: new Date(start + number).toISOString(),
     expiresAt: new Date(start + 600_000).toISOString(),
     answers: [],
     ...more,
@@ -44,8 +44,8 @@ const answeredBy = (by: string, approval: Approval): Approval => ({
   state: 'approved',
   answers: [{ by, verdict: 'approve', at: new Date(start).toISOString() }],
 })
-const told = (approval: Approval): Happening => ({ kind: 'question', name: 'question-answered', approval })
-const asked = (approval: Approval): Happening => ({ kind: 'question', name: 'question-asked', approval })
+const told = (approval: Approval): Happening => ({ kind: 'approval', name: 'approval-answered', approval })
+const asked = (approval: Approval): Happening => ({ kind: 'approval', name: 'approval-requested', approval })
 
 /** What somebody does, and what is sent while they do it. */
 function play(happenings: readonly (Happening | string)[], from: Watch = createWatch('ada'), slow = false) {
@@ -85,27 +85,27 @@ describe('a tool that has changed', () => {
   const drift = { kind: 'changed', difference: 'description (changed)\n  - Reads\n  + Sends \u202e away' } as const
 
   it('is shown with the difference, above the arguments', () => {
-    const { screen } = play([listed(question(1)), read('approval_1', { drift })])
-    expect(screen).toMatch(/what changed in the definition[\s\S]*- Reads[\s\S]*\+ Sends/)
+    const { screen } = play([listed(approval(1)), read('approval_1', { drift })])
+    expect(screen).toMatch(/changes in the definition[\s\S]*- Reads[\s\S]*\+ Sends/)
     expect(screen).not.toContain('1.txt"')
     expect(screen).not.toContain('\u202e')
   })
 
   it('is approved by nobody before the gateway has told whether it changed', () => {
-    const early = play([listed(question(1)), 'a', 'g', later(takeBackMs)], undefined, true)
+    const early = play([listed(approval(1)), 'a', 'g', later(takeBackMs)], undefined, true)
     expect(early.sent).toEqual([])
-    expect(early.screen).toContain('still being read')
+    expect(early.screen).toContain('not loaded yet')
     const known = play([read('approval_1', { drift }), 'space', 'a', later(takeBackMs)], early.watch, true)
     expect(known.sent).toMatchObject([{ said: { verdict: 'approve' } }])
-    expect(play([listed(question(1)), 'd', 'x', 'return', later(takeBackMs)], undefined, true).sent).toHaveLength(1)
+    expect(play([listed(approval(1)), 'd', 'x', 'return', later(takeBackMs)], undefined, true).sent).toHaveLength(1)
   })
 
   it('has to be read to its end, also when its change came after the arguments were read', () => {
     const difference = Array.from({ length: 60 }, (_, line) => `  + line ${line}`).join('\n')
     const changed = read('approval_1', { drift: { kind: 'changed', difference } })
-    const { sent, watch } = play([listed(question(1)), 'space', 'space', changed, 'a', later(takeBackMs)])
+    const { sent, watch } = play([listed(approval(1)), 'space', 'space', changed, 'a', later(takeBackMs)])
     expect(sent).toEqual([])
-    expect(watch.note).toContain('Read it to the end')
+    expect(watch.note).toContain('Read to the end')
     // The same again every few seconds changes nothing.
     const pages = ['space', changed, 'space', changed, 'space', 'space', 'space', 'a']
     expect(play([...pages, later(takeBackMs)], watch).sent).toHaveLength(1)
@@ -114,7 +114,7 @@ describe('a tool that has changed', () => {
 
 describe('one key answers', () => {
   it('approves once, after the time in which it can be taken back', () => {
-    const pressed = play([listed(question(1)), 'a', later(takeBackMs - 1)])
+    const pressed = play([listed(approval(1)), 'a', later(takeBackMs - 1)])
     expect(pressed.sent).toEqual([])
     expect(pressed.screen).toContain('In 5 s: Approve Write 1.txt, once')
     expect(play([later(takeBackMs)], pressed.watch).sent).toMatchObject([
@@ -123,16 +123,16 @@ describe('one key answers', () => {
   })
 
   it('takes it back with u, and then nothing is sent', () => {
-    const { sent, watch } = play([listed(question(1)), 'a', 'u', later(takeBackMs)])
+    const { sent, watch } = play([listed(approval(1)), 'a', 'u', later(takeBackMs)])
     expect(sent).toEqual([])
-    expect(watch.note).toBe('Taken back: nothing was sent.')
+    expect(watch.note).toBe('Undone: nothing was sent.')
   })
 
   it('denies with a reason, and wants one', () => {
-    expect(play([listed(question(1)), 'd', 'return']).watch.note).toContain('Say why')
-    const typed = play([listed(question(1)), 'd', ...'no q', 'backspace', ...'way', 'return', later(takeBackMs)])
+    expect(play([listed(approval(1)), 'd', 'return']).watch.note).toContain('Give a reason')
+    const typed = play([listed(approval(1)), 'd', ...'no q', 'backspace', ...'way', 'return', later(takeBackMs)])
     expect(typed.sent).toMatchObject([{ said: { verdict: 'deny', reason: 'no way' } }])
-    expect(play([listed(question(1)), 'd', ...'no', 'escape', later(takeBackMs)])).toMatchObject({ sent: [] })
+    expect(play([listed(approval(1)), 'd', ...'no', 'escape', later(takeBackMs)])).toMatchObject({ sent: [] })
   })
 
   it.each([
@@ -140,33 +140,33 @@ describe('one key answers', () => {
     [['t', 'return', 'return'], { covers: 'tool', budget: 5, minutes: 30 }],
     [['s', '/', 'p', 'return', '1', 'return', '1', 'return'], { covers: 'shape', same: ['/p'], budget: 1, minutes: 1 }],
   ])('approves with a grant: %j', (keys, grant) => {
-    const { sent } = play([listed(question(1)), 'g', ...keys, later(takeBackMs)])
+    const { sent } = play([listed(approval(1)), 'g', ...keys, later(takeBackMs)])
     expect(sent).toMatchObject([{ said: { verdict: 'approve', grant } }])
   })
 
   it('says what a grant will allow before it is sent, and takes no number that makes no sense', () => {
-    const { screen } = play([listed(question(1)), 'g', 't', '3', 'return', 'return'])
+    const { screen } = play([listed(approval(1)), 'g', 't', '3', 'return', 'return'])
     expect(screen.replaceAll('\n', ' ')).toContain(
       'allow 3 more calls of files_write within 30 minutes, with any arguments',
     )
-    expect(play([listed(question(1)), 'g', 't', '0', 'return']).watch.note).toContain('from 1 to 10000')
+    expect(play([listed(approval(1)), 'g', 't', '0', 'return']).watch.note).toContain('from 1 to 10000')
   })
 
   it('sends what stands before when the next one is answered, and when the person leaves with q', () => {
-    const both = play([listed(question(1), question(2)), 'a', 'n', 'a', 'q'])
+    const both = play([listed(approval(1), approval(2)), 'a', 'n', 'a', 'q'])
     expect(both.sent.map(({ approval }) => approval.id)).toEqual(['approval_1', 'approval_2'])
     expect(both.ended).toBe(true)
   })
 
   it('sends nothing when the person leaves with Ctrl+C', () => {
-    expect(play([listed(question(1)), 'a', 'ctrl-c'])).toMatchObject({ sent: [], ended: true })
-    expect(play([listed(question(1)), 'd', 'x', 'ctrl-c'])).toMatchObject({ sent: [], ended: true })
+    expect(play([listed(approval(1)), 'a', 'ctrl-c'])).toMatchObject({ sent: [], ended: true })
+    expect(play([listed(approval(1)), 'd', 'x', 'ctrl-c'])).toMatchObject({ sent: [], ended: true })
   })
 })
 
 describe('what others do meanwhile', () => {
-  it('never puts another question under the finger of whoever is about to press', () => {
-    const { watch, sent } = play([listed(question(1), question(2)), told(answeredBy('kim', question(1))), 'a'])
+  it('never puts another approval under the finger of whoever is about to press', () => {
+    const { watch, sent } = play([listed(approval(1), approval(2)), told(answeredBy('kim', approval(1))), 'a'])
     expect(watch.shown?.id).toBe('approval_1')
     expect(watch.note).toContain('no longer waits')
     expect(play(['n', 'a', later(takeBackMs)], watch).sent).toMatchObject([{ approval: { id: 'approval_2' } }])
@@ -174,26 +174,26 @@ describe('what others do meanwhile', () => {
   })
 
   it('drops an answer that is not needed any more, and says who was faster', () => {
-    const { sent, watch } = play([listed(question(1)), 'a', told(answeredBy('kim', question(1))), later(takeBackMs)])
+    const { sent, watch } = play([listed(approval(1)), 'a', told(answeredBy('kim', approval(1))), later(takeBackMs)])
     expect(sent).toEqual([])
     expect(watch.note).toContain('by kim')
   })
 
-  it('keeps a question open that needs a second person', () => {
-    const first = { ...answeredBy('kim', question(1)), state: 'waiting' as const }
-    const { watch, screen } = play([listed(question(1)), told(first)])
+  it('keeps an approval open that needs a second person', () => {
+    const first = { ...answeredBy('kim', approval(1)), state: 'waiting' as const }
+    const { watch, screen } = play([listed(approval(1)), told(first)])
     expect(watch.open).toEqual([first])
     expect(screen).toContain('approved by  kim')
   })
 
-  it('shows the first question by itself, and leaves the one in view where it is', () => {
-    const { watch } = play([listed(), asked(question(2)), asked(question(1))])
+  it('shows the first approval by itself, and leaves the one in view where it is', () => {
+    const { watch } = play([listed(), asked(approval(2)), asked(approval(1))])
     expect(watch.shown?.id).toBe('approval_2')
     expect(watch.open.map(({ id }) => id)).toEqual(['approval_1', 'approval_2'])
   })
 
   it('is not undone by a list that was read earlier', () => {
-    const { watch } = play([asked(question(1)), told(answeredBy('kim', question(1))), listed(question(1), question(2))])
+    const { watch } = play([asked(approval(1)), told(answeredBy('kim', approval(1))), listed(approval(1), approval(2))])
     expect(watch.open.map(({ id }) => id)).toEqual(['approval_2'])
   })
 
@@ -201,13 +201,13 @@ describe('what others do meanwhile', () => {
     const call = { id: 'call_1', method: 'tools/call', tool: 'files_write', server: 'files', principal: 'agent:bot' }
     const more = { surface: 'mcp', risk: 'write', state: 'ok', startedAt: '', instance: 'ins_1' } as const
     const ended: Happening = { kind: 'call-ended', call: { ...call, ...more } }
-    const { watch, screen } = play([listed(question(1)), told(answeredBy('kim', question(1))), ended])
+    const { watch, screen } = play([listed(approval(1)), told(answeredBy('kim', approval(1))), ended])
     expect(watch.note).toBe('Write 1.txt: the call ended with ok.')
-    expect(screen).toContain('approved, and it ran')
+    expect(screen).toContain('approved, and the call ran')
   })
 
   it('goes round with n and p', () => {
-    const all = listed(question(1), question(2), question(3))
+    const all = listed(approval(1), approval(2), approval(3))
     const at = (...keys: string[]) => play([all, ...keys]).watch.shown?.id
     expect([at('n'), at('n', 'n', 'n'), at('p')]).toEqual(['approval_2', 'approval_1', 'approval_3'])
   })
@@ -215,7 +215,7 @@ describe('what others do meanwhile', () => {
 
 describe('the screen', () => {
   const words = Array.from({ length: 60 }, (_, word) => `word${word}.`)
-  const long = question(1, {
+  const long = approval(1, {
     title: 'Write \u202egnp.exe',
     arguments: { hidden: 'a\u200bb', text: words.join(' '), lines: Array.from({ length: 40 }, (_, line) => line) },
   })
@@ -238,15 +238,15 @@ describe('the screen', () => {
   })
 
   it('approves nothing that was not shown to its end, neither once nor with a grant', () => {
-    const bad = question(1, { arguments: { text: Array.from({ length: 300 }, () => 'ok'), last: 'the bad one' } })
+    const bad = approval(1, { arguments: { text: Array.from({ length: 300 }, () => 'ok'), last: 'the bad one' } })
     const early = play([listed(bad), 'a', later(takeBackMs), 'g', later(takeBackMs)])
     expect([early.sent, early.watch.asking]).toEqual([[], undefined])
-    expect(early.watch.note).toContain('Read it to the end before you approve')
+    expect(early.watch.note).toContain('Read to the end before you approve')
     const pages = Array.from({ length: 30 }, () => 'space')
     expect(play([listed(bad), ...pages, 'a', later(takeBackMs)]).sent).toHaveLength(1)
     expect(play([listed(bad), ...pages, 'up', 'a', later(takeBackMs)]).sent).toHaveLength(1)
-    // A question that is shown anew has to be read anew.
-    const two = play([listed(bad, question(2)), ...pages, 'n', 'n', 'a', later(takeBackMs)])
+    // An approval that is shown anew has to be read anew.
+    const two = play([listed(bad, approval(2)), ...pages, 'n', 'n', 'a', later(takeBackMs)])
     expect(two.sent).toEqual([])
     expect(play([listed(bad), 'd', 'x', 'return', later(takeBackMs)]).sent).toHaveLength(1)
   })
@@ -255,14 +255,14 @@ describe('the screen', () => {
     const waits = (requests: number) => read('approval_1', { waiting: { requests, complete: true } })
     const { screen } = play([listed(long), waits(1)])
     expect(screen).toContain('Look closely: 1 invisible character in the arguments; 1 invisible')
-    expect(screen).toContain('waiting for an answer; the agent is waiting for it')
-    expect(play([listed(long), waits(0)]).screen).toContain('no request waits for it right now')
-    expect(play([listed(question(1))]).screen).not.toContain('Look closely')
+    expect(screen).toContain('waiting for an answer; the agent is waiting')
+    expect(play([listed(long), waits(0)]).screen).toContain('the agent is not waiting now')
+    expect(play([listed(approval(1))]).screen).not.toContain('Look closely')
   })
 
   it('lets no value pass for a heading, and draws blanks that would push its end away', () => {
     const given = { a: `x${' '.repeat(300)}y`, b: 'arguments (1 line, 2 characters)\nnone' }
-    const { screen } = play([listed(question(1, { arguments: given }))])
+    const { screen } = play([listed(approval(1, { arguments: given }))])
     expect(screen.match(/^arguments/gm)).toHaveLength(1)
     expect(screen).toContain('"x\\u{20}(300 blanks)y"')
   })
@@ -275,7 +275,7 @@ describe('the screen', () => {
 
   it('marks letters that look like others, in values, names and titles, as the page does', () => {
     const given = { to: 'p\u0430ypal', 'p\u0430th': '\u0441onfig' }
-    const { watch } = play([listed(question(1, { arguments: given, title: 'Pay p\u0430ypal' }))])
+    const { watch } = play([listed(approval(1, { arguments: given, title: 'Pay p\u0430ypal' }))])
     const screen = draw(watch, { ...look, size: { columns: 80, rows: 40 } }).join('\n')
     expect(screen).not.toMatch(/[\u0430\u0441]/)
     for (const shown of ['"p\\u{430}ypal"', '"p\\u{430}th"', '\\u{441}onfig', 'Pay p\\u{430}ypal'])
@@ -284,11 +284,11 @@ describe('the screen', () => {
   })
 
   it('says who asks, why, who may answer and until when', () => {
-    const { screen } = play([listed(question(1, { approvers: ['other', 'group:ops'] }))])
+    const { screen } = play([listed(approval(1, { approvers: ['other', 'group:ops'] }))])
     for (const fact of [
       'agent:bot, on behalf of kim',
       'no rule matches',
-      'somebody of the group ops',
+      'a member of the group ops',
       'in 10 min',
       'write',
     ])
@@ -297,7 +297,7 @@ describe('the screen', () => {
 
   it('says that the gateway is away', () => {
     expect(play([{ kind: 'linked', linked: true }]).screen).not.toContain('away')
-    expect(play([{ kind: 'linked', linked: false }]).screen).toContain('the gateway is away')
+    expect(play([{ kind: 'linked', linked: false }]).screen).toContain('connection lost')
   })
 
   it('has no colours unless it is given some', () => {

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
-import { recording, serve, until } from './support.ts'
+import { recording, serveHere, until } from './support.ts'
 
 const secret = `whsec_${Buffer.alloc(32, 5).toString('base64')}`
 
@@ -11,7 +11,7 @@ it('lists endpoints and deliveries, tries an endpoint, and sends again what fail
   await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void receiver.close())
   const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`
-  await using gateway = await serve({
+  await using gateway = await serveHere({
     servers: { files: recording() },
     webhooks: { chat: { url, secret, events: ['server-changed'] } },
   })
@@ -29,14 +29,14 @@ it('lists endpoints and deliveries, tries an endpoint, and sends again what fail
 
   const trial = await gateway.run('webhooks', 'test', 'chat')
   expect(trial.code).toBe(1)
-  expect(trial.stdout).toContain('chat did not take it: ')
+  expect(trial.stdout).toContain('chat did not accept the event: ')
   status = 200
   const taken = await gateway.run('webhooks', 'test', 'chat', '--json')
   expect(taken).toMatchObject({ code: 0 })
   expect(taken.json()).toMatchObject({ delivered: true, status: 200 })
   const refused = await gateway.run('webhooks', 'retry', failed.id)
   expect(refused.code).toBe(2)
-  expect(refused.stderr).toContain('said that it is gone')
+  expect(refused.stderr).toContain('answered 410 Gone')
   expect((await gateway.run('webhooks', 'test', 'chad')).stderr).toContain('Did you mean chat?')
   expect([list, shown, trial, taken].map(({ stdout, stderr }) => stdout + stderr).join('')).not.toContain(secret)
 })

@@ -308,7 +308,9 @@ describe('a change', () => {
     await using running = await startStore(await folder.write('a.yaml', text))
     await expect(running.store.change({ kind: 'remove-server', name: 'files' }, { by })).rejects.toMatchObject({
       code: 'config-invalid',
-      message: expect.stringContaining('agents.reviewer.servers.files: changes a server that no earlier scope has'),
+      message: expect.stringContaining(
+        'agents.reviewer.servers.files: overrides a server that no earlier scope defines',
+      ),
     })
     const bad: ConfigEdit[] = [
       { kind: 'add-server', name: 'bad name', definition: notes },

@@ -63,15 +63,15 @@ describe('who may change the servers of a scope', () => {
       return judgement.may ? 'may' : judgement.because
     }
     expect(because('member', act('global'))).toBe(
-      'Servers of global are changed by administrators only; your own stand in user:anna',
+      'Only administrators can change the servers of global; your own servers are in user:anna',
     )
     expect(because('member', act('project:shop'))).toBe(
-      'Servers of project:shop are changed by administrators and the owners of the project only',
+      'Only administrators and the owners of the project can change the servers of project:shop',
     )
-    expect(because('another member', act('user:anna'))).toContain('by administrators and anna themselves only')
+    expect(because('another member', act('user:anna'))).toContain('Only administrators and the user anna can change')
     expect(because('another member', act('session:s1'))).toContain('the owner of the session')
-    expect(because('auditor', act('user:otto'))).toBe('Auditors look at servers and change none')
-    expect(because('agent', act('user:anna'))).toContain('their owner or an administrator does')
+    expect(because('auditor', act('user:otto'))).toBe('Auditors can see servers but cannot change them')
+    expect(because('agent', act('user:anna'))).toContain('their owner or an administrator can')
   })
 
   it('takes no name for a project that every object has', () => {
@@ -185,7 +185,7 @@ describe('addresses', () => {
     const judge = (among: typeof config, transport: string) =>
       mayChangeServer(member, act('user:anna', { wanted: ServerPatch.parse({ ...http, transport }) }), among)
     expect(judge(narrow, 'sse')).toEqual({ may: true })
-    expect(judge(narrow, 'http')).toMatchObject({ because: expect.stringContaining('only those over sse') })
+    expect(judge(narrow, 'http')).toMatchObject({ because: expect.stringContaining('allowed: sse') })
     expect(judge(none, 'sse')).toMatchObject({ may: false })
     expect(judge(configOf('{}'), 'http')).toEqual({ may: true })
   })

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { formatProblem, parseConfig } from '../../src/config/config.ts'
 
-/** What is said about commands that run whatever was published last. */
+/** The packages that are reported because their version is not fixed. */
 function noticesOf(...commands: string[]): string[] {
   const servers = Object.fromEntries(
     commands.map((line, index) => {
@@ -11,7 +11,7 @@ function noticesOf(...commands: string[]): string[] {
   )
   const reading = parseConfig('sallyport.json', JSON.stringify({ servers }))
   if (!reading.ok) throw new Error(reading.problems.map(formatProblem).join('\n'))
-  return reading.notices(0).map(({ message }) => /version of (.*) was/.exec(message)?.[1] ?? message)
+  return reading.notices(0).map(({ message }) => /version of (.*): write/.exec(message)?.[1] ?? message)
 }
 
 it.each([
@@ -27,7 +27,7 @@ it.each([
   ['uvx some-server', 'some-server'],
   ['uvx --python 3.12 some-server', 'some-server'],
   ['uvx --from some-server>=1 serve', 'some-server>=1'],
-])('%s runs whatever version of %s was published last', (line, found) => {
+])('%s runs the latest published version of %s', (line, found) => {
   expect(noticesOf(line)).toEqual([found])
 })
 

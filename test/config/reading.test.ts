@@ -134,8 +134,8 @@ describe('reading', () => {
     const text =
       'servers:\n  a: { transport: stdio, command: x, url: y }\n  b: { transport: sse, url: "https://b.example", env: {} }\n'
     expect(linesOf('x.yaml', text)).toEqual([
-      'x.yaml:2: servers.a.url: belongs to http and sse, not to stdio',
-      'x.yaml:3: servers.b.env: belongs to stdio, not to sse',
+      'x.yaml:2: servers.a.url: is only allowed for http and sse, not for stdio',
+      'x.yaml:3: servers.b.env: is only allowed for stdio, not for sse',
     ])
   })
 
@@ -279,19 +279,23 @@ describe('how the parts fit', () => {
     ['naming: "{server}_{tool}!"', 'naming', 'only letters'],
     ['naming: "{server}_{toool}"', 'naming', 'exactly once'],
     ['describe: "[{sever}] {description}"', 'describe', '{sever}'],
-    ['environment: [SALLYPORT_MASTER_KEY]', 'environment.0', 'own'],
-    ['environment: [sallyport_x]', 'environment.0', 'own'],
+    ['environment: [SALLYPORT_MASTER_KEY]', 'environment.0', 'belong to the gateway'],
+    ['environment: [sallyport_x]', 'environment.0', 'belong to the gateway'],
     ['environment: ["*"]', 'environment.0', 'name of one variable'],
     ['listen: { tls: { cert: a.pem } }', 'listen.tls', 'key is missing'],
     ['listen: { tls: { key: a.pem } }', 'listen.tls', 'cert is missing'],
     ['listen: { publicUrl: "ftp://x.example" }', 'listen.publicUrl', 'https://'],
     [`${server}toolsets: { t: { servers: [fils] } }`, 'toolsets.t.servers.0', 'no server'],
     ['agents: { a: { project: shop } }', 'agents.a.project', 'no project'],
-    ['servers: { a: { transport: http, url: "https://${HOST" } }', 'servers.a.url', 'without its }'],
+    ['servers: { a: { transport: http, url: "https://${HOST" } }', 'servers.a.url', 'without a closing }'],
     ['servers: { a: { transport: stdio, command: "${a-b}" } }', 'servers.a.command', 'neither'],
     ['servers: { a: { transport: stdio, command: x, args: ["${}"] } }', 'servers.a.args.0', 'neither'],
     ['servers: { a: { transport: stdio, command: x, env: { A: "${B:-${C}}" } } }', 'servers.a.env.A', 'fallback'],
-    ['servers: { a: { transport: stdio, command: x, cwd: "${HOME}" } }', 'servers.a.cwd', 'no template'],
+    [
+      'servers: { a: { transport: stdio, command: x, cwd: "${HOME}" } }',
+      'servers.a.cwd',
+      'must not contain a template',
+    ],
     ['servers: { a: { transport: stdio, command: x, env: { "A=B": x } } }', 'servers.a.env.A=B', 'variable'],
     [
       'servers: { a: { transport: http, url: "https://a.example", headers: { "A B": x } } }',
@@ -306,14 +310,14 @@ describe('how the parts fit', () => {
     [
       'servers: { a: { transport: http, url: "https://a.example", headers: { A: x, a: y } } }',
       'servers.a.headers.a',
-      'twice',
+      'duplicate',
     ],
     ['servers: { sallyport: { transport: http, url: x } }', 'servers.sallyport', 'reserved'],
     [`${server}agents: { a: { servers: { fils: { enabled: false } } } }`, 'agents.a.servers.fils', 'no earlier scope'],
     [
       `${server}agents: { a: { servers: { files: { headers: {} } } } }`,
       'agents.a.servers.files.headers',
-      'not to stdio',
+      'not for stdio',
     ],
     [
       `${server}projects: { p: { servers: { files: { command: uvx } } } }`,
@@ -347,7 +351,7 @@ describe('a file on disk', () => {
     expect(await readConfig(large)).toMatchObject({ ok: false, problems: [{ message: 'is larger than 4 MB' }] })
     expect(await readConfig(binary)).toMatchObject({
       ok: false,
-      problems: [{ line: 2, message: 'holds a NUL character' }],
+      problems: [{ line: 2, message: 'contains a NUL character' }],
     })
     expect(await readConfig(latin)).toMatchObject({ ok: false, problems: [{ line: 3, message: 'is not UTF-8 text' }] })
   })

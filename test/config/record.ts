@@ -58,6 +58,10 @@ export function createChangeList(): ChangeList {
     async keepInForce(next) {
       inForce = next
     },
+    toKeep: () => [],
+    async keepFirst(next) {
+      inForce ??= next
+    },
   }
   return list
 }

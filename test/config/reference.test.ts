@@ -63,6 +63,6 @@ describe('the generated reference', () => {
 
   it('has a row for every error', async () => {
     const page = await readFile(join(root, 'docs/reference/errors.md'), 'utf8')
-    for (const code of Object.keys(errorTable)) expect(page).toContain(`| \`${code}\` |`)
+    for (const code of Object.keys(errorTable)) expect(page).toContain(`| [\`${code}\`](#${code}) |`)
   })
 })

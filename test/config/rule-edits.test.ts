@@ -87,7 +87,7 @@ owners = ["kim"]
   it('are refused for a project that is not there, and for scopes that no file has', () => {
     const set = (scope: Scope) => () => edit('x.yaml', '{}\n', { rules: [], scope })
     expect(set({ kind: 'project', name: 'shop' })).toThrow('No project is named shop')
-    expect(set({ kind: 'session', name: 's' })).toThrow('do not stand in the file')
+    expect(set({ kind: 'session', name: 's' })).toThrow('are not stored in the file')
   })
 
   it('come to the same in YAML, JSON and TOML, whatever stood there before', () => {

@@ -25,11 +25,11 @@ it('names the line and key of conditions that can never be fulfilled or understo
     'x.yaml:2: rules.0.arguments.path: the name must be a JSON pointer that begins with /, such as /path or /tags/0',
     'x.yaml:5: rules.1.arguments./a.min: never matches: min is larger than max',
     'x.yaml:6: rules.1.arguments./b.glbo: is not a known key (did you mean `glob`?)',
-    'x.yaml:6: rules.1.arguments./b: must name at least one condition',
+    'x.yaml:6: rules.1.arguments./b: must contain at least one condition',
     'x.yaml:7: rules.1.arguments./c: must be text, a number, true or false, null or a map',
     'x.yaml:8: rules.1.arguments./d.min: must be a number, not text',
-    'x.yaml:9: rules.1.arguments./e: must name at least one condition',
-    'x.yaml:10: rules.1.arguments./f.exists: never matches: a value that is not there fulfils none of the other conditions',
+    'x.yaml:9: rules.1.arguments./e: must contain at least one condition',
+    'x.yaml:10: rules.1.arguments./f.exists: never matches: a missing value cannot meet the other conditions',
     'x.yaml:11: rules.1.arguments./g.in.0: must be text, a number, true or false or null',
     'x.yaml:12: rules.2.expires: must be a time such as 2030-01-31T12:00:00Z',
     'x.yaml:13: rules.3.approvers: must be any, client, other, two or group:NAME',
@@ -63,9 +63,7 @@ agents:
   if (!reading.ok) throw new Error('refused')
   const noticesAt = (time: string) => reading.notices(Date.parse(time)).map(formatProblem)
   expect(noticesAt('2026-11-16T11:59:59Z')).toEqual([])
-  expect(noticesAt('2026-11-16T12:00:00Z')).toEqual([
-    'x.yaml:4: rules.1.expires: has passed: this rule no longer counts',
-  ])
+  expect(noticesAt('2026-11-16T12:00:00Z')).toEqual(['x.yaml:4: rules.1.expires: has passed: this rule has expired'])
   expect(noticesAt('2026-11-16T13:00:00Z')).toHaveLength(2)
 })
 
@@ -81,6 +79,6 @@ rules:
   - { action: ask, approvers: client }
 `
   expect(linesOf(text)).toEqual([
-    'x.yaml:2: projects.shop.rules.1.approvers: client is allowed only in scopes that administrators write; project:shop has owners: use any, other, two or group:NAME',
+    'x.yaml:2: projects.shop.rules.1.approvers: client is only allowed in scopes of administrators; project:shop has owners: use any, other, two or group:NAME',
   ])
 })

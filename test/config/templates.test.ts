@@ -87,12 +87,12 @@ describe('templates', () => {
   it.each(['\r\nX: y', 'a\nb', 'a\rb', 'a\0b', 'snow ☃'])('refuses %j in a header without repeating it', (value) => {
     const attempt = () => resolveDefinition(withHeader('${T}'), () => `hunter2${value}`)
     expect(attempt).toThrowError(GatewayError)
-    expect(attempt).toThrowError(/^headers.Authorization would hold/)
+    expect(attempt).toThrowError(/^headers.Authorization contains/)
     expect(attempt).not.toThrowError(/hunter2/)
   })
 
   it('refuses NUL anywhere, because the system would repeat the value in its message', () => {
-    expect(() => fill('${A}', { A: 'hunter2\0' })).toThrowError(/^env.TEXT would hold a NUL character/)
+    expect(() => fill('${A}', { A: 'hunter2\0' })).toThrowError(/^env.TEXT contains a NUL character/)
   })
 })
 
@@ -124,9 +124,9 @@ describe('environment variables', () => {
       details: { missing: ['LISTED', 'NOWHERE', 'SALLYPORT_KEY', 'UNLISTED'] },
     })
     expect(error.message).toBe(
-      'Variables are missing: LISTED (it is listed, but not set), NOWHERE, ' +
-        "SALLYPORT_KEY (the gateway's own variables are never handed on), " +
-        'UNLISTED (it is set, but not listed under `environment`)',
+      'Variables are missing: LISTED (listed, but not set), NOWHERE, ' +
+        "SALLYPORT_KEY (the gateway's own variables are never passed to servers), " +
+        'UNLISTED (set, but not listed under `environment`)',
     )
   })
 

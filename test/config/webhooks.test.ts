@@ -6,7 +6,7 @@ const whsec = `whsec_${Buffer.alloc(32, 9).toString('base64')}`
 const file = '/etc/sallyport.yaml'
 
 function text(fields: Record<string, unknown>): string {
-  const entry = { url: 'https://chat.example.com/hook', secret: '${HOOK}', events: ['question-asked'], ...fields }
+  const entry = { url: 'https://chat.example.com/hook', secret: '${HOOK}', events: ['approval-requested'], ...fields }
   return `webhooks: { chat: ${JSON.stringify(entry)} }\n`
 }
 
@@ -14,15 +14,18 @@ const problems = (fields: Record<string, unknown>) => problemsOf(file, text(fiel
 
 it.each([
   [{ secret: undefined }, 'webhooks.chat.secret: is missing'],
-  [{ secret: 'hunter2' }, 'webhooks.chat.secret: must be ${NAME}, or whsec_ and 24 to 64 bytes in base64'],
-  [{ secret: 'whsec_c2hvcnQ=' }, 'webhooks.chat.secret: must be ${NAME}, or whsec_ and 24 to 64 bytes in base64'],
-  [{ secret: '${HOOK' }, 'webhooks.chat.secret: has a ${ without its }; write $${ for a plain ${'],
+  [{ secret: 'hunter2' }, 'webhooks.chat.secret: must be ${NAME}, or whsec_ followed by 24 to 64 bytes in base64'],
+  [
+    { secret: 'whsec_c2hvcnQ=' },
+    'webhooks.chat.secret: must be ${NAME}, or whsec_ followed by 24 to 64 bytes in base64',
+  ],
+  [{ secret: '${HOOK' }, 'webhooks.chat.secret: has a ${ without a closing }; write $${ for a literal ${'],
   [{ events: [] }, 'webhooks.chat.events: must not be empty'],
-  [{ url: 'chat.example.com' }, 'webhooks.chat.url: must be a whole address such as https://gate.example.com'],
+  [{ url: 'chat.example.com' }, 'webhooks.chat.url: must be a complete address such as https://gate.example.com'],
   [{ url: 'ftp://chat.example.com' }, 'webhooks.chat.url: must begin with https:// or http://'],
   [
     { url: 'https://me:pass@chat.example.com' },
-    'webhooks.chat.url: must hold no user name and no password: messages are proven by their signature',
+    'webhooks.chat.url: must not contain a user name or password: receivers verify messages by their signature',
   ],
   [{ headers: {} }, 'webhooks.chat.headers: is not a known key'],
 ])('points out %o', (fields, message) => {
@@ -30,11 +33,11 @@ it.each([
 })
 
 it('suggests the event that was probably meant', () => {
-  const [problem] = problems({ events: ['question-asked', 'question-answerd'] })
+  const [problem] = problems({ events: ['approval-requested', 'approval-answerd'] })
   expect(problem).toMatch(
     /^\/etc\/sallyport.yaml:1: webhooks.chat.events.1: must be call-started, .* or config-rejected/,
   )
-  expect(problem).toMatch(/did you mean `question-answered`\?/)
+  expect(problem).toMatch(/did you mean `approval-answered`\?/)
 })
 
 it('notices an address that everybody on the way can read, and a secret in plain text', () => {

@@ -8,7 +8,7 @@ import { offer } from '../catalog/support.ts'
 import { judge, judgeOne, toItem, toolLike } from './support.ts'
 
 const schema = { type: 'object' }
-const hidden = 'its name has characters that hide, look alike or control'
+const hidden = 'its name contains characters that are not visible ASCII'
 
 describe('a name', () => {
   it.each<[string, unknown]>([
@@ -31,7 +31,7 @@ describe('a name', () => {
     )
     expect(tools.map((tool) => tool.name)).toEqual(['before', 'after'])
     expect(setAside).toEqual([
-      { name: expect.any(String), reason: expect.stringMatching(/^(it has no name|its name has )/) },
+      { name: expect.any(String), reason: expect.stringMatching(/^(it has no name|its name (has|contains) )/) },
     ])
     expect(setAside[0]?.name).toMatch(/^[\x20-\x7e\u0430🚀]+$/u)
   })
@@ -55,11 +55,11 @@ describe('a name', () => {
 
 describe('a definition', () => {
   it.each([
-    ['it is not an object', '(none)', 'null'],
-    ['it is not an object', '(none)', '[]'],
+    ['its definition is not an object', '(none)', 'null'],
+    ['its definition is not an object', '(none)', '[]'],
     ['its definition is not JSON', '(unknown)', '{"name":'],
-    ['its definition is nested too deep', 'deep', `{"name":"deep","x":${'['.repeat(600)}${']'.repeat(600)}}`],
-    ['its definition has 300022 bytes', 'huge', `{"name":"huge","x":"${'x'.repeat(300_000)}"}`],
+    ['its definition is nested too deeply', 'deep', `{"name":"deep","x":${'['.repeat(600)}${']'.repeat(600)}}`],
+    ['its definition has 300022 bytes, more than 262144', 'huge', `{"name":"huge","x":"${'x'.repeat(300_000)}"}`],
   ])('is put aside: %s', (reason, name, text) => {
     expect(judge(text)).toEqual({ tools: [], setAside: [{ name, reason }] })
   })

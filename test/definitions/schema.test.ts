@@ -29,20 +29,20 @@ describe('the fixture of bad schemas', () => {
 
   it.each<[string, object, string]>([
     ['no_type', { type: 'object', properties: { a: { type: 'string' } } }, 'type: object was added'],
-    ['missing_schema', anyObject, 'a missing schema was taken for any object'],
-    ['array_schema', anyObject, 'a schema for something else than an object was replaced by any object'],
-    ['boolean_schema', anyObject, 'a schema that is not an object was replaced by any object'],
-    ['redos', { type: 'object', properties: { a: { type: 'string' } } }, 'left out of its schema: pattern'],
+    ['missing_schema', anyObject, 'the schema is missing; any object is accepted'],
+    ['array_schema', anyObject, 'the type of the schema is not object; any object is accepted'],
+    ['boolean_schema', anyObject, 'the schema is not an object; any object is accepted'],
+    ['redos', { type: 'object', properties: { a: { type: 'string' } } }, 'removed from its schema: pattern'],
   ])('has %s mended', (name, inputSchema, mended) => {
     expect(judged.get(name)?.tools).toMatchObject([{ name, mended }])
     expect(judged.get(name)?.tools[0]?.inputSchema).toEqual(inputSchema)
   })
 
   it.each([
-    ['deep_schema', 'its definition is nested too deep'],
-    ['huge_schema', 'its definition has 479002 bytes'],
+    ['deep_schema', 'its definition is nested too deeply'],
+    ['huge_schema', 'its definition has 479002 bytes, more than 262144'],
     ['remote_ref', 'its input schema refers to another document'],
-    ['cyclic_ref', 'its input schema refers to itself without end'],
+    ['cyclic_ref', 'its input schema refers to itself endlessly'],
   ])('has %s put aside: %s', (name, reason) => {
     expect(judged.get(name)?.tools).toEqual([])
     expect(judged.get(name)?.setAside[0]?.name).toBe(name)
@@ -100,7 +100,7 @@ describe('a schema', () => {
     ['by a condition', { if: {}, else: { $ref: '#' } }],
     ['by index', { anyOf: [{ $ref: '#/anyOf/1' }, { $ref: '#/anyOf/0' }] }],
   ])('that refers %s on the same value is put aside', (_, schema) => {
-    expect(danger(schema)).toBe('refers to itself without end')
+    expect(danger(schema)).toBe('refers to itself endlessly')
   })
 
   it('that doubles with every level is put aside', () => {
@@ -113,13 +113,13 @@ describe('a schema', () => {
       allOf: [{ $ref: '#/$defs/l0' }],
       $defs: { ...Object.fromEntries(levels), l30: {} },
     }
-    expect(danger(schema)).toBe('unfolds to more than 10000 parts')
+    expect(danger(schema)).toBe('expands to more than 10000 parts')
   })
 
   it('that is nested or spread out too far is put aside', () => {
     let deep: JsonObject = {}
     for (let level = 0; level < 70; level++) deep = { not: deep }
-    expect(danger(deep)).toBe('is nested too deep')
+    expect(danger(deep)).toBe('is nested too deeply')
     expect(danger({ enum: Array.from({ length: 6000 }, (_, index) => index) })).toBe('has more than 5000 parts')
   })
 
@@ -143,7 +143,7 @@ describe('a schema', () => {
   ])('has %s left out', (_, given, expected) => {
     const { schema, mended } = usable({ type: 'object', properties: { a: given } })
     expect(schema).toEqual({ type: 'object', properties: { a: expected } })
-    expect(mended).toMatch(/^left out of its schema: /)
+    expect(mended).toMatch(/^removed from its schema: /)
   })
 
   it('keeps an anchor and what refers to it, but not a second one of the same name', () => {
@@ -172,7 +172,7 @@ describe('a schema', () => {
     const outputSchema = { type: 'object', properties: { a: { $ref: '#/$defs/none' } } }
     expect(judgeOne({ name: 'a', inputSchema: { type: 'object' }, outputSchema })).toMatchObject({
       outputSchema: undefined,
-      mended: 'output schema left out',
+      mended: 'output schema removed',
     })
     expect(judgeOne({ name: 'a', outputSchema: { $ref: 'http://127.0.0.1/' } }).outputSchema).toBeUndefined()
   })

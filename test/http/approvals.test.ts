@@ -52,7 +52,7 @@ const receivedWith = async (number: unknown) =>
   (await readRecord(record)).filter((line) => line.arguments?.number === number)
 
 describe('a call over REST that must ask', () => {
-  it('answers 202 with the call and the question, and runs once when it is repeated after the approval', async () => {
+  it('answers 202 with the call and the approval, and runs once when it is repeated after the approval', async () => {
     const given = fresh()
     const asked = await call('reviewer', given)
     expect([asked.status, asked.message]).toMatchObject([
@@ -72,7 +72,7 @@ describe('a call over REST that must ask', () => {
     expect((await ada.request('GET', `/api/approvals/${id}`)).message).toMatchObject({
       state: 'used',
       answers: [{ by: 'ada', verdict: 'approve' }],
-      around: expect.any(Array),
+      recentCalls: expect.any(Array),
     })
   })
 
@@ -101,7 +101,7 @@ describe('an answer over REST', () => {
     expect([late.status, late.error.code, late.error.message]).toEqual([
       409,
       'approval-answered',
-      'It was denied by ada',
+      'The approval was denied by ada',
     ])
   })
 
@@ -149,18 +149,18 @@ describe('an answer over REST', () => {
     expect(await stateOf(id)).toBe('waiting')
   })
 
-  it('says beforehand to whom it is barred, and why', async () => {
+  it('tells a user who may not answer why not, before any answer', async () => {
     await kim.request('POST', '/api/agents', { name: 'kims' })
     const { id } = await ask('kims')
-    expect((await kim.request('GET', `/api/approvals/${id}`)).message).not.toHaveProperty('barred')
+    expect((await kim.request('GET', `/api/approvals/${id}`)).message).not.toHaveProperty('notAllowed')
     const auditor = await addPerson(gateway, ada, 'otto', 'auditor')
     expect((await auditor.request('GET', `/api/approvals/${id}`)).message).toMatchObject({
-      barred: 'auditors change nothing',
+      notAllowed: 'auditors cannot answer approvals',
     })
   })
 })
 
-describe('questions and grants of others', () => {
+describe('approvals and grants of others', () => {
   it('are not there for members and agents', async () => {
     const { id } = await ask()
     const found = await kim.request('GET', `/api/approvals/${id}`)
@@ -225,17 +225,17 @@ function listen(headers: Record<string, string>, names?: string) {
 }
 
 describe('the stream of events', () => {
-  it('tells of questions and answers as they come, and of what was missed', async () => {
-    using first = listen({ cookie: ada.cookie }, 'question-asked,question-answered')
+  it('tells of approvals and answers as they come, and of what was missed', async () => {
+    using first = listen({ cookie: ada.cookie }, 'approval-requested,approval-answered')
     expect(await first.opened()).toBe(200)
     const one = await ask()
-    const { id: lastId } = await first.hear('question-asked', one.id)
+    const { id: lastId } = await first.hear('approval-requested', one.id)
     first[Symbol.dispose]()
     const two = await ask()
     await answer(ada, two.id, { verdict: 'deny' })
-    using second = listen({ cookie: ada.cookie, 'last-event-id': lastId }, 'question-asked,question-answered')
-    await second.hear('question-answered', two.id)
-    expect(second.heard().map(({ name }) => name)).toEqual(['question-asked', 'question-answered'])
+    using second = listen({ cookie: ada.cookie, 'last-event-id': lastId }, 'approval-requested,approval-answered')
+    await second.hear('approval-answered', two.id)
+    expect(second.heard().map(({ name }) => name)).toEqual(['approval-requested', 'approval-answered'])
     expect(second.text()).not.toContain(one.id)
   })
 
@@ -253,9 +253,9 @@ describe('the stream of events', () => {
     const { id } = await ask('reviewer')
     const foreign = await ask('stranger')
     const kims = await ask('kims')
-    await administrator.hear('question-asked', kims.id)
-    await member.hear('question-asked', kims.id)
-    await agent.hear('question-asked', id)
+    await administrator.hear('approval-requested', kims.id)
+    await member.hear('approval-requested', kims.id)
+    await agent.hear('approval-requested', id)
     await administrator.hear('call-waiting', foreign.call)
     expect(member.text()).not.toContain(id)
     expect(member.text()).not.toContain(foreign.call)
@@ -290,7 +290,7 @@ describe('the stream of events', () => {
   })
 
   it('knows the names of events, and no others', async () => {
-    const reply = await ada.request('GET', '/api/events?names=question-asked,nothing')
+    const reply = await ada.request('GET', '/api/events?names=approval-requested,nothing')
     expect([reply.status, reply.error.code]).toEqual([400, 'request-invalid'])
   })
 })

@@ -4,6 +4,7 @@ import { isContractProcedure } from '@orpc/contract'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { api, door } from '../../src/contract/api.ts'
 import type { Principal } from '../../src/contract/principal.ts'
+import { adminToken } from '../../src/identity/identity.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { initialize, modernRequest, type Reply, type Sending, send } from '../scenarios/mcp/raw.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
@@ -136,12 +137,12 @@ beforeAll(async () => {
     { toolsets: { all: {} }, projects: { shop: { owners: ['owner'] } } },
     { clock: { ...systemClock, now: () => Date.now() + ahead } },
   )
-  const { identity } = gateway.gateway
+  const { tokens, sessions } = gateway.gateway
   const operator: Principal = { kind: 'user', name: 'admin-token', role: 'administrator' }
   const ada = await firstAdministrator(gateway)
   const byCookie = (cookie: string) => ({ cookie, origin: gateway.url })
   const byToken = (token: string) => ({ authorization: `Bearer ${token}` })
-  const session = await identity.sessions.create({}, operator)
+  const session = await sessions.create(operator, {})
   const file = (await readFile(join(gateway.folder, 'data', 'admin-token'), 'utf8')).trim()
   credentials = {
     A: byCookie(ada.cookie),
@@ -153,13 +154,13 @@ beforeAll(async () => {
     F: byToken(file),
   }
   const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
-  const expired = await identity.createToken({ agent: 'expired', expiresAt })
-  const expiredSession = await identity.sessions.create({ expiresAt }, operator)
-  const revoked = await identity.createToken({ agent: 'revoked' })
-  await identity.revokeToken(revoked.id)
-  const ended = await identity.sessions.create({}, operator)
-  await identity.sessions.end(ended.name, operator)
-  const removed = await identity.createToken({ agent: 'removed' })
+  const expired = await tokens.create(adminToken, { agent: 'expired', expiresAt })
+  const expiredSession = await sessions.create(operator, { expiresAt })
+  const revoked = await tokens.create(adminToken, { agent: 'revoked' })
+  await tokens.revoke(adminToken, revoked.id)
+  const ended = await sessions.create(operator, {})
+  await sessions.end(operator, ended.name)
+  const removed = await tokens.create(adminToken, { agent: 'removed' })
   await ada.request('DELETE', '/api/agents/removed')
   const gone = await signIn(gateway, 'ada')
   await gone.request('POST', '/api/sign-out')

@@ -14,6 +14,7 @@ const examples: Readonly<Record<PublicRouteName, string>> = {
   setupState: 'GET /setup/state',
   setup: 'GET /setup',
   pages: 'GET /approvals',
+  errorDocs: 'GET /docs/errors',
   files: 'GET /icon.svg',
 }
 
@@ -33,6 +34,10 @@ const others = [
   'GET /api/sign-in',
   'GET /metrics',
   'GET /setup/',
+  'GET /docs',
+  'GET /docs/errors/',
+  'POST /docs/errors',
+  'GET /docs/errors/../../api/servers',
   'GET /approvals/../api/servers',
   'GET //api/servers',
   'GET /assets/../../package.json',

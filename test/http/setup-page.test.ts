@@ -16,7 +16,7 @@ function post(
 }
 
 const get = (gateway: TestGateway, path: string) => send(gateway.url, { method: 'GET', path })
-const names = (gateway: TestGateway) => gateway.gateway.identity.users.list().map(({ name }) => name)
+const names = (gateway: TestGateway) => gateway.gateway.users.list().map(({ name }) => name)
 
 describe('the page of the one-time link', () => {
   it('shows a form and changes nothing, and its form makes the administrator once', async () => {

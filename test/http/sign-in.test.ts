@@ -169,10 +169,10 @@ describe('a change by cookie', () => {
     'a request without a type': () => ({}),
   }
   it.each(Object.keys(foreign))('is refused when it comes from %s', async (name) => {
-    const before = gateway.gateway.identity.agents.list({ kind: 'user', name: 'x', role: 'administrator' }).length
+    const before = gateway.gateway.agents.list({ kind: 'user', name: 'x', role: 'administrator' }).length
     const reply = await change(foreign[name]?.() ?? {}, 'POST', '/api/agents', wanted())
     expect([reply.status, codeOf(reply)]).toEqual([403, 'origin-not-allowed'])
-    const after = gateway.gateway.identity.agents.list({ kind: 'user', name: 'x', role: 'administrator' }).length
+    const after = gateway.gateway.agents.list({ kind: 'user', name: 'x', role: 'administrator' }).length
     expect(after).toBe(before)
   })
 

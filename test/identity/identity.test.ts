@@ -4,7 +4,7 @@ import { inspect } from 'node:util'
 import { expect, it, onTestFinished } from 'vitest'
 import { GatewayError } from '../../src/contract/errors.ts'
 import type { Principal } from '../../src/contract/principal.ts'
-import { createIdentity, type Identity, toBearer } from '../../src/identity/identity.ts'
+import { adminToken, createIdentity, type Identity, toBearer } from '../../src/identity/identity.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { ids, open, readerOf, temporaryFolder } from '../storage/support.ts'
 
@@ -32,7 +32,7 @@ function refusal(action: () => unknown): GatewayError {
 
 it('knows an agent by its token, before and after a restart', async () => {
   const first = await openIdentity()
-  const created = await first.identity.createToken({ agent: 'reviewer' })
+  const created = await first.identity.tokens.create(adminToken, { agent: 'reviewer' })
   expect(created.token).toMatch(/^sp_[0-9a-z]{10}_[A-Za-z0-9_-]{43}$/)
   expect(created.token.startsWith(created.prefix)).toBe(true)
   expect(first.identity.authenticate(created.token)).toMatchObject({ kind: 'agent', name: 'reviewer' })
@@ -80,10 +80,13 @@ const cases: Case[] = [
 
 it.each(cases)('refuses %s as %s, and repeats no token', async (_, code, given) => {
   const { folder, identity, time } = await openIdentity()
-  const { token: valid } = await identity.createToken({ agent: 'valid' })
-  const { token: revoked, id } = await identity.createToken({ agent: 'revoked' })
-  await identity.revokeToken(id)
-  const { token: expired } = await identity.createToken({ agent: 'expired', expiresAt: '2030-01-01T00:01:00Z' })
+  const { token: valid } = await identity.tokens.create(adminToken, { agent: 'valid' })
+  const { token: revoked, id } = await identity.tokens.create(adminToken, { agent: 'revoked' })
+  await identity.tokens.revoke(adminToken, id)
+  const { token: expired } = await identity.tokens.create(adminToken, {
+    agent: 'expired',
+    expiresAt: '2030-01-01T00:01:00Z',
+  })
   expect(identity.authenticate(expired)).toMatchObject({ kind: 'agent', name: 'expired' })
   time.now = start + 60_000
   const admin = readFileSync(join(folder, 'admin-token'), 'utf8').trim()
@@ -143,11 +146,11 @@ it('agrees on one administrator token when several start at once', async () => {
 
 it('shows a token once and keeps only its digest', async () => {
   const { folder, identity, storage } = await openIdentity()
-  const { token, id } = await identity.createToken({ agent: 'reviewer' })
-  await identity.revokeToken(id)
+  const { token, id } = await identity.tokens.create(adminToken, { agent: 'reviewer' })
+  await identity.tokens.revoke(adminToken, id)
   await storage.flush()
   const secret = token.slice(14)
-  expect(JSON.stringify(identity.listTokens())).not.toContain(secret)
+  expect(JSON.stringify(identity.tokens.list(adminToken))).not.toContain(secret)
   for (const file of readdirSync(folder)) {
     expect([file, readFileSync(join(folder, file)).includes(secret)]).toEqual([file, false])
   }
@@ -155,25 +158,27 @@ it('shows a token once and keeps only its digest', async () => {
 
 it('refuses a revoked token at once, before the revocation is written', async () => {
   const { identity } = await openIdentity()
-  const { token, id } = await identity.createToken({ agent: 'reviewer' })
-  const revoking = identity.revokeToken(id)
+  const { token, id } = await identity.tokens.create(adminToken, { agent: 'reviewer' })
+  const revoking = identity.tokens.revoke(adminToken, id)
   expect(refusal(() => identity.authenticate(token)).code).toBe('token-invalid')
   expect(await revoking).toMatchObject({ id, revokedAt: '2030-01-01T00:00:00.000Z' })
 })
 
 it('refuses a revoked token although the revocation could not be written, and says that it was not', async () => {
   const { identity, storage } = await openIdentity()
-  const { token, id } = await identity.createToken({ agent: 'reviewer' })
+  const { token, id } = await identity.tokens.create(adminToken, { agent: 'reviewer' })
   await storage.close()
-  await expect(identity.revokeToken(id)).rejects.toMatchObject({ code: 'storage-unavailable' })
+  await expect(identity.tokens.revoke(adminToken, id)).rejects.toMatchObject({ code: 'storage-unavailable' })
   expect(refusal(() => identity.authenticate(token)).code).toBe('token-invalid')
 })
 
 it('makes no token that it could not write down', async () => {
   const { identity, storage } = await openIdentity()
   await storage.close()
-  await expect(identity.createToken({ agent: 'reviewer' })).rejects.toMatchObject({ code: 'storage-unavailable' })
-  expect(identity.listTokens()).toEqual([])
+  await expect(identity.tokens.create(adminToken, { agent: 'reviewer' })).rejects.toMatchObject({
+    code: 'storage-unavailable',
+  })
+  expect(identity.tokens.list(adminToken)).toEqual([])
 })
 
 const ada: Principal = { kind: 'user', name: 'ada', role: 'administrator', person: true }
@@ -181,9 +186,9 @@ const ada: Principal = { kind: 'user', name: 'ada', role: 'administrator', perso
 it('records once who made and who revoked a token', async () => {
   const { identity, storage } = await openIdentity()
   await identity.setup.finish({ code: identity.setup.code() ?? '', name: 'ada', password: 'correct horse battery' })
-  const { id } = await identity.createToken({ agent: 'reviewer', expiresAt: '2031-01-01T00:00:00Z' }, ada)
-  await identity.revokeToken(id)
-  await identity.revokeToken(id, ada)
+  const { id } = await identity.tokens.create(ada, { agent: 'reviewer', expiresAt: '2031-01-01T00:00:00Z' })
+  await identity.tokens.revoke(adminToken, id)
+  await identity.tokens.revoke(ada, id)
   const { items } = await storage.audit.list({ limit: 10, subject: `token:${id}` })
   expect(items.map(({ kind, principal, body }) => ({ kind, principal, body }))).toEqual([
     { kind: 'change', principal: 'user:admin-token', body: { action: 'token-revoked', agent: 'reviewer' } },
@@ -197,17 +202,17 @@ it('records once who made and who revoked a token', async () => {
 
 it('lists tokens, and agents with how many of theirs are valid', async () => {
   const { identity } = await openIdentity()
-  const first = await identity.createToken({ agent: 'b' })
-  await identity.createToken({ agent: 'b' })
-  const only = await identity.createToken({ agent: 'a' })
-  await identity.revokeToken(first.id)
-  await identity.revokeToken(only.id)
+  const first = await identity.tokens.create(adminToken, { agent: 'b' })
+  await identity.tokens.create(adminToken, { agent: 'b' })
+  const only = await identity.tokens.create(adminToken, { agent: 'a' })
+  await identity.tokens.revoke(adminToken, first.id)
+  await identity.tokens.revoke(adminToken, only.id)
   expect(identity.agents.list(ada)).toMatchObject([
     { name: 'a', tokens: 0 },
     { name: 'b', tokens: 1 },
   ])
-  expect(identity.listTokens()).toHaveLength(3)
-  expect(identity.listTokens()[0]).toEqual({
+  expect(identity.tokens.list(adminToken)).toHaveLength(3)
+  expect(identity.tokens.list(adminToken)[0]).toEqual({
     id: first.id,
     agent: 'b',
     prefix: `sp_${first.id}`,
@@ -219,7 +224,7 @@ it('lists tokens, and agents with how many of theirs are valid', async () => {
 
 it('writes down the last use of a token once a minute, however often it is used', async () => {
   const { folder, identity, storage, time } = await openIdentity()
-  const { token } = await identity.createToken({ agent: 'reviewer' })
+  const { token } = await identity.tokens.create(adminToken, { agent: 'reviewer' })
   const reader = readerOf(folder)
   const useAt = async (seconds: number) => {
     time.now = start + seconds * 1000
@@ -230,10 +235,10 @@ it('writes down the last use of a token once a minute, however often it is used'
   expect(await useAt(0)).toEqual([start])
   expect(await useAt(59)).toEqual([start])
   expect(await useAt(60)).toEqual([start + 60_000])
-  expect(identity.listTokens()[0]?.lastUsedAt).toBe('2030-01-01T00:01:00.000Z')
+  expect(identity.tokens.list(adminToken)[0]?.lastUsedAt).toBe('2030-01-01T00:01:00.000Z')
 })
 
-const impossible: [string, Parameters<Identity['createToken']>[0]][] = [
+const impossible: [string, Parameters<Identity['tokens']['create']>[1]][] = [
   ['a name that cannot stand in an address', { agent: 'a b/c' }],
   ['no name', { agent: '' }],
   ['the reserved name', { agent: 'sallyport' }],
@@ -243,11 +248,11 @@ const impossible: [string, Parameters<Identity['createToken']>[0]][] = [
 
 it.each(impossible)('makes no token with %s', async (_, wanted) => {
   const { identity } = await openIdentity()
-  await expect(identity.createToken(wanted)).rejects.toMatchObject({ code: 'request-invalid' })
-  expect(identity.listTokens()).toEqual([])
+  await expect(identity.tokens.create(adminToken, wanted)).rejects.toMatchObject({ code: 'request-invalid' })
+  expect(identity.tokens.list(adminToken)).toEqual([])
 })
 
 it('cannot revoke a token that is not there', async () => {
   const { identity } = await openIdentity()
-  await expect(identity.revokeToken('abcdefghjk')).rejects.toMatchObject({ code: 'not-found' })
+  await expect(identity.tokens.revoke(adminToken, 'abcdefghjk')).rejects.toMatchObject({ code: 'not-found' })
 })

@@ -25,54 +25,54 @@ describe.each(databases)('on %s', (kind) => {
   describe('an agent', () => {
     it('belongs to whoever makes its first token, and nobody else may make another', async () => {
       const { identity, bob, kim, ada } = await stage()
-      const { token } = await identity.createToken({ agent: 'reviewer' }, bob)
+      const { token } = await identity.tokens.create(bob, { agent: 'reviewer' })
       expect(identity.authenticate(token)).toMatchObject({ kind: 'agent', name: 'reviewer', owner: 'bob' })
-      expect((await refusalOf(() => identity.createToken({ agent: 'reviewer' }, kim))).code).toBe('forbidden')
-      expect((await identity.createToken({ agent: 'reviewer' }, ada)).owner).toBe('bob')
+      expect((await refusalOf(() => identity.tokens.create(kim, { agent: 'reviewer' }))).code).toBe('forbidden')
+      expect((await identity.tokens.create(ada, { agent: 'reviewer' })).owner).toBe('bob')
       expect(identity.agents.list(bob)).toMatchObject([{ name: 'reviewer', owner: 'bob', tokens: 2 }])
       expect(identity.agents.list(kim)).toEqual([])
-      expect(identity.listTokens(kim)).toEqual([])
-      expect(identity.listTokens(bob)).toHaveLength(2)
+      expect(identity.tokens.list(kim)).toEqual([])
+      expect(identity.tokens.list(bob)).toHaveLength(2)
     })
 
     it('that the configuration speaks of is for an administrator to make', async () => {
       const { identity, bob, ada } = await stage()
-      expect((await refusalOf(() => identity.createToken({ agent: 'deployer' }, bob))).code).toBe('forbidden')
-      expect((await refusalOf(() => identity.agents.add({ name: 'deployer' }, bob))).code).toBe('name-taken')
-      await identity.agents.add({ name: 'deployer', owner: 'bob' }, ada)
-      expect((await identity.createToken({ agent: 'deployer' }, bob)).agent).toBe('deployer')
+      expect((await refusalOf(() => identity.tokens.create(bob, { agent: 'deployer' }))).code).toBe('forbidden')
+      expect((await refusalOf(() => identity.agents.add(bob, { name: 'deployer' }))).code).toBe('name-taken')
+      await identity.agents.add(ada, { name: 'deployer', owner: 'bob' })
+      expect((await identity.tokens.create(bob, { agent: 'deployer' })).agent).toBe('deployer')
     })
 
     it('is added once, however many make its first token at the same time', async () => {
       const { identity, bob } = await stage()
-      const made = await Promise.all(Array.from({ length: 5 }, () => identity.createToken({ agent: 'many' }, bob)))
+      const made = await Promise.all(Array.from({ length: 5 }, () => identity.tokens.create(bob, { agent: 'many' })))
       expect(new Set(made.map(({ id }) => id)).size).toBe(5)
       expect(identity.agents.list(bob)).toMatchObject([{ name: 'many', tokens: 5 }])
     })
 
     it('is given to somebody else by administrators only, and its open tokens know at once', async () => {
       const { identity, bob, kim, ada } = await stage()
-      const { token } = await identity.createToken({ agent: 'reviewer' }, bob)
+      const { token } = await identity.tokens.create(bob, { agent: 'reviewer' })
       const held = identity.authenticate(token)
-      expect((await refusalOf(() => identity.agents.change('reviewer', { owner: 'kim' }, bob))).code).toBe('forbidden')
-      expect((await refusalOf(() => identity.agents.change('reviewer', { owner: 'kim' }, kim))).code).toBe('not-found')
-      expect((await refusalOf(() => identity.agents.change('reviewer', { owner: 'nobody' }, ada))).code).toBe(
+      expect((await refusalOf(() => identity.agents.change(bob, 'reviewer', { owner: 'kim' }))).code).toBe('forbidden')
+      expect((await refusalOf(() => identity.agents.change(kim, 'reviewer', { owner: 'kim' }))).code).toBe('not-found')
+      expect((await refusalOf(() => identity.agents.change(ada, 'reviewer', { owner: 'nobody' }))).code).toBe(
         'request-invalid',
       )
-      await identity.agents.change('reviewer', { owner: 'kim', description: 'Looks at changes' }, ada)
+      await identity.agents.change(ada, 'reviewer', { owner: 'kim', description: 'Looks at changes' })
       expect(held.owner).toBe('kim')
       expect(identity.agents.list(kim)).toMatchObject([{ name: 'reviewer', description: 'Looks at changes' }])
     })
 
     it('takes its tokens and sessions with it when it is removed, and a new one of its name has nothing of it', async () => {
       const { identity, bob, kim, remove } = await stage()
-      const { token } = await identity.createToken({ agent: 'reviewer' }, bob)
-      const session = await identity.sessions.create({ agent: 'reviewer' }, bob)
+      const { token } = await identity.tokens.create(bob, { agent: 'reviewer' })
+      const session = await identity.sessions.create(bob, { agent: 'reviewer' })
       expect((await refusalOf(() => remove(kim, 'agent', 'reviewer'))).code).toBe('not-found')
       await remove(bob, 'agent', 'reviewer')
       for (const text of [token, session.token])
         expect((await refusalOf(() => identity.authenticate(text))).code).toBe('token-invalid')
-      const { token: another } = await identity.createToken({ agent: 'reviewer' }, kim)
+      const { token: another } = await identity.tokens.create(kim, { agent: 'reviewer' })
       expect(identity.authenticate(another)).toMatchObject({ name: 'reviewer', owner: 'kim' })
       for (const text of [token, session.token])
         expect((await refusalOf(() => identity.authenticate(text))).code).toBe('token-invalid')
@@ -84,26 +84,26 @@ describe.each(databases)('on %s', (kind) => {
       const late = { id: 'agent_late', name: 'late', ownerId: bob.id ?? '', createdAt: start }
       await storage.agents.add({ agent: late, change: { principal: 'user:bob', subject: 'agent:late', body: {} } })
       await storage.changes.announce('tokens')
-      await identity.users.add({ name: 'bob', role: 'member', password }, ada)
+      await identity.users.add(ada, { name: 'bob', role: 'member', password })
       expect(identity.agents.list(ada)).toEqual([])
       // It must not look like an agent without an owner either: those belong to the administrators.
       expect(identity.roster().agents).toEqual([])
-      expect((await refusalOf(() => identity.agents.change('late', { owner: 'kim' }, kim))).code).toBe('not-found')
+      expect((await refusalOf(() => identity.agents.change(kim, 'late', { owner: 'kim' }))).code).toBe('not-found')
     })
 
     it('is refused while its owner is disabled or removed, and works again with the owner', async () => {
       const { identity, bob, ada, remove } = await stage()
-      const { token } = await identity.createToken({ agent: 'reviewer' }, bob)
-      const { token: inSession } = await identity.sessions.create({}, bob)
+      const { token } = await identity.tokens.create(bob, { agent: 'reviewer' })
+      const { token: inSession } = await identity.sessions.create(bob, {})
       const told: Principal[] = []
       identity.onRevoked((principal) => void told.push(principal))
-      await identity.users.change('bob', { disabled: true }, ada)
+      await identity.users.change(ada, 'bob', { disabled: true })
       for (const text of [token, inSession]) {
         const refused = await refusalOf(() => identity.authenticate(text))
         expect(refused).toMatchObject({ code: 'token-invalid', message: expect.stringContaining('bob') })
       }
       expect(told.map((principal) => principal.kind).sort()).toEqual(['agent', 'session', 'user'])
-      await identity.users.change('bob', { disabled: false }, ada)
+      await identity.users.change(ada, 'bob', { disabled: false })
       expect(identity.authenticate(token)).toMatchObject({ name: 'reviewer' })
       await remove(ada, 'user', 'bob')
       expect((await refusalOf(() => identity.authenticate(token))).code).toBe('token-invalid')
@@ -113,9 +113,9 @@ describe.each(databases)('on %s', (kind) => {
   describe('a session', () => {
     it('has a token of its own, a project, an owner and a choice of servers', async () => {
       const { identity, bob, storage } = await stage()
-      await identity.createToken({ agent: 'reviewer' }, bob)
+      await identity.tokens.create(bob, { agent: 'reviewer' })
       const servers = { files: { enabled: false } }
-      const made = await identity.sessions.create({ agent: 'reviewer', project: 'shop', servers }, bob)
+      const made = await identity.sessions.create(bob, { agent: 'reviewer', project: 'shop', servers })
       expect(made).toMatchObject({ owner: 'bob', agent: 'reviewer', project: 'shop', servers, state: 'open' })
       expect(made.name).toMatch(/^reviewer-[0-9a-z]{10}$/)
       expect(identity.authenticate(made.token)).toMatchObject({
@@ -132,63 +132,63 @@ describe.each(databases)('on %s', (kind) => {
 
     it("inherits only what is its maker's to give", async () => {
       const { identity, bob, kim, ada } = await stage()
-      await identity.createToken({ agent: 'reviewer' }, bob)
-      const make = (wanted: object, by: Principal) => refusalOf(() => identity.sessions.create(wanted, by))
+      await identity.tokens.create(bob, { agent: 'reviewer' })
+      const make = (wanted: object, by: Principal) => refusalOf(() => identity.sessions.create(by, wanted))
       expect((await make({ agent: 'reviewer' }, kim)).code).toBe('not-found')
       expect((await make({ agent: 'unknown' }, kim)).code).toBe('not-found')
       expect((await make({ project: 'shop' }, kim)).code).toBe('forbidden')
       expect((await make({ project: 'nowhere' }, kim)).code).toBe('not-found')
       expect((await make({ owner: 'bob' }, kim)).code).toBe('forbidden')
       expect((await make({ servers: { x: { transport: 'stdio', command: 'sh' } } }, kim)).code).toBe('forbidden')
-      expect((await identity.sessions.create({ project: 'shop', owner: 'kim' }, ada)).owner).toBe('kim')
+      expect((await identity.sessions.create(ada, { project: 'shop', owner: 'kim' })).owner).toBe('kim')
     })
 
     it('ends at once, before that is written, and with it every token it has', async () => {
       const { identity, bob, kim } = await stage()
-      const made = await identity.sessions.create({ name: 'night' }, bob)
-      const { token: second } = await identity.createToken({ session: 'night' }, bob)
-      expect((await refusalOf(() => identity.createToken({ session: 'night' }, kim))).code).toBe('not-found')
-      expect((await refusalOf(() => identity.sessions.end('night', kim))).code).toBe('not-found')
+      const made = await identity.sessions.create(bob, { name: 'night' })
+      const { token: second } = await identity.tokens.create(bob, { session: 'night' })
+      expect((await refusalOf(() => identity.tokens.create(kim, { session: 'night' }))).code).toBe('not-found')
+      expect((await refusalOf(() => identity.sessions.end(kim, 'night'))).code).toBe('not-found')
       const told: Principal[] = []
       identity.onRevoked((principal) => void told.push(principal))
-      const ending = identity.sessions.end('night', bob)
+      const ending = identity.sessions.end(bob, 'night')
       await ending
       for (const text of [made.token, second])
         expect((await refusalOf(() => identity.authenticate(text))).code).toBe('token-invalid')
       expect(told).toHaveLength(2)
       expect(identity.findSession('night')).toBeUndefined()
-      expect(await identity.sessions.get('night', bob)).toMatchObject({ state: 'ended' })
-      expect((await refusalOf(() => identity.sessions.update('night', { servers: {} }, bob))).code).toBe('not-found')
-      expect((await refusalOf(() => identity.createToken({ session: 'night' }, bob))).code).toBe('not-found')
-      expect((await refusalOf(() => identity.sessions.create({ name: 'night' }, bob))).code).toBe('name-taken')
+      expect(await identity.sessions.get(bob, 'night')).toMatchObject({ state: 'ended' })
+      expect((await refusalOf(() => identity.sessions.update(bob, 'night', { servers: {} }))).code).toBe('not-found')
+      expect((await refusalOf(() => identity.tokens.create(bob, { session: 'night' }))).code).toBe('not-found')
+      expect((await refusalOf(() => identity.sessions.create(bob, { name: 'night' }))).code).toBe('name-taken')
     })
 
     it('expires by itself, and its tokens with it', async () => {
       const { identity, bob, time } = await stage()
-      const made = await identity.sessions.create({ expiresAt: new Date(start + hour).toISOString() }, bob)
+      const made = await identity.sessions.create(bob, { expiresAt: new Date(start + hour).toISOString() })
       const late = new Date(start + 9 * hour).toISOString()
-      const { token: second } = await identity.createToken({ session: made.name, expiresAt: late }, bob)
-      await identity.sessions.update(made.name, { expiresAt: new Date(start + 2 * hour).toISOString() }, bob)
+      const { token: second } = await identity.tokens.create(bob, { session: made.name, expiresAt: late })
+      await identity.sessions.update(bob, made.name, { expiresAt: new Date(start + 2 * hour).toISOString() })
       time.now = start + 2 * hour - 1
       expect(identity.authenticate(made.token)).toMatchObject({ name: made.name })
       time.now += 1
       for (const text of [made.token, second])
         expect((await refusalOf(() => identity.authenticate(text))).code).toBe('token-invalid')
-      expect(await identity.sessions.get(made.name, bob)).toMatchObject({ state: 'expired' })
+      expect(await identity.sessions.get(bob, made.name)).toMatchObject({ state: 'expired' })
       expect(await identity.sessions.list(bob, true)).toHaveLength(1)
     })
 
     it('is seen by its owner and by those who oversee, and changed by its owner', async () => {
       const { identity, bob, kim, ada, person } = await stage()
       const auditor = await person('aud', 'auditor')
-      const { name } = await identity.sessions.create({}, bob)
+      const { name } = await identity.sessions.create(bob, {})
       expect(await identity.sessions.list(bob)).toHaveLength(1)
       expect(await identity.sessions.list(kim)).toEqual([])
       expect(await identity.sessions.list(auditor)).toHaveLength(1)
-      expect((await refusalOf(() => identity.sessions.get(name, kim))).code).toBe('not-found')
-      expect((await refusalOf(() => identity.sessions.end(name, auditor))).code).toBe('not-found')
+      expect((await refusalOf(() => identity.sessions.get(kim, name))).code).toBe('not-found')
+      expect((await refusalOf(() => identity.sessions.end(auditor, name))).code).toBe('not-found')
       const servers = { files: { enabled: false } }
-      expect(await identity.sessions.update(name, { servers }, ada)).toMatchObject({ servers })
+      expect(await identity.sessions.update(ada, name, { servers })).toMatchObject({ servers })
       expect(identity.findSession(name)?.servers).toEqual(servers)
     })
   })
@@ -197,8 +197,8 @@ describe.each(databases)('on %s', (kind) => {
     const place = await placeOn(kind)
     const first = await openIdentity({ place, configured })
     const bob = await first.person('bob', 'member')
-    const { token } = await first.identity.createToken({ agent: 'reviewer' }, bob)
-    const session = await first.identity.sessions.create({ project: 'shop' }, bob)
+    const { token } = await first.identity.tokens.create(bob, { agent: 'reviewer' })
+    const session = await first.identity.sessions.create(bob, { project: 'shop' })
     await first.storage.close()
     const second = await openIdentity({ place, configured, first: false })
     expect(second.identity.users.list().map(({ name, role }) => [name, role])).toEqual([
@@ -214,8 +214,8 @@ describe.each(databases)('on %s', (kind) => {
     const { identity, person, ada } = await stage()
     const eve = await person('eve', 'administrator')
     const ended = await Promise.allSettled([
-      identity.users.change('eve', { role: 'member' }, ada),
-      identity.users.change('ada', { disabled: true }, eve),
+      identity.users.change(ada, 'eve', { role: 'member' }),
+      identity.users.change(eve, 'ada', { disabled: true }),
     ])
     expect(ended.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
   })

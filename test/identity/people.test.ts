@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Principal } from '../../src/contract/principal.ts'
+import { adminToken } from '../../src/identity/identity.ts'
 import { createPasswords } from '../../src/identity/passwords.ts'
 import { changesOf, cheap, openIdentity, password, refusalOf, start } from './support.ts'
 
@@ -87,7 +88,7 @@ describe('the first administrator', () => {
 
   it('becomes the owner of the agents that nobody owned', async () => {
     const { identity } = await openIdentity({ first: false })
-    const { token } = await identity.createToken({ agent: 'reviewer' })
+    const { token } = await identity.tokens.create(adminToken, { agent: 'reviewer' })
     expect(identity.authenticate(token)).toMatchObject({ kind: 'agent', name: 'reviewer' })
     await identity.setup.finish({ code: identity.setup.code() ?? '', name: 'ada', password })
     expect(identity.authenticate(token)).toMatchObject({ kind: 'agent', name: 'reviewer', owner: 'ada' })
@@ -142,7 +143,7 @@ describe('a password', () => {
   it('is nowhere in what is stored, neither as text nor in the record', async () => {
     const { folder, identity, storage, signIn } = await openIdentity()
     const { principal, cookie } = await signIn('ada')
-    await identity.users.setPassword('ada', { password: 'a second long one', current: password }, principal)
+    await identity.users.setPassword(principal, 'ada', { password: 'a second long one', current: password })
     await storage.flush()
     for (const file of readdirSync(folder)) {
       const bytes = readFileSync(join(folder, file))
@@ -220,11 +221,11 @@ describe('signing in', () => {
   })
 
   const endings: [string, (admin: Principal, opened: Awaited<ReturnType<typeof openIdentity>>) => unknown][] = [
-    ['another role', (admin, { identity }) => identity.users.change('bob', { role: 'auditor' }, admin)],
-    ['being disabled', (admin, { identity }) => identity.users.change('bob', { disabled: true }, admin)],
+    ['another role', (admin, { identity }) => identity.users.change(admin, 'bob', { role: 'auditor' })],
+    ['being disabled', (admin, { identity }) => identity.users.change(admin, 'bob', { disabled: true })],
     [
       'another password',
-      (admin, { identity }) => identity.users.setPassword('bob', { password: 'x'.repeat(12) }, admin),
+      (admin, { identity }) => identity.users.setPassword(admin, 'bob', { password: 'x'.repeat(12) }),
     ],
     ['being removed', (admin, { remove }) => remove(admin, 'user', 'bob')],
   ]
@@ -247,7 +248,7 @@ describe('signing in', () => {
     await person('bob', 'member')
     const { principal: ada } = await signIn('ada')
     const signingIn = refusalOf(() => signIn('bob'))
-    await identity.users.change('bob', { disabled: true }, ada)
+    await identity.users.change(ada, 'bob', { disabled: true })
     expect((await signingIn).code).toBe('sign-in-failed')
   })
 
@@ -342,13 +343,13 @@ describe('users', () => {
       { kind: 'session', name: 's', owner: 'ada' },
     ]
     for (const other of others) {
-      const refused = await refusalOf(() => identity.users.add(wanted, other))
+      const refused = await refusalOf(() => identity.users.add(other, wanted))
       expect(['forbidden', 'person-needed']).toContain(refused.code)
     }
     for (const act of [
-      () => identity.users.add(wanted, tokenFile),
-      () => identity.users.change('bob', { role: 'administrator' }, tokenFile),
-      () => identity.users.setPassword('bob', { password }, tokenFile),
+      () => identity.users.add(tokenFile, wanted),
+      () => identity.users.change(tokenFile, 'bob', { role: 'administrator' }),
+      () => identity.users.setPassword(tokenFile, 'bob', { password }),
       () => remove(tokenFile, 'user', 'bob'),
     ]) {
       expect((await refusalOf(act)).code).toBe('person-needed')
@@ -360,7 +361,7 @@ describe('users', () => {
     const { identity, person, signIn } = await openIdentity()
     const bob = await person('bob', 'member')
     const next = 'another long password'
-    const set = (name: string, current?: string) => identity.users.setPassword(name, { password: next, current }, bob)
+    const set = (name: string, current?: string) => identity.users.setPassword(bob, name, { password: next, current })
     expect((await refusalOf(() => set('bob'))).code).toBe('sign-in-failed')
     expect((await refusalOf(() => set('bob', 'wrong'))).code).toBe('sign-in-failed')
     expect((await refusalOf(() => set('ada', password))).code).toBe('forbidden')
@@ -371,7 +372,7 @@ describe('users', () => {
   it('have names that cannot be mistaken for each other', async () => {
     const { identity, signIn } = await openIdentity()
     const { principal: ada } = await signIn('ada')
-    const add = (name: string) => refusalOf(() => identity.users.add({ name, role: 'member', password }, ada))
+    const add = (name: string) => refusalOf(() => identity.users.add(ada, { name, role: 'member', password }))
     for (const name of ['ada', 'Ada', 'ADA']) expect((await add(name)).code).toBe('name-taken')
     for (const name of ['admin-token', 'Admin-Token', '', 'a b', 'a:b', 'a/b', 'sallyport']) {
       expect((await add(name)).code, name).toBe('request-invalid')
@@ -385,7 +386,7 @@ describe('users', () => {
     await remove(ada, 'user', 'bob')
     expect(identity.users.list()).toHaveLength(1)
     expect((await refusalOf(() => signIn('bob'))).code).toBe('sign-in-failed')
-    await identity.users.add({ name: 'bob', role: 'auditor', password: 'another long password' }, ada)
+    await identity.users.add(ada, { name: 'bob', role: 'auditor', password: 'another long password' })
     expect((await refusalOf(() => signIn('bob'))).code).toBe('sign-in-failed')
     expect((await signIn('bob', 'another long password')).principal).toMatchObject({ role: 'auditor' })
   })
@@ -394,16 +395,16 @@ describe('users', () => {
     const { identity, person, signIn, remove } = await openIdentity()
     const { principal: ada } = await signIn('ada')
     for (const act of [
-      () => identity.users.change('ada', { role: 'member' }, ada),
-      () => identity.users.change('ada', { disabled: true }, ada),
+      () => identity.users.change(ada, 'ada', { role: 'member' }),
+      () => identity.users.change(ada, 'ada', { disabled: true }),
       () => remove(ada, 'user', 'ada'),
     ]) {
       expect((await refusalOf(act)).code).toBe('last-administrator')
     }
     const eve = await person('eve', 'administrator')
     const ended = await Promise.allSettled([
-      identity.users.change('eve', { role: 'member' }, ada),
-      identity.users.change('ada', { disabled: true }, eve),
+      identity.users.change(ada, 'eve', { role: 'member' }),
+      identity.users.change(eve, 'ada', { disabled: true }),
     ])
     expect(ended.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     const left = identity.users.list().filter(({ role, disabledAt }) => role === 'administrator' && !disabledAt)
@@ -414,8 +415,8 @@ describe('users', () => {
     const { identity, person, signIn, storage, remove } = await openIdentity()
     await person('bob', 'member')
     const { principal: ada } = await signIn('ada')
-    await identity.users.change('bob', { role: 'auditor', groups: ['ops'] }, ada)
-    await identity.users.setPassword('bob', { password: 'another long password' }, ada)
+    await identity.users.change(ada, 'bob', { role: 'auditor', groups: ['ops'] })
+    await identity.users.setPassword(ada, 'bob', { password: 'another long password' })
     await remove(ada, 'user', 'bob')
     const entries = await changesOf(storage, 'user:bob')
     expect(entries.filter(({ principal }) => principal === 'user:ada').map(({ action }) => action)).toEqual([

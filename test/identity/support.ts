@@ -50,7 +50,7 @@ export async function openIdentity(
     remove: createRemoval({ storage, config, identity, removers: [identity.remover] }).remove,
     async person(name, role) {
       const { principal: ada } = await signIn('ada')
-      await identity.users.add({ name, role, password }, ada)
+      await identity.users.add(ada, { name, role, password })
       return (await signIn(name)).principal
     },
   }

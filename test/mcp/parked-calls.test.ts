@@ -3,12 +3,12 @@ import { describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/contract/json.ts'
 import { createIds } from '../../src/lib/ids.ts'
 import {
-  type Binding,
   createParkedCalls,
+  type OpenRequest,
   type ParkedCalls,
+  type ParkingCaller,
+  type StateOwner,
   type Step,
-  type TalkEnd,
-  type Waiting,
 } from '../../src/mcp/parked-calls.ts'
 import { type Answer, toResultAnswer } from '../../src/wire/answer.ts'
 import type { Question, Questions, Replies } from '../../src/wire/caller.ts'
@@ -16,7 +16,7 @@ import { createMovableClock } from '../scenarios/mcp/clock.ts'
 
 const name: Question = { method: 'elicitation/create', params: { message: 'What is your name?' } }
 const colour: Question = { method: 'elicitation/create', params: { message: 'Which colour?' } }
-const binding: Binding = {
+const owner: StateOwner = {
   who: () => 'agent:a /mcp',
   method: 'tools/call',
   params: { name: 'greet', arguments: { a: 1 } },
@@ -28,18 +28,18 @@ function createParts() {
   return { clock, parkedCalls: createParkedCalls({ instance: 'one', clock, ids: createIds() }) }
 }
 
-function waitingAs(changes: Partial<Binding> = {}): Waiting & { hangUp(): void; told: string[] } {
+function waitingAs(changes: Partial<StateOwner> = {}): OpenRequest & { hangUp(): void; told: string[] } {
   const controller = new AbortController()
   const told: string[] = []
   return {
-    binding: { ...binding, ...changes },
+    owner: { ...owner, ...changes },
     onGone(listener) {
       controller.signal.addEventListener('abort', listener)
       return () => controller.signal.removeEventListener('abort', listener)
     },
     tell: (method) => void told.push(method),
     hearsProgress: false,
-    onEnd: (listener) => listener(),
+    onDelivered: (listener) => listener(),
     hangUp: () => controller.abort(),
     told,
   }
@@ -52,7 +52,7 @@ function beginAsking(parkedCalls: ParkedCalls, questions: Questions = { question
   return { step, heard, waiting }
 }
 
-async function asking(end: TalkEnd, questions: Questions, heard: unknown[]): Promise<Answer> {
+async function asking(end: ParkingCaller, questions: Questions, heard: unknown[]): Promise<Answer> {
   const replies = await end.ask(questions, end.signal).catch((error: unknown) => {
     heard.push(error)
     throw error
@@ -88,7 +88,7 @@ describe('a parked call', () => {
     await expect(parkedCalls.resume(state, yes, waitingAs())).rejects.toMatchObject({ code: 'state-invalid' })
   })
 
-  it.each<[string, Partial<Binding>]>([
+  it.each<[string, Partial<StateOwner>]>([
     ['by another principal, or at another address', { who: () => 'agent:b /mcp' }],
     ['for another method', { method: 'prompts/get' }],
     ['for another name', { params: { name: 'other', arguments: { a: 1 } } }],

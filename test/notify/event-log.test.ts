@@ -24,7 +24,7 @@ function questionWith(text: string): Approval {
     risk: 'write',
     reason: '',
     approvers: ['any'],
-    askedAt: '',
+    requestedAt: '',
     expiresAt: '',
     answers: [],
   }
@@ -48,11 +48,11 @@ it('says that it cannot tell for an id of another instance, one that is to come,
   expect(log.since(idOf(4990))).toHaveLength(10)
 })
 
-it('keeps little of questions with long arguments', () => {
+it('keeps little of approvals with long arguments', () => {
   const { events, log, idOf } = open()
   log.listen(() => {})
   const approval = questionWith('x'.repeat(4_000_000))
-  for (let n = 0; n < 20; n++) events.emit('question-asked', { approval })
+  for (let n = 0; n < 20; n++) events.emit('approval-requested', { approval })
   expect(log.since(idOf(0))).toBeUndefined()
   expect(log.since(idOf(19))).toHaveLength(1)
   expect(log.since(idOf(14))).toBeUndefined()

@@ -52,11 +52,11 @@ function start(wanted: EventName[], more: Partial<IntakeParts> = {}) {
 const connections = (written: readonly string[]) => written.map((text) => Number(JSON.parse(text).connection))
 
 it('listens to exactly the events that an endpoint wants', async () => {
-  const { intake, listening, subscriptions } = start(['question-asked'])
-  expect([...listening]).toEqual(['question-asked'])
+  const { intake, listening, subscriptions } = start(['approval-requested'])
+  expect([...listening]).toEqual(['approval-requested'])
   subscriptions.push('call-ended')
   intake.sync()
-  expect([...listening].sort()).toEqual(['call-ended', 'question-asked'])
+  expect([...listening].sort()).toEqual(['approval-requested', 'call-ended'])
   subscriptions.length = 0
   intake.sync()
   expect(listening.size).toBe(0)

@@ -30,8 +30,8 @@ it.each<[string, Answerer, Partial<Answerable>, boolean]>([
   ],
   ['the second of two people', root, { approvers: ['two'], approved: ['mara'] }, true],
   ['the first of two people again', mara, { approvers: ['two'], approved: ['mara'] }, false],
-])('%s', (_, person, question, may) => {
-  expect(whyNotAnswer(person, { ...asked, ...question }) === undefined).toBe(may)
+])('%s', (_, person, approval, may) => {
+  expect(whyNotAnswer(person, { ...asked, ...approval }) === undefined).toBe(may)
 })
 
 it('wants two people where a rule says so, and one anywhere else', () => {

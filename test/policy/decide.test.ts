@@ -25,9 +25,9 @@ function rulesOf(scope: ScopeKey, ...rules: object[]): ScopedRules {
 
 describe('without a matching rule', () => {
   it.each<[Risk, RuleAction, string]>([
-    ['read', 'allow', 'no rule matches; reading is allowed'],
-    ['write', 'ask', 'no rule matches; write asks'],
-    ['danger', 'ask', 'no rule matches; danger asks'],
+    ['read', 'allow', 'no rule matches; read is allowed'],
+    ['write', 'ask', 'no rule matches; write requires approval'],
+    ['danger', 'ask', 'no rule matches; danger requires approval'],
   ])('a call of risk %s is answered with %s', (risk, action, because) => {
     const answer = { action, because, rule: undefined, approvers: ['any'] }
     expect(decide([], { ...subject, risk })).toEqual(answer)
@@ -127,11 +127,11 @@ describe('a tool whose definition has changed', () => {
   const drifted = { ...subject, drifted: 'another description' }
 
   it('asks where it would have been allowed, and says why', () => {
-    const because = 'the definition of this tool has changed and nobody has accepted it: another description'
+    const because = 'the definition of this tool has changed and is not accepted yet: another description'
     expect(decide([rulesOf('global', { action: 'allow' })], drifted)).toMatchObject({ action: 'ask', because })
     expect(decide([], { ...drifted, risk: 'read' })).toMatchObject({ action: 'ask', because, drifted: true })
     expect(decide([], { ...subject, risk: 'read', drifted: '' }).because).toBe(
-      'the definition of this tool has changed and nobody has accepted it',
+      'the definition of this tool has changed and is not accepted yet',
     )
   })
 

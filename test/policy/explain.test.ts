@@ -43,7 +43,7 @@ it('tells of every scope which rules were looked at, which matched, and what it 
           action: 'deny',
           matches: false,
           decides: false,
-          mismatch: { part: 'tools', because: 'bank_pay is not like files_*' },
+          mismatch: { part: 'tools', because: 'bank_pay does not match files_*' },
         },
       ],
     },
@@ -71,13 +71,13 @@ it('tells that a scope which only tightens has allowed something, and that it do
 
 describe('the first part that does not fit', () => {
   it.each<[object, string, string]>([
-    [{ server: 'shop' }, 'server', 'the server bank is not like shop'],
-    [{ principal: 'user:*' }, 'principal', 'agent:shopper is not like user:*'],
-    [{ owner: 'kim' }, 'owner', 'nobody is not like the owner kim'],
-    [{ project: 'shop' }, 'project', 'no project is not like the project shop'],
-    [{ expires: '2026-11-16T12:00:00Z' }, 'expires', 'it ended on 2026-11-16T12:00:00.000Z'],
+    [{ server: 'shop' }, 'server', 'the server bank does not match shop'],
+    [{ principal: 'user:*' }, 'principal', 'agent:shopper does not match user:*'],
+    [{ owner: 'kim' }, 'owner', 'the owner (none) does not match kim'],
+    [{ project: 'shop' }, 'project', 'the project (none) does not match shop'],
+    [{ expires: '2026-11-16T12:00:00Z' }, 'expires', 'the rule expired at 2026-11-16T12:00:00.000Z'],
     [{ arguments: { '/to': 'kim' } }, '/to', '/to must be "kim"'],
-    [{ arguments: { '/note': { exists: true } } }, '/note', '/note must be there, and is not there'],
+    [{ arguments: { '/note': { exists: true } } }, '/note', '/note must exist, but is missing'],
     [
       { arguments: { '/amount': { min: 1, max: 9 } } },
       '/amount',
@@ -88,9 +88,9 @@ describe('the first part that does not fit', () => {
       '/to',
       '/to must be one of "kim", "bo" and not be "eve"',
     ],
-    [{ arguments: { '/to': { glob: ['k*', 'b*'] } } }, '/to', '/to must be text like k* or b*'],
+    [{ arguments: { '/to': { glob: ['k*', 'b*'] } } }, '/to', '/to must be text that matches k* or b*'],
     [{ arguments: { '/to': 'ada', '/amount': 1 } }, '/amount', '/amount must be 1'],
-    [{ server: 'shop', arguments: { '/amount': 1 } }, 'server', 'the server bank is not like shop'],
+    [{ server: 'shop', arguments: { '/amount': 1 } }, 'server', 'the server bank does not match shop'],
   ])('of %j is %s', (fields, part, because) => {
     const { scopes } = explain([rulesOf('global', { ...fields, action: 'deny' })], subject)
     expect(scopes[0]?.rules[0]?.mismatch).toEqual({ part, because })
@@ -152,7 +152,7 @@ it('names the key of `_meta` that does not fit', () => {
     ...subject,
     meta: { tenant: 'staging' },
   })
-  const because = 'meta /example.com~1tenant must be "staging", and is not there'
+  const because = 'meta /example.com~1tenant must be "staging", but is missing'
   expect(scopes[0]?.rules[0]?.mismatch).toEqual({ part: 'meta /example.com~1tenant', because })
   const fits = { ...subject, meta: { 'example.com/tenant': 'staging' } }
   expect(decide([rulesOf('global', { meta, action: 'allow' })], fits).action).toBe('allow')

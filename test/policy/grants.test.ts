@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { Grant } from '../../src/contract/grant.ts'
-import { hashOf } from '../../src/policy/binding.ts'
+import { hashOf } from '../../src/policy/call-hash.ts'
 import { findGrants, type Grantee } from '../../src/policy/grants.ts'
 
 const now = Date.parse('2030-01-01T12:00:00Z')

@@ -99,7 +99,7 @@ describe.each(databases)('secrets on %s', (kind) => {
     const environment = { SALLYPORT_KEY: key.toString('base64') }
     const error = await failure(() => openSecrets(place, { environment }))
     expect(error).toMatchObject({ code: 'key-wrong' })
-    expect(error.message).toBe('`SALLYPORT_KEY` is not the one that the secrets in this database are encrypted under')
+    expect(error.message).toBe('`SALLYPORT_KEY` is not the key that encrypts the secrets in this database')
   })
 
   it('are encrypted under a new key by rotating, and the old one is forgotten', async () => {
@@ -247,7 +247,9 @@ describe('${NAME}', () => {
     expect((await failure(() => to('https://api.github.com@evil.example/'))).message).toContain('user name or password')
     for (const url of ['https://evil.example/', 'https://api.github.com.evil.example/']) {
       const error = await failure(() => to(url))
-      expect(error.message).toBe('Not handed to github: TOKEN (the secret is only for api.github.com)')
+      expect(error.message).toBe(
+        'These secrets must not be sent to github: TOKEN (it may only be sent to api.github.com)',
+      )
     }
     await secrets.set(administrator, { scope: 'global', name: 'TOKEN', value, hosts: ['api.github.com:8443'] })
     expect(to('https://api.github.com:8443/')).toBeDefined()
@@ -281,7 +283,7 @@ describe('${NAME}', () => {
     const { secrets } = await openSecrets({ folder: temporaryFolder() })
     await secrets.set(administrator, { scope: 'global', name: 'TOKEN', value: `${value}\r\nX-Admin: yes` })
     const error = await failure(() => secrets.resolve('x', written('global', bearer)))
-    expect(error.message).toMatch(/^headers.Authorization would hold a line break/)
+    expect(error.message).toMatch(/^headers.Authorization contains a line break/)
     expect(error.message).not.toContain(value)
   })
 

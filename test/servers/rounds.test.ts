@@ -4,9 +4,10 @@ import type { JsonObject } from '../../src/contract/json.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { completeRounds } from '../../src/servers/rounds.ts'
 import { type Answer, toResultAnswer } from '../../src/wire/answer.ts'
-import { type Caller, muteCaller, type Questions, refusal } from '../../src/wire/caller.ts'
+import { type Caller, type Questions, refusal, toCaller } from '../../src/wire/caller.ts'
 import { createMovableClock } from '../scenarios/mcp/clock.ts'
 
+const never = new AbortController().signal
 const form = { method: 'elicitation/create', params: { message: 'Who?' } }
 const everything = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: {} }
 
@@ -25,7 +26,7 @@ async function run(
   const sent: JsonObject[] = []
   const asked: Questions[] = []
   const caller: Caller = {
-    ...muteCaller,
+    ...toCaller({ signal: never }),
     capabilities: everything,
     async ask(questions) {
       asked.push(questions)
@@ -137,7 +138,7 @@ describe('an unfinished answer of the newer era', () => {
       needs({ a: form }),
       {},
       {
-        caller: { ...muteCaller, capabilities: everything, ask },
+        caller: { ...toCaller({ signal: never }), capabilities: everything, ask },
         clock,
         signal: new AbortController().signal,
         leftMs: 60_000,
@@ -164,7 +165,7 @@ it('takes a later round that was not sent for no proof that nothing happened: th
     needs(undefined, 'state'),
     { name: 'x' },
     {
-      caller: muteCaller,
+      caller: toCaller({ signal: never }),
       clock: systemClock,
       signal: new AbortController().signal,
       leftMs: 60_000,

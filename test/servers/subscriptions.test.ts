@@ -169,7 +169,7 @@ describe('listening to a server of the newer era', () => {
     const listening: Listening = createListening({
       clock,
       closing: closing.signal,
-      patienceMs: 10_000,
+      acknowledgeTimeoutMs: 10_000,
       request(params, { signal, onAcknowledged }) {
         const { promise, resolve, reject } = Promise.withResolvers<Answer>()
         const fail = () => reject(new GatewayError('call-cancelled', 'gone'))

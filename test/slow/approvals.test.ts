@@ -5,8 +5,8 @@ import { approveAndDeny, approveAtOnce, buildRoad, isInOrder } from '../scenario
 import { databases, placeOn } from '../storage/support.ts'
 
 const points = [
-  'before the question',
-  'the question is asked',
+  'before the approval is stored',
+  'the approval is stored',
   'before the answer is written',
   'the answer is written',
   'before the claim',
@@ -15,7 +15,7 @@ const points = [
   'after the answer',
   'before the outcome',
   'the key has its answer',
-  'the outcome is on its way',
+  'the outcome is queued',
 ]
 
 it.each(['', 'storage:'])(

@@ -25,10 +25,10 @@ it('has one end for every call and a record that verifies, wherever on its road 
       'sent, and not answered',
       'after the answer',
       'before the outcome',
-      'the outcome is on its way',
-      'an anchor stands in the record, not outside',
-      'a checkpoint stands in the record, nothing is removed',
-      'a piece of the record is removed',
+      'the outcome is queued',
+      'an anchor is written, not delivered',
+      'a checkpoint is written, nothing is removed',
+      'some old entries are removed',
     ]),
   )
   expect(openCalls(stage)).toEqual([])

@@ -1,9 +1,9 @@
 import { defineConfig } from 'vitest/config'
-import { bundledStorageThread } from '../support/programs.ts'
+import { readyStorageThreads } from '../support/programs.ts'
 
 /** What takes minutes: every crash point, and orders that only show in large numbers. */
 export default defineConfig({
-  plugins: [bundledStorageThread],
+  plugins: [readyStorageThreads],
   test: {
     include: ['test/slow/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],

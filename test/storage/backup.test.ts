@@ -11,13 +11,13 @@ import {
   callOf,
   type DatabaseKind,
   databases,
+  emptyPlaceOn,
   endOf,
   ids,
   numbersUpTo,
   observe,
   open,
   type Place,
-  placeOn,
   sequencesIn,
   temporaryFolder,
 } from './support.ts'
@@ -73,7 +73,7 @@ const everything = [
 const pairs = databases.flatMap((from) => databases.map((to) => ({ from, to })))
 
 it.each(pairs)('restores on $to exactly what was saved from $from', async ({ from, to }) => {
-  const [before, after] = [await placeOn(from), await placeOn(to)]
+  const [before, after] = [await emptyPlaceOn(from), await emptyPlaceOn(to)]
   const auditKey = randomBytes(32)
   const storage = await open(before, { auditKey })
   await fill(storage)
@@ -93,7 +93,7 @@ it.each(pairs)('restores on $to exactly what was saved from $from', async ({ fro
 
 describe.each(databases)('on %s', (kind) => {
   it('saves one moment while calls come and go', async () => {
-    const [before, after] = [await placeOn(kind), await placeOn('SQLite')]
+    const [before, after] = [await emptyPlaceOn(kind), await emptyPlaceOn('SQLite')]
     const storage = await open(before)
     let going = true
     const load = Array.from({ length: 4 }, async () => {
@@ -115,7 +115,7 @@ describe.each(databases)('on %s', (kind) => {
   })
 
   it('restores only where nothing is, and leaves what is there alone', async () => {
-    const place = await placeOn(kind)
+    const place = await emptyPlaceOn(kind)
     const storage = await open(place)
     const call = await storage.claim(callOf('write'))
     await storage.close()
@@ -130,7 +130,7 @@ describe.each(databases)('on %s', (kind) => {
   })
 
   it('refuses a backup of a newer version', async () => {
-    const [before, after] = [await placeOn('SQLite'), await placeOn(kind)]
+    const [before, after] = [await emptyPlaceOn('SQLite'), await emptyPlaceOn(kind)]
     await open(before)
     const file = newFile()
     await backUp(before, file)
@@ -139,7 +139,7 @@ describe.each(databases)('on %s', (kind) => {
   })
 
   it('says so where there is nothing to save', async () => {
-    const place = await placeOn(kind)
+    const place = await emptyPlaceOn(kind)
     await expect(backUp(place, newFile())).rejects.toMatchObject({ code: 'backup-failed' })
     expect(existsSync(join(place.folder, 'sallyport.db'))).toBe(false)
   })
@@ -158,7 +158,7 @@ it.each<[string, (text: string) => string]>([
 })
 
 async function expectRefused(kind: DatabaseKind, damage: (text: string) => string): Promise<void> {
-  const [before, after] = [await placeOn('SQLite'), await placeOn(kind)]
+  const [before, after] = [await emptyPlaceOn('SQLite'), await emptyPlaceOn(kind)]
   const storage = await open(before)
   storage.finish(await storage.claim(callOf('write')), endOf('ok'))
   await storage.flush()
@@ -172,7 +172,7 @@ async function expectRefused(kind: DatabaseKind, damage: (text: string) => strin
 }
 
 it('keeps a backup from everybody else, and never writes over another file', async () => {
-  const place = await placeOn('SQLite')
+  const place = await emptyPlaceOn('SQLite')
   await open(place)
   const file = newFile()
   await backUp(place, file)
@@ -186,7 +186,7 @@ it('keeps a backup from everybody else, and never writes over another file', asy
 })
 
 it('does not restore into a folder that a gateway is about to use', async () => {
-  const [before, after] = [await placeOn('SQLite'), await placeOn('SQLite')]
+  const [before, after] = [await emptyPlaceOn('SQLite'), await emptyPlaceOn('SQLite')]
   const storage = await open(before)
   await storage.flush()
   const file = newFile()

@@ -119,7 +119,9 @@ describe('a SQLite file', () => {
     const before = contentOf(folder)
     const failure = storage.compact()
     await expect(failure).rejects.toMatchObject({ code: 'compact-failed' })
-    await expect(failure).rejects.toThrow(/the disk is full \(SQLITE_FULL\)\. Nothing was lost\. .* MB of free room/)
+    await expect(failure).rejects.toThrow(
+      /the disk is full \(SQLITE_FULL\)\. Nothing was lost\. .* MB of free disk space/,
+    )
     expect(contentOf(folder)).toEqual(before)
     expect(statSync(join(folder, 'sallyport.db-wal')).size).toBe(0)
     changeFile(folder, ...removal)

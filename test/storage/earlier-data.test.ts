@@ -37,15 +37,15 @@ describe.each(databases)('data of an earlier version on %s', (kind) => {
   const facts = factsOf(kind)
 
   it('open with everybody who was known', async () => {
-    const { identity } = await openEarlier(kind)
-    expect(identity.users.list().map(({ name, role }) => `${name} ${role}`)).toEqual([
+    const { identity, users, agents } = await openEarlier(kind)
+    expect(users.list().map(({ name, role }) => `${name} ${role}`)).toEqual([
       'ada administrator',
       'bob administrator',
       'gus member',
       'ivy auditor',
       'mia member',
     ])
-    expect(identity.agents.list(ada).map(({ name, owner }) => `${name} of ${owner}`)).toEqual(['helper of mia'])
+    expect(agents.list(ada).map(({ name, owner }) => `${name} of ${owner}`)).toEqual(['helper of mia'])
     expect(identity.authenticate(facts.token)).toMatchObject({ kind: 'agent', name: 'helper', owner: 'mia' })
     expect(identity.authenticate(facts.session)).toMatchObject({ kind: 'session', name: 'nightly' })
     expect(await identity.signIns.authenticate(facts.signIn.cookie)).toMatchObject({ kind: 'user', name: 'mia' })
@@ -76,7 +76,12 @@ describe.each(databases)('data of an earlier version on %s', (kind) => {
     )
     expect(gateway.pins.list(ada, { state: ['changed'] }).map(({ name }) => name)).toEqual(['plain_thing'])
     expect(gateway.pins.list(ada, { state: ['blocked'] }).map(({ name }) => name)).toEqual(['both_thing'])
-    expect((await gateway.webhooks.list())[0]).toMatchObject({ name: 'chat', state: 'ready' })
+    // The configuration names the event `question-asked`, as it was called then.
+    expect((await gateway.webhooks.list())[0]).toMatchObject({
+      name: 'chat',
+      state: 'ready',
+      events: expect.arrayContaining(['approval-requested']),
+    })
     const read = await gateway.calls.run(
       {
         principal: helper,
@@ -96,5 +101,13 @@ describe.each(databases)('data of an earlier version on %s', (kind) => {
     const { items } = await gateway.calls.list({ limit: 50 })
     expect(items).toHaveLength(15)
     expect(await gateway.audit.verify(AbortSignal.timeout(30_000))).toMatchObject({ clean: true })
+  })
+
+  it('open with entries about approvals, which had another kind then', async () => {
+    const gateway = await openEarlier(kind)
+    const { items } = await gateway.audit.list({ limit: 50, kind: 'approval' })
+    expect(items.map((entry) => entry.kind)).toContain('question')
+    expect((await gateway.calls.find(facts.ok))?.waitedMs).toBeUndefined()
+    expect((await gateway.calls.list({ limit: 50 })).items.some(({ waitedMs = 0 }) => waitedMs > 0)).toBe(true)
   })
 })

@@ -10,7 +10,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { migrations } from '../../src/storage/migrations.ts'
 import { migratePostgres } from '../../src/storage/postgres/migrate.ts'
 import { connectTo } from '../support/postgres.ts'
-import { type DatabaseKind, type Place, placeOn } from './support.ts'
+import { type DatabaseKind, emptyPlaceOn, type Place } from './support.ts'
 
 const Facts = z.object({
   token: z.string(),
@@ -37,7 +37,7 @@ export const factsOf = (kind: DatabaseKind) =>
 
 /** A gateway of today on the data of then. */
 export async function openEarlier(kind: DatabaseKind, now = factsOf(kind).now): Promise<Gateway & { place: Place }> {
-  const { folder, databaseUrl } = await placeOn(kind)
+  const { folder, databaseUrl } = await emptyPlaceOn(kind)
   const dataFolder = join(folder, 'data')
   await mkdir(dataFolder, { mode: 0o700 })
   await copyFile(fixture(kind, 'anchors.jsonl'), join(dataFolder, 'anchors.jsonl'))

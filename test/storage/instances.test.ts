@@ -1,12 +1,12 @@
 import { expect, it, vi } from 'vitest'
 import { createRounds } from '../../src/lib/rounds.ts'
 import { migrations } from '../../src/storage/migrations.ts'
-import { holdDeath } from '../../src/storage/postgres/living.ts'
+import { lockDeadInstance } from '../../src/storage/postgres/living.ts'
 import type { Storage } from '../../src/storage/storage.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { runOn } from '../support/postgres.ts'
 import { startClaimingProcess } from './child.ts'
-import { callOf, observe, open, type Place, placeOn } from './support.ts'
+import { callOf, emptyPlaceOn, observe, open, type Place, placeOn } from './support.ts'
 
 const patiently = { timeout: 20_000, interval: 20 }
 
@@ -20,7 +20,7 @@ it('lets several gateways have one database, each with its own record', async ()
 })
 
 it('migrates once when several start at the same moment', async () => {
-  const place = await placeOn('PostgreSQL')
+  const place = await emptyPlaceOn('PostgreSQL')
   await Promise.all(Array.from({ length: 5 }, () => open(place)))
   const applied = await observe(place).all('select id from migrations order by id')
   expect(applied.map(({ id }) => id)).toEqual(migrations.map(({ id }) => id))
@@ -131,11 +131,11 @@ it('declares nobody dead before the database has answered it for a while, after 
 it('closes nothing of an instance that came back after it was looked at', async () => {
   const place = await placeOn('PostgreSQL')
   const [here, there] = [await open(place), await open(place)]
-  const refused = await here.remove([holdDeath(there.instance), { sql: 'delete from memory', parameters: [] }])
+  const refused = await here.remove([lockDeadInstance(there.instance), { sql: 'delete from memory', parameters: [] }])
   expect(refused).toBe(0)
   await there.close()
   // The server notices the end of a connection a moment after the client has closed it.
-  await vi.waitFor(async () => expect(await here.remove([holdDeath(there.instance)])).toBe(1), patiently)
+  await vi.waitFor(async () => expect(await here.remove([lockDeadInstance(there.instance)])).toBe(1), patiently)
 })
 
 /** What an instance keeps in memory, read again when somebody says that it changed; `slowly` is a machine under load. */

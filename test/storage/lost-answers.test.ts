@@ -7,12 +7,12 @@ import { createClaims } from '../../src/storage/claim.ts'
 import { createPostgresDatabase, createSqliteDatabase } from '../../src/storage/dialect.ts'
 import { openPostgresEngine } from '../../src/storage/postgres/engine.ts'
 import { openSqliteEngine } from '../../src/storage/sqlite/engine.ts'
+import { createStoredApprovals } from '../../src/storage/tables/approvals.ts'
 import { createCallStore } from '../../src/storage/tables/calls.ts'
 import { createGrantStore } from '../../src/storage/tables/grants.ts'
 import { createIdempotencyStore } from '../../src/storage/tables/idempotency.ts'
 import { createInstanceStore } from '../../src/storage/tables/instances.ts'
 import { toProbe } from '../../src/storage/tables/memory.ts'
-import { createQuestionStore } from '../../src/storage/tables/questions.ts'
 import type { Engine } from '../../src/storage/unit.ts'
 import { createWriter } from '../../src/storage/writer.ts'
 import {
@@ -61,7 +61,7 @@ async function openFaulty(kind: DatabaseKind) {
     writer,
     calls: createCallStore(database, 'instance-1'),
     keys: createIdempotencyStore(database, () => systemClock.now()),
-    questions: createQuestionStore(database),
+    approvals: createStoredApprovals(database),
     grants: createGrantStore({ database, writer, now: () => systemClock.now() }),
     clock: systemClock,
   })

@@ -9,7 +9,7 @@ import { createIds } from '../../src/lib/ids.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { openStorage, type Storage, type StorageParts } from '../../src/storage/storage.ts'
 import { poll } from '../support/gateway.ts'
-import { connectTo, freshDatabase } from '../support/postgres.ts'
+import { connectTo, emptyDatabase, freshDatabase } from '../support/postgres.ts'
 
 export const ids = createIds()
 export const auditKey = Buffer.alloc(32, 1)
@@ -30,6 +30,12 @@ export type Place = { readonly folder: string; readonly databaseUrl?: string }
 export async function placeOn(kind: DatabaseKind): Promise<Place> {
   const folder = temporaryFolder()
   return kind === 'SQLite' ? { folder } : { folder, databaseUrl: await freshDatabase() }
+}
+
+/** The same without tables, also on PostgreSQL. */
+export async function emptyPlaceOn(kind: DatabaseKind): Promise<Place> {
+  const folder = temporaryFolder()
+  return kind === 'SQLite' ? { folder } : { folder, databaseUrl: await emptyDatabase() }
 }
 
 export async function open(place: string | Place, more: Partial<StorageParts> = {}): Promise<Storage> {

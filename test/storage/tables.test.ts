@@ -35,7 +35,7 @@ const removal: Readonly<Record<keyof Tables, 'removed' | 'expired' | 'history' |
   secrets: 'removed',
   secret_keys: 'none',
   pins: 'removed',
-  questions: 'history',
+  approvals: 'history',
   grants: 'history',
   deliveries: 'history',
 }

@@ -6,7 +6,7 @@ import { startGateway } from '../../src/http/serve.ts'
 import { loadAuditKeys } from '../../src/storage/audit-key.ts'
 import { createReaders, toUnavailable } from '../../src/storage/postgres/connection.ts'
 import { toErrorMessage } from '../../src/wire/rpc-error.ts'
-import { freshDatabase, runOn } from '../support/postgres.ts'
+import { emptyDatabase, runOn } from '../support/postgres.ts'
 import { callOf, open, temporaryFolder } from './support.ts'
 
 function systemError(code: string, path?: string): Error {
@@ -32,7 +32,7 @@ describe('trouble with a file of the user', () => {
     const failure = toGatewayError(systemError('ENOSPC', '/data/key'))
     const told = withoutOwn(failure)
     expect(told.message).toBe(
-      'The gateway cannot use one of its files: the disk is full (ENOSPC); its log names the file',
+      'The gateway cannot use one of its files: the disk is full (ENOSPC). The log of the gateway names the file',
     )
     expect(JSON.stringify(toErrorBody(told))).not.toContain('/data')
     expect(toErrorMessage('1', failure).toString()).not.toContain('/data')
@@ -41,7 +41,7 @@ describe('trouble with a file of the user', () => {
   it('names the data folder that cannot be used, and why', async () => {
     const folder = join(temporaryFolder(), 'file')
     writeFileSync(folder, '')
-    const message = expect.stringMatching(/file.* cannot be used: (it is not a folder|there is one already) \(E\w+\)$/)
+    const message = expect.stringMatching(/file.* cannot be used: (it is not a folder|it already exists) \(E\w+\)$/)
     await expect(loadAuditKeys({ folder, environment: {} })).rejects.toMatchObject({
       code: 'storage-unavailable',
       message,
@@ -63,7 +63,7 @@ describe('trouble with a file of the user', () => {
     const fill = async () => {
       for (;;) await storage.claim(callOf('write', { arguments: { text: 'x'.repeat(20_000) } }))
     }
-    await expect(fill()).rejects.toThrow('The store cannot be written: the disk is full (SQLITE_FULL)')
+    await expect(fill()).rejects.toThrow('The database cannot be written: the disk is full (SQLITE_FULL)')
     expect(storage.findProblem()?.message).toContain('the disk is full')
   })
 })
@@ -74,8 +74,8 @@ describe('trouble with PostgreSQL', () => {
     toUnavailable('The database cannot be written', Object.assign(new Error(message), { code }), url).message
 
   it.each([
-    ['53300', 'sorry, too many clients already', 'PostgreSQL has no connection left'],
-    ['53300', 'too many connections for role "me"', 'PostgreSQL has no connection left'],
+    ['53300', 'sorry, too many clients already', 'PostgreSQL has no free connections'],
+    ['53300', 'too many connections for role "me"', 'PostgreSQL has no free connections'],
     ['53100', 'could not extend file', 'the disk of PostgreSQL is full'],
     ['25006', 'cannot execute INSERT in a read-only transaction', 'the database is read-only'],
     ['57P03', 'the database system is starting up', 'PostgreSQL does not accept connections yet'],
@@ -86,7 +86,7 @@ describe('trouble with PostgreSQL', () => {
   })
 
   it('says what to do when all connections of a role are taken', async () => {
-    const database = await freshDatabase()
+    const database = await emptyDatabase()
     const role = `few_${process.pid}`
     const name = new URL(database).pathname.slice(1)
     await runOn(database, `create role ${role} login password 'secret-of-few' connection limit 1`)
@@ -98,7 +98,7 @@ describe('trouble with PostgreSQL', () => {
     const failure = await open({ folder: temporaryFolder(), databaseUrl: few.href }).catch((error: unknown) => error)
     expect(failure).toMatchObject({ code: 'storage-unavailable' })
     const { message } = toGatewayError(failure)
-    expect(message).toContain('PostgreSQL has no connection left')
+    expect(message).toContain('PostgreSQL has no free connections')
     expect(message).toContain('A gateway needs about seven: raise max_connections, or the limit of the role')
     expect(message).not.toContain('secret-of-few')
     await runOn(database, `reassign owned by ${role} to current_user`)
@@ -107,7 +107,7 @@ describe('trouble with PostgreSQL', () => {
   })
 
   it('says that all connections for reading are in use', async () => {
-    const database = await freshDatabase()
+    const database = await emptyDatabase()
     const pool = await createReaders({ url: database, name: 'test', connectMs: 300 })
     const busy = Array.from({ length: 4 }, () => pool.query('select pg_sleep(3)').catch(() => {}))
     const error = await pool.query('select 1').catch((thrown: unknown) => thrown)

@@ -117,7 +117,7 @@ describe.each(databases)('on %s', (kind) => {
       },
     })
     const patient = (key: string) =>
-      new Promise((resolve, reject) => group.postPatiently([remember(key)], { done: resolve, failed: reject }))
+      new Promise((resolve, reject) => group.postLater([remember(key)], { done: resolve, failed: reject }))
     const hurried = (key: string) =>
       new Promise((resolve, reject) => group.post([remember(key)], { done: resolve, failed: reject }))
     const first = patient('a')

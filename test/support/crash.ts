@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 
-/** Runs a program that kills itself at a numbered point; tells which one that was, or that it came to its end. */
+/** Runs a program that kills itself at a numbered crash point. Returns the name of the point, or `ended`. */
 export async function runToCrash(program: string, args: readonly string[], crashAt: string): Promise<string> {
   const child = spawn(process.execPath, [program, ...args], {
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -15,5 +15,5 @@ export async function runToCrash(program: string, args: readonly string[], crash
   if (code === 0) return 'ended'
   const point = /crash point \d+: (.*)/.exec(errors)?.[1]
   if (signal === 'SIGKILL' && point !== undefined) return point
-  throw new Error(`It ended with ${code ?? signal}: ${errors}`)
+  throw new Error(`The program ended with ${code ?? signal}: ${errors}`)
 }

@@ -2,23 +2,23 @@ import { createServer, connect as dial, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
 /**
- * What happens to the connection that says the word: it is cut `before` the word reached the server or `after` that, or it
- * hangs for ever, with the word swallowed (`silence`) or delivered (`silence-after`).
+ * What happens to the TCP connection on which the word is sent. `before` and `after` close it before or after the word
+ * reaches the server. `silence` and `silence-after` leave it open for ever, without or with delivery of the word.
  */
 export type Cut = 'before' | 'after' | 'silence' | 'silence-after'
 
 export type CuttingProxy = {
   readonly port: number
-  /** The same place, reached through the proxy. */
+  /** The same database, reached through the proxy. */
   before<Where extends { readonly databaseUrl?: string }>(place: Where): Where & { readonly databaseUrl: string }
-  /** The next connection that says this word is cut; resolves when it was. */
+  /** Interrupts the next TCP connection on which this word is sent. Resolves when this has happened. */
   cutAt(word: string, how: Cut): Promise<void>
-  /** Connections are still accepted, but no byte passes in either direction until `resume`; then all of them arrive. */
+  /** The proxy still accepts TCP connections, but passes no bytes in either direction until `resume`. No byte is lost. */
   pause(): void
   resume(): void
 }
 
-/** Stands before a server and cuts one connection at the worst moment. */
+/** A TCP proxy in front of a server that interrupts one TCP connection at a chosen word. */
 export async function startCuttingProxy(target: number): Promise<CuttingProxy> {
   const sockets = new Set<Socket>()
   let plan: { word: string; how: Cut; done(): void } | undefined

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createDelivery, type Delivery } from '../../src/lib/delivery.ts'
 
-/** For tests that are not about what clients leave unread. */
+/** For tests that do not test unread answers. */
 export function unboundedDelivery(response: ServerResponse): Delivery {
   return createDelivery({
     response,

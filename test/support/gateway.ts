@@ -10,11 +10,12 @@ import type { Principal } from '../../src/contract/principal.ts'
 import type { ConnectionState, Server } from '../../src/contract/server.ts'
 import type { Gateway } from '../../src/gateway/gateway.ts'
 import { type ServeOptions, startGateway } from '../../src/http/serve.ts'
+import { adminToken } from '../../src/identity/identity.ts'
 import type { SupervisionSettings } from '../../src/servers/servers.ts'
 
 export type ConfigInput = z.input<typeof Config>
 
-/** Impatient, so that a test need not wait for what a person would. */
+/** Short times, so that tests do not wait long. */
 export const quickSupervision: Partial<SupervisionSettings> = {
   backoff: { first: 50, most: 400, factor: 2 },
   stableMs: 2000,
@@ -31,13 +32,13 @@ export type TestGateway = AsyncDisposable & {
   readonly gateway: Gateway
   readonly folder: string
   readonly configFile: string
-  /** A token of an agent, made on first use. */
+  /** The token of an agent, created on first use. */
   token(agent: string): Promise<string>
   /** Replaces the configuration file, as an editor would. */
   writeConfig(config: ConfigInput): Promise<void>
-  /** The same with a text that may be wrong. */
+  /** Replaces the configuration file with a text that may be invalid. */
   writeText(text: string): Promise<void>
-  /** Resolves when a server has reached a state; fails with what it is in after ten seconds. */
+  /** Resolves when a server has reached a state. Fails after ten seconds, with the current state. */
   reach(server: string, state: ConnectionState): Promise<Server>
   /** One request as the agent would send it; `path` starts with `/`. */
   fetch(agent: string, path: string, init?: RequestInit): Promise<Response>
@@ -48,7 +49,7 @@ export type TestGateway = AsyncDisposable & {
   close(): Promise<void>
 }
 
-/** Tests are in more of a hurry than agents: only those about limits have the usual ones. */
+/** Raises the default limits, because tests make more calls than agents. Tests of limits set their own. */
 export function roomy(config: ConfigInput): ConfigInput {
   return {
     ...config,
@@ -61,7 +62,7 @@ type TestOptions = Partial<Omit<ServeOptions, 'configFile' | 'dataFolder'>> & {
   readonly folder?: string
 }
 
-/** A real gateway on a free port with a data folder of its own, gone when the test is over. */
+/** A real gateway on a free port with its own data folder, which is removed on close. */
 export async function startTestGateway(config: ConfigInput, options: TestOptions = {}): Promise<TestGateway> {
   const { wait = true, folder: given, ...rest } = options
   const folder = given ?? (await mkdtemp(join(tmpdir(), 'sallyport-test-')))
@@ -71,7 +72,7 @@ export async function startTestGateway(config: ConfigInput, options: TestOptions
   await write(config)
   const running = await startGateway({
     supervision: quickSupervision,
-    // Gateways on one database have one key.
+    // Gateways that share a database need the same key.
     ...(rest.databaseUrl !== undefined && { environment: { ...process.env, SALLYPORT_KEY: sharedKey } }),
     passwordCost: { logN: 4, r: 1, p: 1 },
     ...rest,
@@ -84,7 +85,7 @@ export async function startTestGateway(config: ConfigInput, options: TestOptions
   let closing: Promise<void> | undefined
 
   const token = (agent: string): Promise<string> => {
-    const known = tokens.get(agent) ?? gateway.identity.createToken({ agent }).then((made) => made.token)
+    const known = tokens.get(agent) ?? gateway.tokens.create(adminToken, { agent }).then((made) => made.token)
     tokens.set(agent, known)
     return known
   }
@@ -136,7 +137,7 @@ function toPlain(headers: RequestInit['headers']): Record<string, string> {
   return Object.fromEntries(new Headers(headers).entries())
 }
 
-/** Every enabled server has had its first attempt. */
+/** Waits until the first attempt to connect to every enabled server has ended. */
 async function settle(gateway: Gateway): Promise<void> {
   await poll(() => gateway.servers.list().every(({ state }) => state !== 'connecting') || undefined)
 }
@@ -152,7 +153,7 @@ async function reach(gateway: Gateway, name: string, state: ConnectionState): Pr
   throw new Error(`${name} did not become ${state}: it is ${last}`)
 }
 
-/** Asks again and again until there is an answer: tests wait for facts, never for times. */
+/** Repeats a check until it returns a value, so that tests need no fixed waiting times. */
 export async function poll<Found>(
   ask: () => Found | undefined | Promise<Found | undefined>,
   limitMs = 10_000,
@@ -168,7 +169,7 @@ export async function poll<Found>(
 
 export const administrator: Principal = { kind: 'user', name: 'root', role: 'administrator', person: true }
 
-/** Accepts whatever a server says now, as an administrator who upgrades it does. */
+/** Accepts all current definitions of a server, as `servers upgrade` does. */
 export async function acceptTools({ gateway }: Pick<TestGateway, 'gateway'>, server: string): Promise<void> {
   const waiting = gateway.pins.list(administrator, { server, state: ['changed', 'new'] })
   const decisions = waiting.flatMap(({ id, live }) => (live ? [{ id, hash: live.hash }] : []))

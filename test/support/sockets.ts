@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import type { Principal } from '../../src/contract/principal.ts'
 import { poll, type TestGateway } from './gateway.ts'
 
-/** Requests on one socket, one after the other, without waiting for an answer and without reading any. */
+/** Writes all requests to one socket without waiting for answers. The answers are not read. */
 export async function pipeline(gateway: Pick<TestGateway, 'url'>, requests: readonly string[]): Promise<Socket> {
   const { hostname, port } = new URL(gateway.url)
   const socket = connect(Number(port), hostname)
@@ -20,7 +20,7 @@ export type RawRequest = {
   readonly body?: string
 }
 
-/** A request as it stands on the wire. */
+/** The text of an HTTP request. */
 export function toText(
   { url }: Pick<TestGateway, 'url'>,
   { method, path, headers = {}, body = '' }: RawRequest,
@@ -30,13 +30,13 @@ export function toText(
   return `${method} ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`
 }
 
-/** The bytes that are counted for an agent. */
+/** The buffered bytes that count for an agent. */
 export function bufferedFor({ gateway }: TestGateway, name = 'agent'): number {
   const principal: Principal = { kind: 'agent', name }
   return gateway.calls.accountOf(principal).buffered()
 }
 
-/** The status of the next answer on a socket, which is read from now on. */
+/** Starts reading the socket and returns the status of the next answer. */
 export async function statusOf(socket: Socket): Promise<string> {
   let text = ''
   socket.on('data', (chunk) => {

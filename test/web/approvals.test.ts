@@ -10,7 +10,7 @@ const chromium = findChromium()
 const undoMs = 5000
 const markup = '<img src=x onerror="document.title=1"><script>document.title="taken"</script>'
 
-describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_000 }, () => {
+describe.runIf(chromium !== undefined)('the page of approvals', { timeout: 120_000 }, () => {
   let stage: Stage
   let count = 0
   /** Arguments that no other test has. */
@@ -33,7 +33,7 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     return window
   }
 
-  it('shows what changed in a tool before its call is approved, and why a question was withdrawn', async () => {
+  it('shows what changed in a tool before its call is approved, and why an approval was withdrawn', async () => {
     await stage.restate({ idempotent_thing: { description: `Also sends it away ${markup}` } })
     const { pins } = stage.gateway.gateway
     const admin = { kind: 'user', name: 'ada', role: 'administrator', person: true } as const
@@ -43,17 +43,17 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     const id = await stage.ask('changer', 'files_idempotent_thing', fresh())
     await using window = await open(`/approvals/${id}`)
     const { page, complaints } = window
-    const change = page.getByRole('region', { name: 'Change of the tool' }).first()
+    const change = page.getByRole('region', { name: 'Tool change' }).first()
     await change.getByText('- The tool idempotent_thing of a fixture').waitFor()
     expect(await change.textContent()).toContain(`+ Also sends it away ${markup}`)
     await expectAccessible(page, 'a changed tool')
     await pins.accept(admin, [{ id: pin.id, hash: pin.live?.hash ?? '' }])
-    await page.getByText('ada accepted the change of files_idempotent_thing').waitFor()
+    await page.getByText('ada accepted the changed definition of files_idempotent_thing').waitFor()
     expect(await page.title()).not.toBe('taken')
     expect(complaints).toEqual([])
   })
 
-  it('shows a question as it comes, and what a person says there decides: a grant of three calls, then a denial', async () => {
+  it('shows an approval as it comes, and what a person says there decides: a grant of three calls, then a denial', async () => {
     await using window = await open('/approvals')
     const { page, complaints } = window
     const client = await stage.gateway.connectV1('granted')
@@ -66,15 +66,15 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     await page.getByRole('heading', { level: 1, name: `Write thing ${first.path}` }).waitFor()
     await page.keyboard.press('g')
     await page.getByLabel('this tool with any arguments').check()
-    await page.getByLabel('How many calls').fill('3')
-    await page.getByText('granted may use files_write_thing, whatever its arguments, 3 times more, until').waitFor()
+    await page.getByLabel('Number of calls').fill('3')
+    await page.getByText('granted may use files_write_thing with any arguments, 3 times more, until').waitFor()
     await page.getByRole('button', { name: 'Approve and allow' }).click()
-    await page.getByText('Approved, with a grant. It is sent in').waitFor()
+    await page.getByText('Approved, with a grant. The answer is sent in').waitFor()
     expect(await stage.received()).not.toContainEqual(first)
     await page.clock.fastForward(undoMs)
     expect(textOf(await waiting)).toContain(first.path)
     expect((await stage.received()).filter((given) => JSON.stringify(given).includes(first.path))).toHaveLength(1)
-    await page.getByText('It ran, and succeeded.').waitFor()
+    await page.getByText('The call succeeded.').waitFor()
 
     for (const further of [fresh(), fresh(), fresh()]) expect(textOf(await call(further))).toContain(further.path)
     const last = fresh()
@@ -82,9 +82,9 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     await page.getByRole('button', { name: last.path }).click()
     await page.getByRole('heading', { level: 1, name: `Write thing ${last.path}` }).waitFor()
     await page.keyboard.press('d')
-    await page.getByLabel('Why not?').fill('Three were enough')
+    await page.getByLabel('Reason').fill('Three were enough')
     await page.getByRole('button', { name: 'Deny', exact: true }).click()
-    await page.getByText('Denied. It is sent in').waitFor()
+    await page.getByText('Denied. The answer is sent in').waitFor()
     await page.clock.fastForward(undoMs)
     const result = await denied
     expect(result.isError).toBe(true)
@@ -101,18 +101,18 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     const sent: string[] = []
     page.on('request', (request) => request.method() === 'POST' && sent.push(request.url()))
     await page.getByRole('button', { name: 'Approve once' }).click()
-    await page.getByText('Approved. It is sent in').waitFor()
+    await page.getByText('Approved. The answer is sent in').waitFor()
     await page.keyboard.press('u')
     await page.getByRole('button', { name: 'Approve once' }).waitFor()
     await pressCalmly(page, 'a')
-    await page.getByText('Approved. It is sent in').waitFor()
+    await page.getByText('Approved. The answer is sent in').waitFor()
     expect(sent).toEqual([])
     // Going to the list and back takes nothing away.
     await page.getByRole('link', { name: 'Approvals' }).click()
     await page.getByRole('button', { name: 'Undo' }).first().click()
     await page.goBack()
     await page.getByRole('button', { name: 'Approve once' }).click()
-    await page.getByText('Approved. It is sent in').waitFor()
+    await page.getByText('Approved. The answer is sent in').waitFor()
     await page.clock.fastForward(undoMs - 1000)
     expect(sent).toEqual([])
     expect(await stage.stateOf(id)).toBe('waiting')
@@ -125,7 +125,7 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     const id = await stage.ask('reviewer', 'files_write_thing', fresh())
     await using window = await open(`/approvals/${id}`)
     await window.page.getByRole('button', { name: 'Approve once' }).click()
-    await window.page.getByText('It is sent in').waitFor()
+    await window.page.getByText('The answer is sent in').waitFor()
     await window.page.goto('about:blank')
     await poll(async () => ((await stage.stateOf(id)) === 'approved' ? true : undefined))
   })
@@ -164,9 +164,9 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     await page.getByRole('button', { name: 'Approve once' }).waitFor()
     await page.clock.fastForward(1000)
     await page.keyboard.type('what a year')
-    expect(await page.getByText('It is sent in').count()).toBe(0)
+    expect(await page.getByText('The answer is sent in').count()).toBe(0)
     await pressCalmly(page, 'a')
-    await page.getByText('Approved. It is sent in').waitFor()
+    await page.getByText('Approved. The answer is sent in').waitFor()
     await page.keyboard.press('u')
   })
 
@@ -207,7 +207,7 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     await using window = await open(`/approvals/${id}`)
     const { page } = window
     const approve = page.getByRole('button', { name: 'Approve once' })
-    const isSent = () => page.getByText('It is sent in').count()
+    const isSent = () => page.getByText('The answer is sent in').count()
     await page.getByText('Open all of the arguments before you approve them.').waitFor()
     expect(await approve.isDisabled()).toBe(true)
     if (what !== 'deep nesting' && !what.startsWith('a few')) expect(await page.getByText(endOfText).count()).toBe(0)
@@ -231,7 +231,7 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     }
     await expect.poll(readToEnd, { timeout: 20_000 }).toBe(true)
     await pressCalmly(page, 'a')
-    await page.getByText('Approved. It is sent in').waitFor()
+    await page.getByText('Approved. The answer is sent in').waitFor()
     await page.keyboard.press('u')
   })
 
@@ -246,8 +246,8 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
       await approve.waitFor()
       expect(await isInView(page, approve)).toBe(true)
       await page.getByText('301 lines, 600 characters').waitFor()
-      await page.getByRole('button', { name: 'Show all of it' }).click()
-      await page.getByText('400 line ends').waitFor()
+      await page.getByRole('button', { name: 'Show everything' }).click()
+      await page.getByText('400 line breaks').waitFor()
       await page.getByText('500 blanks').waitFor()
       expect(await isInView(page, approve)).toBe(true)
       await page.getByText('far right').scrollIntoViewIfNeeded()
@@ -303,11 +303,11 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     await page.getByText('two people', { exact: true }).waitFor()
     expect(await page.getByRole('button', { name: 'Approve and allow' }).count()).toBe(0)
     await page.getByRole('button', { name: 'Approve once' }).click()
-    await page.getByText('Approved. It is sent in').waitFor()
+    await page.getByText('Approved. The answer is sent in').waitFor()
     await page.clock.fastForward(undoMs)
     await page.getByText('Approved by ada').waitFor()
-    await page.getByText('One more person has to agree.').waitFor()
-    await page.getByText('You cannot answer this: you have approved it already').waitFor()
+    await page.getByText('A second person must approve this.').waitFor()
+    await page.getByText('You cannot answer this: you have already approved it').waitFor()
     await stage.answer(bo, id, { verdict: 'deny', reason: 'I looked' })
     await page.getByText(/Denied by bo at .*: I looked/).waitFor()
     expect(await page.getByRole('button', { name: 'Deny…' }).count()).toBe(0)
@@ -315,10 +315,10 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     const second = await stage.ask('reviewer', 'files_write_thing', fresh())
     await page.goto(`${stage.gateway.url}/approvals/${second}`)
     await page.getByRole('button', { name: 'Approve once' }).click()
-    await page.getByText('It is sent in').waitFor()
+    await page.getByText('The answer is sent in').waitFor()
     await stage.answer(bo, second, { verdict: 'deny' })
     await page.clock.fastForward(undoMs)
-    await page.getByText('Your answer was not taken. It was denied by bo.').waitFor()
+    await page.getByText('Your answer was not accepted. The approval was denied by bo.').waitFor()
     expect(await stage.stateOf(second)).toBe('denied')
   })
 
@@ -326,9 +326,9 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     const otto = await addPerson(stage.gateway, stage.ada, 'otto', 'auditor')
     const id = await stage.ask('reviewer', 'files_write_thing', fresh())
     await using window = await open(`/approvals/${id}`, otto)
-    await window.page.getByText('You cannot answer this: auditors change nothing.').waitFor()
+    await window.page.getByText('You cannot answer this: auditors cannot answer approvals.').waitFor()
     await pressCalmly(window.page, 'a')
-    expect(await window.page.getByText('It is sent in').count()).toBe(0)
+    expect(await window.page.getByText('The answer is sent in').count()).toBe(0)
   })
 
   it('carries the number that waits in the title and the icon of the tab', async () => {
@@ -388,7 +388,7 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     expect(await notices()).toHaveLength(2)
   })
 
-  it('asks for the sign-in again when it has ended, and comes back to the question', async () => {
+  it('asks for the sign-in again when it has ended, and comes back to the approval', async () => {
     const id = await stage.ask('reviewer', 'files_write_thing', fresh())
     await using window = await openWindow(stage.browser)
     const { page, context } = window
@@ -450,9 +450,9 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     await page.getByText('an-agent-with-a-name').first().waitFor()
     await check('list')
     await page.goto(`${stage.gateway.url}/approvals/${id}`)
-    await page.getByRole('button', { name: 'Show all of it' }).click()
+    await page.getByRole('button', { name: 'Show everything' }).click()
     await page.evaluate(scrollToEnd)
-    await check('question')
+    await check('approval')
     await page.getByRole('button', { name: 'Approve and allow…' }).click()
     await check('grant')
     await page.getByRole('button', { name: 'Cancel' }).click()
@@ -461,7 +461,7 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     expect(complaints).toEqual([])
   })
 
-  it('says that the time of a question is up, and that the line is lost, and keeps what it shows', async () => {
+  it('says that the time of an approval is up, and that the line is lost, and keeps what it shows', async () => {
     await using other = await otherStage()
     const id = await other.ask('reviewer', 'files_write_thing', fresh())
     await using window = await openWindow(other.browser)
@@ -470,20 +470,20 @@ describe.runIf(chromium !== undefined)('the page of questions', { timeout: 120_0
     const { expiresAt } = (await other.ada.request('GET', `/api/approvals/${id}`)).message
     await poll(() => Date.now() > Date.parse(String(expiresAt)) || undefined)
     const late = await other.ada.request('POST', `/api/approvals/${id}/answer`, { verdict: 'approve' })
-    expect([late.status, late.error.message]).toEqual([409, 'Its time was up'])
-    await page.getByText('Nobody answered in time. Nothing was sent.').waitFor()
+    expect([late.status, late.error.message]).toEqual([409, 'The approval has expired'])
+    await page.getByText('Nobody answered in time. The call was not sent.').waitFor()
     await other.gateway.stop()
-    await page.getByText('The line to the gateway is lost.').waitFor()
-    await page.getByText('Nobody answered in time. Nothing was sent.').waitFor()
+    await page.getByText('The connection to the gateway is lost.').waitFor()
+    await page.getByText('Nobody answered in time. The call was not sent.').waitFor()
   })
 })
 
-/** Elements of a question that scroll by themselves, and so hide a part of their text. */
+/** Elements of an approval that scroll by themselves, and so hide a part of their text. */
 const innerScrollers = `[...document.querySelectorAll('article *')]
   .filter((each) => each.scrollHeight > each.clientHeight + 2 && getComputedStyle(each).overflowY !== 'visible')
   .map((each) => each.outerHTML.slice(0, 200))`
 
-const scrollToEnd = `scrollTo(0, 1e6), document.querySelector('[aria-label="The question"]').scrollTo(0, 1e6)`
+const scrollToEnd = `scrollTo(0, 1e6), document.querySelector('[aria-label="Approval"]').scrollTo(0, 1e6)`
 
 async function isInView(page: Page, locator: Locator): Promise<boolean> {
   const [box, size] = [await locator.boundingBox(), page.viewportSize()]

@@ -11,7 +11,7 @@ export type Stage = {
   readonly gateway: TestGateway
   readonly browser: Browser
   readonly ada: TestPerson
-  /** A call over REST, which waits without holding anything open; answers with the id of the question. */
+  /** A call over REST, which waits without holding anything open; answers with the id of the approval. */
   ask(agent: string, tool: string, given: object): Promise<string>
   answer(person: TestPerson, id: string, body: object): Promise<void>
   stateOf(id: string): Promise<unknown>
@@ -29,7 +29,10 @@ export async function startStage(more: Partial<ConfigInput> = {}, definitions: o
   const restated = join(folder, 'definitions.json')
   writeFileSync(restated, JSON.stringify(definitions))
   const server = stdioFixture('recording', ['--record', record, '--definitions', restated])
-  const [browser, gateway] = await Promise.all([launch(), startTestGateway({ servers: { files: server }, ...more })])
+  const [browser, gateway] = await Promise.all([
+    takeBrowser(),
+    startTestGateway({ servers: { files: server }, ...more }),
+  ])
   const ada = await firstAdministrator(gateway)
   await gateway.reach('files', 'connected')
 
@@ -62,9 +65,25 @@ export async function startStage(more: Partial<ConfigInput> = {}, definitions: o
     },
     received: async () => (await readRecord(record)).map((line) => line.arguments),
     async close() {
-      await browser.close()
+      await giveBack(browser)
       await gateway.close()
       rmSync(folder, { recursive: true })
     },
   }
+}
+
+/** One browser for all stages that are open: starting another takes more time than the rest of a stage. */
+let shared: { readonly browser: Promise<Browser>; users: number } | undefined
+
+function takeBrowser(): Promise<Browser> {
+  shared ??= { browser: launch(), users: 0 }
+  shared.users++
+  return shared.browser
+}
+
+/** The last one to give it back closes it. */
+async function giveBack(browser: Browser): Promise<void> {
+  if (shared && --shared.users > 0) return
+  shared = undefined
+  await browser.close()
 }

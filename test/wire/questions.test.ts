@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { GatewayError } from '../../src/contract/errors.ts'
 import type { JsonObject } from '../../src/contract/json.ts'
 import { isObject } from '../../src/lib/json.ts'
-import { type Caller, muteCaller, type Question, type Replies, refusal } from '../../src/wire/caller.ts'
+import { type Caller, type Question, type Replies, refusal, toCaller } from '../../src/wire/caller.ts'
 import { createLegacyCodec } from '../../src/wire/legacy.ts'
 import { createPeer, type RequestOptions } from '../../src/wire/peer.ts'
 import { type Asker, createQuestions } from '../../src/wire/questions.ts'
@@ -67,7 +67,7 @@ function createListener(): Caller & { readonly asked: Asked[]; readonly told: Js
   const asked: Asked[] = []
   const told: JsonObject[] = []
   return {
-    ...muteCaller,
+    ...toCaller({ signal: new AbortController().signal }),
     capabilities,
     asked,
     told,

@@ -1,3 +1,3 @@
-// Before anything is drawn: a page that begins white and turns dark hurts.
+// Runs before the page is drawn, to avoid a white flash in the dark theme.
 document.documentElement.dataset.theme =
   localStorage.getItem('theme') || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')

@@ -9,7 +9,7 @@ import './style.css'
 
 const queries: QueryClient = new QueryClient({
   queryCache: new QueryCache({
-    // Whatever hears first that the sign-in has ended: who it is decides which page is shown.
+    // Any query may be the first to report that the sign-in has ended: reload the user, which opens the sign-in page.
     onError(error, { queryKey }) {
       if (queryKey[0] !== meKey[0] && isSignedOut(error)) void queries.invalidateQueries({ queryKey: meKey })
     },

@@ -9,7 +9,7 @@ const signIn = createRoute({
   getParentRoute: () => root,
   path: '/sign-in',
   validateSearch: (search: Record<string, unknown>): { next?: string } =>
-    // Only a place in this application: whoever sends a link must not choose where people end up.
+    // Only paths of this application: a link to the sign-in page must not redirect to another site.
     typeof search.next === 'string' && /^\/[a-z]/.test(search.next) ? { next: search.next } : {},
   component: SignInPage,
 })
@@ -22,7 +22,7 @@ const home = createRoute({
   component: () => <Navigate to="/approvals" replace />,
 })
 
-/** One page for the list and for each question: what was decided and not sent yet outlives going from one to the other. */
+/** One route for the list and for each approval, so that unsent decisions survive navigation between them. */
 const approvals = createRoute({ getParentRoute: () => framed, path: '/approvals', component: ApprovalsPage })
 const approval = createRoute({ getParentRoute: () => approvals, path: '/$id', component: () => null })
 

@@ -4,16 +4,16 @@ import { demandOwnFolder, findAdminToken, findGatewayFile, isOwnFolder } from '.
 import { demandProof } from './proof.ts'
 import type { Settings } from './settings.ts'
 
-/** By a token, or as a person who has signed in: then by the cookie of that. */
+/** Address of the gateway, with a token or with the cookie of a signed-in user. */
 export type Address = { readonly url: string } & ({ readonly token: string } | { readonly cookie: string })
 
-/** A change by cookie says that it comes from no other site, as a page of the gateway would. */
+/** With a cookie, the gateway accepts changes only from its own pages, which browsers mark with this header. */
 export function toCredentials(address: Address): Record<string, string> {
   if ('token' in address) return { authorization: `Bearer ${address.token}` }
   return { cookie: address.cookie, 'sec-fetch-site': 'same-origin' }
 }
 
-/** Where the gateway is. One of a data folder has proven that it is the gateway of that folder. */
+/** Address of the gateway. If it comes from a data folder, the gateway has proven that it belongs to that folder. */
 export async function findUrl(settings: Settings): Promise<string> {
   const { url, dataFolder } = settings
   if (url === undefined) return (await findLocal(settings)).url
@@ -22,7 +22,7 @@ export async function findUrl(settings: Settings): Promise<string> {
   return proven ? noted : checkUrl(url)
 }
 
-/** Where the gateway is and by which right we speak to it. */
+/** Address of the gateway with the token to use. */
 export async function findAddress(settings: Settings): Promise<Address & { readonly token: string }> {
   const { url, token, dataFolder, dataGiven } = settings
   if (url === undefined) {
@@ -34,17 +34,17 @@ export async function findAddress(settings: Settings): Promise<Address & { reado
   demandOwnFolder(settings, dataFolder)
   const noted = findNoted(dataFolder, url)
   if (noted !== undefined) return { url: noted, token: await proveGateway(dataFolder, noted) }
-  // Else the administrator's token is only for an address that was named along with the folder.
+  // Send the admin token to an address that was given only if --data was given too.
   const own = dataGiven ? findAdminToken(dataFolder) : undefined
   if (own === undefined)
-    throw new GatewayError('token-missing', `There is no token for ${url}: give --token, SALLYPORT_TOKEN or --data`)
+    throw new GatewayError('token-missing', `No token for ${url}: give --token, SALLYPORT_TOKEN or --data`)
   await demandProof({ url, token: own })
   return { url, token: own }
 }
 
 /**
- * The address in the note of a data folder, if the given one means the same gateway. It is used instead of the given one:
- * another program can listen on another loopback address at the same port, and pass questions on to the gateway.
+ * The address in `gateway.json` of the data folder, if the given address means the same gateway. It replaces the given
+ * address: another program could listen on another loopback address with the same port and forward requests.
  */
 function findNoted(dataFolder: string, url: string): string | undefined {
   const noted = findGatewayFile(dataFolder)?.url
@@ -55,11 +55,11 @@ async function findLocal(settings: Settings): Promise<{ url: string; token: stri
   const { dataFolder } = settings
   demandOwnFolder(settings, dataFolder)
   const url = findGatewayFile(dataFolder)?.url
-  if (url === undefined) throw new GatewayError('unreachable', `No gateway runs with the data folder ${dataFolder}`)
+  if (url === undefined) throw new GatewayError('unreachable', `No gateway runs on the data folder ${dataFolder}`)
   return { url, token: await proveGateway(dataFolder, url) }
 }
 
-/** Makes sure that the gateway of this folder answers at the address in its note; gives the token of the folder. */
+/** Returns the admin token of the folder. Throws unless the gateway at this address proves that it knows that token. */
 export async function proveGateway(dataFolder: string, url: string): Promise<string> {
   checkUrl(url)
   if (!isOnThisMachine(url)) {
@@ -68,7 +68,10 @@ export async function proveGateway(dataFolder: string, url: string): Promise<str
   }
   const token = findAdminToken(dataFolder)
   if (token === undefined)
-    throw new GatewayError('token-missing', `${dataFolder} has no admin-token by which its gateway could be recognised`)
+    throw new GatewayError(
+      'token-missing',
+      `${dataFolder} contains no admin-token file, which is needed to verify its gateway`,
+    )
   await demandProof({ url, token, listensAt: url })
   return token
 }

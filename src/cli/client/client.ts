@@ -8,7 +8,7 @@ import { send, toRefusal } from './http.ts'
 
 export type Client = ContractRouterClient<typeof api>
 
-/** The typed contract over HTTP. Every request ends by `deadline` milliseconds. */
+/** Typed API client. Every request fails after `deadline` milliseconds. */
 export function createClient(address: Address, deadline: number): Client {
   const link = new OpenAPILink(api, {
     url: new URL('/api', address.url),
@@ -19,7 +19,7 @@ export function createClient(address: Address, deadline: number): Client {
   return createORPCClient(link)
 }
 
-/** The cookie of a person who signs in; it lives in this process only. */
+/** Signs in and returns the session cookie, which is never written to disk. */
 export async function signIn(
   url: string,
   person: { name: string; password: string },
@@ -45,7 +45,7 @@ function toError(body: unknown, response: { status: number }): ORPCError<'GATEWA
   return new ORPCError('GATEWAY', { status: response.status, data: { status: response.status, body } })
 }
 
-/** What a failed request means in the words of the error table. */
+/** Maps any failure of a request to an error of the table. */
 export function toClientError(error: unknown, url: string): GatewayError {
   if (error instanceof GatewayError) return error
   if (error instanceof ORPCError) return toRefusal({ status: error.status, body: error.data?.body, url })

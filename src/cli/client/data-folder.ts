@@ -8,12 +8,12 @@ import { makePrivateFolder } from '../../lib/private-folder.ts'
 import { isSealed, sealFolder } from './seal.ts'
 import type { Settings } from './settings.ts'
 
-/** What a running gateway leaves in its data folder for the commands on the same machine. */
+/** `gateway.json`: a running gateway writes it into its data folder, for commands on the same machine. */
 export const GatewayFile = z.object({
   url: z.url(),
   pid: z.int(),
   instance: z.string(),
-  /** Nobody started it by hand: it ends by itself when nobody uses it. */
+  /** Started by `stdio`: the gateway ends when it is not used. */
   lingers: z.boolean().default(false),
 })
 export type GatewayFile = z.infer<typeof GatewayFile>
@@ -32,25 +32,25 @@ export function findAdminToken(dataFolder: string): string | undefined {
   return readOwnFile(join(dataFolder, 'admin-token'))?.trim() || undefined
 }
 
-/** Throws `data-unsafe` when another user of this machine could have put something into the folder. */
+/** Throws `data-unsafe` if another user of this machine can write to the folder. */
 export function demandSafeFolder(folder: string): void {
   const weakness = existsSync(folder) ? findFolderWeakness(folder) : undefined
   if (weakness) throw toUnsafe(weakness)
 }
 
 /**
- * Throws unless the data folder is this user's own: named by `--data` or `SALLYPORT_DATA`, in the home folder, or one
- * where this user has started a gateway before. `.sallyport` in the current folder may have come with a repository.
+ * Throws unless the data folder is this user's own: given by `--data` or `SALLYPORT_DATA`, in the home folder, or a
+ * folder where this user has started a gateway before. `.sallyport` in the current folder may come from a repository.
  */
 export function demandOwnFolder({ dataNamed, folderOfUser }: Settings, folder: string): void {
   if (!hasContent(folder)) return
   demandSafeFolder(folder)
   if (dataNamed || folder === folderOfUser || isSealed(folder)) return
-  const message = `${folder} was not made by a gateway of yours: it may have come with this folder, and nothing in it was used`
-  throw new GatewayError('data-untrusted', `${message}. If it is yours, name it: --data ${quote(folder)}`, { folder })
+  const message = `${folder} was not created by a gateway of this user. It may come from a repository, so it is not used`
+  throw new GatewayError('data-untrusted', `${message}. If you trust it, use --data ${quote(folder)}`, { folder })
 }
 
-/** The same as a boolean, for commands that work without the data folder as well. */
+/** Like `demandOwnFolder`, for commands that also work without a data folder. */
 export function isOwnFolder(settings: Settings): boolean {
   try {
     demandOwnFolder(settings, settings.dataFolder)
@@ -61,21 +61,21 @@ export function isOwnFolder(settings: Settings): boolean {
   }
 }
 
-/** Makes the folder of a gateway that starts. From then on the commands of this user use it without `--data`. */
+/** Creates the data folder and seals it, so that later commands of this user accept it without `--data`. */
 export async function prepareFolder(settings: Settings, talk: (line: string) => void): Promise<void> {
   const folder = settings.folderHere
   demandOwnFolder(settings, folder)
   makePrivateFolder(folder)
   demandSafeFolder(folder)
-  // Tokens and keys do not belong into a repository.
+  // Keep tokens and keys out of a repository.
   await createFile(join(folder, '.gitignore'), '*\n')
   await sealFolder(folder).catch((error: unknown) => {
     const reason = toGatewayError(error).message
-    talk(`Name ${folder} with --data in other commands: no note could be left in your home folder (${reason}).`)
+    talk(`Use --data ${quote(folder)} in other commands: the seal of the folder could not be written (${reason}).`)
   })
 }
 
-/** A link counts as content, and so does a folder that cannot be read: either may lead anywhere. */
+/** True also for a symbolic link and for an unreadable folder: their contents are not known. */
 function hasContent(folder: string): boolean {
   const stats = lstatSync(folder, { throwIfNoEntry: false })
   if (!stats) return false

@@ -6,8 +6,8 @@ import { type Address, toCredentials } from './address.ts'
 import { readRefusal, send } from './http.ts'
 
 /**
- * What may be larger than the memory: it is written as it arrives, to a file or to standard output. `path` is below `/api`.
- * The file is opened once the gateway has answered, so that a refusal leaves no empty one behind.
+ * Streams a response to a file or to standard output, because it may be larger than the memory. `path` is below `/api`.
+ * The file is opened after the gateway has answered, so that a refused request leaves no empty file.
  */
 export async function download(
   address: Address,
@@ -29,7 +29,7 @@ export async function download(
   })
 }
 
-/** A full disk, a missing folder, a folder instead of a file; what is not the system's is passed on. */
+/** Explains system errors while writing; returns other errors unchanged. */
 function toUnwritable(file: string, error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : undefined
   if (code === undefined || !/^E[A-Z]+$/.test(code) || /^(ECONN|EPIPE)/.test(code)) return error
@@ -44,9 +44,9 @@ function toUnwritable(file: string, error: unknown): unknown {
   )
 }
 
-/** Mistakes in the name of the file. Every other code means trouble with the disk. */
+/** System errors caused by the given file name. Other codes are failures of the disk. */
 const writingFaults: Readonly<Record<string, string>> = {
   ENOENT: 'its folder does not exist',
   EISDIR: 'it is a folder',
-  EACCES: 'this user may not write it',
+  EACCES: 'this user is not allowed to write it',
 }

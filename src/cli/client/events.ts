@@ -11,23 +11,23 @@ export type Heard = { readonly name: string; readonly data: unknown }
 export type ListenParts = {
   readonly address: Address
   readonly names: readonly EventName[]
-  /** Milliseconds to look for a gateway that went away. */
+  /** Milliseconds to retry after the connection is lost. */
   readonly patience: number
   readonly signal: AbortSignal
-  /** Throws when the program at the address is not, or is no longer, the gateway. Asked before each connection. */
+  /** Called before each connection. Throws if the program at the address is not the gateway. */
   recheck?(): Promise<void>
-  /** Events come from now on; with `afresh` what came before is not known and has to be read. */
+  /** Connected. `afresh`: earlier events may be lost, so the state must be read again. */
   onLinked(afresh: boolean): void
   onLost(): void
   onEvent(heard: Heard): void
 }
 
-/** A gateway says that it is there more often than this. */
+/** The gateway sends keep-alive lines more often than this. */
 const silenceMs = 45_000
 const mostBytes = 16 * 1024 * 1024
 const pauses = { first: 200, longest: 5000 }
 
-/** Listens until `signal` says otherwise; comes back by itself where the line broke, to where it was. */
+/** Receives events until `signal` aborts. After a lost connection it reconnects and continues at the last event. */
 export async function listen(parts: ListenParts): Promise<void> {
   const { signal } = parts
   let last: string | undefined
@@ -50,13 +50,13 @@ export async function listen(parts: ListenParts): Promise<void> {
     if (signal.aborted) return
     if (failure && !isPassing(failure)) throw failure
     if (performance.now() - lostAt > parts.patience)
-      throw failure ?? new GatewayError('unreachable', `${parts.address.url} went away`)
+      throw failure ?? new GatewayError('unreachable', `The connection to ${parts.address.url} was lost`)
     await pause(wait, undefined, { signal }).catch(() => {})
     wait = Math.min(pauses.longest, wait * 2)
   }
 }
 
-/** It may be otherwise in a moment. */
+/** Whether a retry may succeed. */
 export function isPassing({ code, entry }: GatewayError): boolean {
   return code === 'limit-exceeded' || entry.http >= 500
 }
@@ -72,7 +72,7 @@ async function openProven(parts: ListenParts, last: string | undefined, line: Li
   return openStream(parts, last, line)
 }
 
-/** One stream, to its end; returns the reason if it could not be opened. */
+/** Reads one stream to its end; returns an error if the stream could not be opened. */
 async function openStream(parts: ListenParts, last: string | undefined, line: Line): Promise<GatewayError | undefined> {
   const { address, names, signal } = parts
   const url = new URL(`/api/events?names=${names.join(',')}`, address.url)
@@ -90,7 +90,7 @@ async function openStream(parts: ListenParts, last: string | undefined, line: Li
   return undefined
 }
 
-/** Until the stream ends, for whatever reason. */
+/** Resolves when the stream ends or fails. */
 function readEvents(incoming: IncomingMessage, { onEvent }: ListenParts, { onPlace }: Line): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const reader = createSseReader({

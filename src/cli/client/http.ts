@@ -7,29 +7,29 @@ export type Sending = {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Buffer
-  /** Milliseconds until the answer has to be complete. */
+  /** Milliseconds for the complete request and answer. */
   readonly deadline?: number
-  /** Milliseconds for which the gateway may send nothing. */
+  /** Milliseconds without any received byte before the request fails. */
   readonly silence?: number
   readonly signal?: AbortSignal
 }
 
-/** An answer whose body has not been read yet. */
+/** An answer whose body is not read yet. */
 export type Answer = {
   readonly status: number
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly incoming: IncomingMessage
-  /** The whole body; undefined if it has more than `mostBytes`. */
+  /** The complete body; undefined if it is longer than `mostBytes`. */
   read(mostBytes?: number): Promise<Buffer | undefined>
 }
 
 /**
- * Every request of the CLI to the gateway, except those of `stdio`, which keeps its connections open. Not `fetch`:
- * that gives up after five minutes without an answer, and a tool may take ten. Throws `unreachable`.
+ * Every HTTP request of the CLI, except those of `stdio`, which keeps its sockets open. Not `fetch`, because `fetch` fails
+ * after five minutes without an answer, and a tool may take ten. Throws `unreachable`.
  */
 export async function send(sending: Sending): Promise<Answer> {
   const { url, method = 'GET', headers, body, deadline, silence } = sending
-  // Loaded here, so that help and usage errors come without it.
+  // Loaded only here, so that help and usage errors start fast.
   const { request } = url.protocol === 'https:' ? await import('node:https') : await import('node:http')
   const timeout = deadline === undefined ? undefined : AbortSignal.timeout(deadline)
   const signals = [timeout, sending.signal].filter((signal) => signal !== undefined)
@@ -51,7 +51,7 @@ export async function send(sending: Sending): Promise<Answer> {
   outgoing.on('error', reject)
   outgoing.end(body)
   const incoming = await promise.catch(fail)
-  incoming.on('error', () => {}) // it is thrown where the body is read, which may begin later
+  incoming.on('error', () => {}) // reading the body throws the error
   return {
     status: incoming.statusCode ?? 502,
     headers: Object.entries(incoming.headersDistinct).flatMap(([name, values = []]) =>
@@ -78,7 +78,7 @@ async function readBody(incoming: IncomingMessage, mostBytes = Number.POSITIVE_I
   let bytes = 0
   for await (const chunk of incoming) {
     bytes += chunk.length
-    if (bytes > mostBytes) return undefined // leaving the loop closes the connection
+    if (bytes > mostBytes) return undefined // leaving the loop closes the socket
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
@@ -86,13 +86,13 @@ async function readBody(incoming: IncomingMessage, mostBytes = Number.POSITIVE_I
 
 const mostOfRefusal = 65_536
 
-/** The error of an answer that is not what was asked for. */
+/** The error in the body of a failed answer. */
 export async function readRefusal(answer: Answer, url: string): Promise<GatewayError> {
   const body = await answer.read(mostOfRefusal)
   return toRefusal({ status: answer.status, body: body && toJson(body), url })
 }
 
-/** What the gateway, or a program in front of it, refused, in the words of the error table. */
+/** Maps an error answer of the gateway, or of a proxy in front of it, to an error of the table. */
 export function toRefusal({ status, body, url }: { status: number; body: unknown; url: string }): GatewayError {
   const refusal = ErrorBody.safeParse(body).data?.error
   if (refusal === undefined) return new GatewayError(toCode(status), `${url} answered ${status}`)
@@ -100,7 +100,7 @@ export function toRefusal({ status, body, url }: { status: number; body: unknown
   return new GatewayError(toCode(status), `${refusal.message} (${refusal.code}). ${refusal.hint}`)
 }
 
-/** For answers of a newer gateway, or of a proxy in front of it. */
+/** For answers of a proxy, or of a newer gateway with an unknown error code. */
 function toCode(status: number): ErrorCode {
   if (status === 401) return 'token-invalid'
   if (status === 403) return 'forbidden'
@@ -108,7 +108,7 @@ function toCode(status: number): ErrorCode {
   return status >= 500 ? 'unreachable' : 'internal'
 }
 
-/** Undefined for what is not JSON. */
+/** Undefined if the data is not JSON. */
 export function toJson(data: Buffer): unknown {
   try {
     return JSON.parse(data.toString('utf8'))

@@ -6,16 +6,16 @@ import { type Address, findAddress, findUrl } from './address.ts'
 import type { Client } from './client.ts'
 import type { Settings } from './settings.ts'
 
-/** By which right one command speaks to the gateway. */
+/** How one command authenticates at the gateway. */
 export type Access = {
   address(): Promise<Address>
-  /** Whoever signed in for this command signs out. */
+  /** Signs out if this command signed in. */
   close(): Promise<void>
 }
 
 const patience = 30_000
 
-/** A token, or a person who signs in when the first request is made. Nothing of it is kept. */
+/** Uses a token, or signs in the user of `--as` at the first request. Nothing is stored. */
 export function createAccess(terminal: Terminal, settings: Settings): Access {
   const { person } = settings
   if (!person) return { address: () => findAddress(settings), async close() {} }
@@ -24,7 +24,7 @@ export function createAccess(terminal: Terminal, settings: Settings): Access {
   async function signIn(name: string, onInput: boolean): Promise<Address> {
     const url = await findUrl(settings)
     if (!onInput && !terminal.interactive)
-      throw new GatewayError('person-needed', `Nobody can be asked for the password of ${name}: use --password-stdin`)
+      throw new GatewayError('person-needed', `No terminal to ask for the password of ${name}: use --password-stdin`)
     const password = await readHidden(terminal, `Password of ${name}`, 'line')
     const { signIn: send, toClientError } = await import('./client.ts')
     const cookie = await send(url, { name, password }, patience).catch((error: unknown) => {
@@ -35,7 +35,7 @@ export function createAccess(terminal: Terminal, settings: Settings): Access {
 
   return {
     async address() {
-      // A later request may come after the gateway has ended and another program has taken its port.
+      // Check again: the gateway may have ended, and another program may listen on its port.
       if (signedIn) await findUrl(settings)
       signedIn ??= signIn(person.name, person.passwordOnInput)
       return signedIn
@@ -44,7 +44,7 @@ export function createAccess(terminal: Terminal, settings: Settings): Access {
       const address = await signedIn?.catch(() => undefined)
       if (!address) return
       const { createClient } = await import('./client.ts')
-      // It ends by itself as well; a gateway that is gone has nothing to forget.
+      // A failure is ignored: the sign-in expires on its own.
       await createClient(address, patience)
         .people.signOut()
         .catch(() => {})
@@ -52,9 +52,9 @@ export function createAccess(terminal: Terminal, settings: Settings): Access {
   }
 }
 
-/** Whoever may not is told before anything is asked. */
+/** Throws unless a user has signed in. Called before the command asks for input. */
 export async function demandPerson(client: Client): Promise<Principal> {
   const me = await client.people.me()
   if (me.person) return me
-  throw new GatewayError('person-needed', `Only a person does this, and ${me.name} is none`)
+  throw new GatewayError('person-needed', `This needs a signed-in user; the token of ${me.name} is not enough`)
 }

@@ -11,13 +11,13 @@ const Answer = z.object({ url: z.string(), proof: z.string() })
 export type ProofDemand = {
   readonly url: string
   readonly token: string
-  /** The address in the gateway's own note, if it is known: another program could pass the question on. */
+  /** The address in `gateway.json`, if known. The answer must name it, so that a program cannot relay the challenge. */
   readonly listensAt?: string
 }
 
 /**
- * Throws unless the program at this address knows the token of the data folder. It is asked before anything secret is
- * sent, because the port may belong to another program since the gateway ended.
+ * Throws unless the program at this address proves that it knows the admin token of the data folder. Called before any
+ * secret is sent: after the gateway has ended, another program may listen on its port.
  */
 export async function demandProof({ url, token, listensAt }: ProofDemand): Promise<void> {
   const challenge = randomBytes(32).toString('base64url')
@@ -29,6 +29,6 @@ export async function demandProof({ url, token, listensAt }: ProofDemand): Promi
     (listensAt === undefined || answer.url === listensAt) &&
     isProof(answer.proof, { token, url: answer.url, challenge })
   if (proven) return
-  const message = `The program at ${url} is not the gateway of this data folder: it does not know the folder's token`
+  const message = `The program at ${url} is not the gateway of this data folder: it does not know the admin token of the folder`
   throw new GatewayError('unreachable', `${message}. Nothing was sent to it`)
 }

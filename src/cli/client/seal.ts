@@ -10,8 +10,8 @@ const keyForm = /^[0-9a-f]{64}$/
 const sealFile = 'seal'
 
 /**
- * A seal shows that this user has started a gateway on a data folder. A folder that came with somebody's repository has
- * none, because the key of the seals is in the user's home folder.
+ * The seal proves that this user has started a gateway on a data folder. A folder from a foreign repository cannot contain
+ * a valid seal, because the key for seals is in the user's home folder.
  */
 export async function sealFolder(folder: string, env: NodeJS.ProcessEnv = process.env): Promise<void> {
   const seal = toSeal(await makeKey(env), folder)
@@ -27,7 +27,7 @@ export function isSealed(folder: string, env: NodeJS.ProcessEnv = process.env): 
   return left.length === right.length && timingSafeEqual(left, right)
 }
 
-/** For the folder at this place only: a copy in another place proves nothing. */
+/** Contains the path of the folder, so that the seal of a copied folder is invalid. */
 function toSeal(key: string, folder: string): string {
   return createHmac('sha256', key)
     .update(`sallyport data folder\n${realpathSync(folder)}`)

@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 
-/** The options that every command takes. */
+/** Options of every command. */
 export const GlobalOptions = z.object({
   json: z.boolean().default(false),
   gateway: z.string().optional(),
@@ -16,25 +16,25 @@ export const GlobalOptions = z.object({
 export type GlobalOptions = z.infer<typeof GlobalOptions>
 
 export type Settings = {
-  /** Given, else the one here, else the user's own, whichever there is. */
+  /** `--data`, else `.sallyport` in the current folder if it exists, else in the home folder. */
   readonly dataFolder: string
-  /** Given, else here: where a gateway starts that somebody runs by hand. */
+  /** `--data`, else `.sallyport` in the current folder. `serve` uses it. */
   readonly folderHere: string
   /**
-   * Given, else the user's own. Never the one here: programs start others in whatever folder they happen to work in,
-   * and a folder from elsewhere must not decide what is run.
+   * `--data`, else `.sallyport` in the home folder. `stdio` uses it: MCP clients start `stdio` in any folder, and a folder
+   * from a foreign repository must not decide which commands run.
    */
   readonly folderOfUser: string
-  /** Given on the command line or in the environment; else the data folder knows. */
+  /** From the command line or the environment; undefined if the data folder is used. */
   readonly url: string | undefined
   readonly token: string | undefined
-  /** A PostgreSQL instead of the file in the data folder. It holds a password. */
+  /** Connection string of a PostgreSQL database, instead of the file in the data folder. It contains a password. */
   readonly databaseUrl: string | undefined
-  /** `--data` was written out for this command. */
+  /** `--data` is on the command line. */
   readonly dataGiven: boolean
-  /** The data folder was named by `--data` or `SALLYPORT_DATA`, not found. */
+  /** The data folder comes from `--data` or `SALLYPORT_DATA`, not from a search. */
   readonly dataNamed: boolean
-  /** The person who signs in for this one command; its password comes on standard input where nobody can be asked. */
+  /** The user who signs in for this command; `passwordOnInput`: the password is on standard input. */
   readonly person?: { readonly name: string; readonly passwordOnInput: boolean }
 }
 

@@ -3,9 +3,9 @@ import { GatewayError } from '../../contract/errors.ts'
 type Listed = { readonly items: readonly { readonly id: string }[]; readonly next?: string | null }
 
 export type IdSource = {
-  /** What the ids name, in the plural, for the error. */
+  /** Plural noun for error messages, such as `calls`. */
   readonly noun: string
-  /** The part before `_` of ids that begin with their time. Without it every page is read. */
+  /** Prefix before `_` of ids that start with a time. Without it, every page is read. */
   readonly kind?: string
   /** Newest first. */
   list(cursor: string | undefined): Promise<Listed>
@@ -15,7 +15,7 @@ const timeAndRandom = 19
 const mostPages = 50
 const mostShown = 10
 
-/** The one id that begins with `given`. Several are an error; where there is none, the gateway says so. */
+/** The full id that begins with `given`. Throws for several matches. Without a match it returns `given`. */
 export async function findId(given: string, { noun, kind, list }: IdSource): Promise<string> {
   if (kind !== undefined && !isShort(given, kind)) return given
   const found: string[] = []
@@ -35,7 +35,7 @@ export async function findId(given: string, { noun, kind, list }: IdSource): Pro
   if (only === undefined || given === '') return given
   if (found.length === 1) return only
   const more = found.length > mostShown ? ` and ${found.length - mostShown} more` : ''
-  const message = `${given} is the beginning of ${found.length} ${noun}: ${found.slice(0, mostShown).join(', ')}${more}`
+  const message = `${given} matches ${found.length} ${noun}: ${found.slice(0, mostShown).join(', ')}${more}`
   throw new GatewayError('request-invalid', `${message}. Give more characters of the id`, { matches: found })
 }
 
@@ -46,7 +46,7 @@ function isShort(given: string, kind: string): boolean {
 
 const shortest = 12
 
-/** Ids for a terminal, as short as they can be among the listed ones. A program that reads the output gets them whole. */
+/** Shortens ids for a terminal so that they stay unique in the list. Without a terminal, ids are complete. */
 export function shorteningIds(ids: readonly string[], width: number | undefined): (id: string) => string {
   if (width === undefined) return (id) => id
   const cutAt = (length: number) => (id: string) => id.slice(0, id.indexOf('_') + 1 + length)

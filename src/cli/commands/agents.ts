@@ -8,19 +8,19 @@ import { addCommand, addExamples, addGlobalOptions, noInput, type OptionSpec, ty
 import { runRemoval } from './removal.ts'
 
 const settings: readonly OptionSpec[] = [
-  ['--owner <name>', 'the user behind it'],
-  ['--description <text>', 'what it is for'],
+  ['--owner <name>', 'user who owns the agent'],
+  ['--description <text>', 'what the agent is for'],
 ]
 const Settings = z.object({ name: z.string(), owner: z.string().optional(), description: z.string().optional() })
 
 export function addAgents(program: Command, run: Run): void {
-  const agents = program.command('agents').description('agents and the users behind them')
+  const agents = program.command('agents').description('manage agents and their owners')
   addGlobalOptions(agents)
   addExamples(agents, ['sallyport agents list', 'sallyport agents change reviewer --owner kim'])
 
   addCommand(agents, run, {
     use: 'list',
-    summary: 'agents with their owners',
+    summary: 'list agents with their owners',
     examples: ['sallyport agents list', 'sallyport agents list --json'],
     input: noInput,
     async run({ terminal, request }) {
@@ -47,7 +47,7 @@ export function addAgents(program: Command, run: Run): void {
 
   addCommand(agents, run, {
     use: 'add <name>',
-    summary: 'add an agent; `tokens create` adds it as well',
+    summary: 'add an agent (`tokens create` also adds a missing agent)',
     options: settings,
     examples: ['sallyport agents add reviewer --owner kim', 'sallyport agents add reviewer --as kim'],
     input: Settings,
@@ -78,7 +78,7 @@ export function addAgents(program: Command, run: Run): void {
   addCommand(agents, run, {
     use: 'remove <name>',
     summary: 'remove an agent with its tokens, sessions, servers, secrets and grants',
-    options: [['--yes', 'do not show what goes, and do not ask']],
+    options: [['--yes', 'do not show what is removed, and do not ask']],
     examples: ['sallyport agents remove reviewer', 'sallyport agents remove reviewer --yes'],
     input: z.object({ name: z.string(), yes: z.boolean().default(false) }),
     run: (context, { name, yes }) => runRemoval(context, { kind: 'agent', name, yes }),

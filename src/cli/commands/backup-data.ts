@@ -8,7 +8,7 @@ import type { Settings } from '../client/settings.ts'
 
 type Told = BackupFacts & { readonly place: string }
 
-/** Reads the data itself instead of asking the gateway: it works whether that runs or not. */
+/** Reads the database directly, so that a backup needs no running gateway. */
 export async function backup(settings: Settings, file: string): Promise<Told> {
   const { databaseUrl, dataFolder } = settings
   if (databaseUrl === undefined) demandOwnFolder(settings, dataFolder)

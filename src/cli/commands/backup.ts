@@ -7,13 +7,13 @@ import { addCommand, type Context, type Run } from './command.ts'
 const FileInput = z.object({ file: z.string().min(1) })
 
 const where =
-  'The data is that of SALLYPORT_DATABASE_URL if it is set, else that of the data folder. The keys of the secrets\n' +
-  "and of the record (audit-key), the administrator's token and the configuration file are not part of a backup."
+  'Uses the database in SALLYPORT_DATABASE_URL if it is set, else the database in the data folder. A backup does not\n' +
+  'contain the key of the secrets, the key of the audit (audit-key), the admin token or the configuration file.'
 
 export function addBackup(program: Command, run: Run): void {
   addCommand(program, run, {
     use: 'backup <file>',
-    summary: 'write a consistent copy of the data, also while the gateway runs',
+    summary: 'write a consistent copy of all data to a file; works while the gateway runs',
     notes: [where],
     examples: ['sallyport backup sallyport.backup', 'sallyport backup /backups/today --data /var/lib/sallyport'],
     input: FileInput,
@@ -24,8 +24,8 @@ export function addBackup(program: Command, run: Run): void {
   })
   addCommand(program, run, {
     use: 'restore <file>',
-    summary: 'put a backup into an empty data folder or database, whole or not at all',
-    notes: [where, 'A backup of one kind of database may be restored into the other.'],
+    summary: 'restore a backup into an empty data folder or database; if it fails, nothing is stored',
+    notes: [where, 'A backup of SQLite can be restored into PostgreSQL, and the reverse.'],
     examples: ['sallyport restore sallyport.backup --data /var/lib/sallyport'],
     input: FileInput,
     async run(context, { file }) {

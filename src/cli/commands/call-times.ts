@@ -1,12 +1,12 @@
 import type { Call, CallState } from '../../contract/call.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
-/** The time that a call waited for approval; one that waits has no end yet. */
+/** Milliseconds that a call waited for approval; for a call that still waits, up to now. */
 export function toWaited({ state, startedAt, waitedMs }: Call, now: number): number | undefined {
   return state === 'waiting' ? Math.max(0, now - Date.parse(startedAt)) : waitedMs
 }
 
-/** The duration without the time that it waited for approval. */
+/** Milliseconds that a call ran, without the time that it waited for approval. */
 export function toWorked({ durationMs, waitedMs = 0 }: Pick<Call, 'durationMs' | 'waitedMs'>): number | undefined {
   return durationMs === undefined ? undefined : Math.max(0, durationMs - waitedMs)
 }

@@ -23,7 +23,7 @@ const names = ['call-started', 'call-waiting', 'call-ended'] as const
 const AboutCall = z.object({ call: Call.omit({ arguments: true }) })
 const catchUpPage = 200
 
-/** One line for each change of a call, until Ctrl+C. After a break it prints what it missed, each change once. */
+/** Prints one line per state change of a call, until Ctrl+C. After a lost connection it prints the missed changes, each once. */
 export async function watchCalls(context: Context, filter: CallFilter, retry: number): Promise<number> {
   const { terminal } = context
   const { address, client, recheck } = await goLive(context)
@@ -31,7 +31,7 @@ export async function watchCalls(context: Context, filter: CallFilter, retry: nu
   const stayed = leaveOnSignal(leaving)
   const failed = Promise.withResolvers<never>()
   const toLine = createLines(terminal)
-  /** The last state that was printed, of calls that have not ended. */
+  /** The last printed state of each call that has not ended. */
   const open = new Map<string, Call['state']>()
   let newest = ''
   let ready = Promise.resolve()
@@ -43,7 +43,7 @@ export async function watchCalls(context: Context, filter: CallFilter, retry: nu
     patience: retry * 1000,
     signal: leaving.signal,
     onLinked: (afresh) => afresh && inOrder(catchUp),
-    onLost: () => terminal.talk('The gateway is away; looking for it.'),
+    onLost: () => terminal.talk('Lost the connection to the gateway; reconnecting.'),
     onEvent(heard) {
       if (heard.name === 'reset') return inOrder(catchUp)
       const call = toCall(heard)
@@ -58,7 +58,7 @@ export async function watchCalls(context: Context, filter: CallFilter, retry: nu
   }
   return exit.done
 
-  /** One after the other: some wait for an answer of the gateway. */
+  /** Some steps wait for an answer of the gateway; without a queue, lines would be printed in the wrong order. */
   function inOrder(work: () => Promise<void>): void {
     ready = ready.then(work).catch((error: unknown) => {
       const failure = toClientError(error, address.url)
@@ -66,7 +66,7 @@ export async function watchCalls(context: Context, filter: CallFilter, retry: nu
     })
   }
 
-  /** At first the calls that have not ended; later also those that began, or ended, while the gateway was away. */
+  /** The first time: calls that have not ended. Later also calls that started or ended while the connection was lost. */
   async function catchUp(): Promise<void> {
     const { principal, tool } = filter
     const { items } = await client.calls.list({ limit: catchUpPage, principal, tool })
@@ -84,7 +84,7 @@ export async function watchCalls(context: Context, filter: CallFilter, retry: nu
     if (isEnded(call)) open.delete(call.id)
     else open.set(call.id, call.state)
     if (!fits(call, filter) || leaving.signal.aborted) return
-    // An event has no waiting time: that is in the record.
+    // An event does not contain the waiting time; the stored call does.
     const shown = isEnded(call) && waited ? await client.calls.get({ params: { id: call.id } }) : call
     const { arguments: _arguments, ...rest }: LiveCall & { arguments?: unknown } = shown
     terminal.line(rest, toLine(shown))
@@ -109,7 +109,7 @@ function fits(call: LiveCall, { principal, tool, state }: CallFilter): boolean {
 
 const widest = { principal: 24, tool: 40 }
 
-/** Columns become as wide as what was printed so far, up to a limit. */
+/** A column is as wide as its longest printed value so far, up to a limit. */
 function createLines(terminal: Terminal): (call: LiveCall) => string {
   const widths = { principal: 12, tool: 16 }
   const column = (name: keyof typeof widths, text: string) => {

@@ -22,16 +22,16 @@ const filterOptions: readonly OptionSpec[] = [
 const filterInput = { principal: z.string().optional(), tool: z.string().optional(), state: CallState.optional() }
 
 export function addCalls(program: Command, run: Run): void {
-  const calls = program.command('calls').description('calls of tools, running and ended')
+  const calls = program.command('calls').description('list, show and watch tool calls')
   addGlobalOptions(calls)
   addExamples(calls, ['sallyport calls list', 'sallyport calls show call_01k…'])
 
   addCommand(calls, run, {
     use: 'list',
-    summary: 'calls, newest first',
+    summary: 'list calls, newest first',
     options: [
       ['--limit <number>', 'calls per page (default 50)'],
-      ['--cursor <cursor>', '`next` of the page before'],
+      ['--cursor <cursor>', '`next` of the previous page'],
       ...filterOptions,
     ],
     examples: ['sallyport calls list --limit 20', 'sallyport calls list --state denied --json'],
@@ -68,32 +68,32 @@ export function addCalls(program: Command, run: Run): void {
           terminal.width,
         )
       })
-      if (page.next) terminal.next(`the same with --cursor ${page.next} for older calls`)
+      if (page.next) terminal.next(`repeat with --cursor ${page.next} for older calls`)
       return exit.done
     },
   })
 
   addCommand(calls, run, {
     use: 'watch',
-    summary: 'calls as they begin, wait and end, one line for each change',
-    options: [...filterOptions, ['--retry <seconds>', 'how long to look for a gateway that went away (default 60)']],
-    notes: ['It runs until Ctrl+C. With --json each line is one JSON document, without the arguments of the call.'],
+    summary: 'print a line when a call starts, waits or ends',
+    options: [...filterOptions, ['--retry <seconds>', 'how long to retry when the connection is lost (default 60)']],
+    notes: ['Runs until Ctrl+C. With --json, each line is one JSON document, without the arguments of the call.'],
     examples: ['sallyport calls watch', 'sallyport calls watch --principal agent:reviewer --json'],
     input: z.object({
       ...filterInput,
       retry: wholeNumber({ min: 0, max: 86_400, unit: 'seconds' }).default(60),
     }),
-    // Loaded when it is needed: other commands do not listen.
+    // Loaded only here, to keep the start of other commands fast.
     run: async (context, { retry, ...filter }) => (await import('./calls-watch.ts')).watchCalls(context, filter, retry),
   })
 
   addCommand(calls, run, {
     use: 'show <id>',
-    summary: 'one call',
+    summary: 'show one call',
     examples: ['sallyport calls show call_01k…', 'sallyport calls show call_01k… --json'],
     input: z.object({ id: z.string() }),
     async run({ terminal, request }, { id }) {
-      const call = await request('Asking the gateway', (client) => getCall(client, id))
+      const call = await request('Reading the call', (client) => getCall(client, id))
       terminal.answer(call, () => renderCall(call))
       terminal.next(`sallyport audit show ${call.id}`)
       return exit.done
@@ -115,7 +115,7 @@ export function renderCall(call: Call): string {
     ['tool', call.tool],
     ['server', call.server],
     ['principal', call.principal],
-    ['came in by', call.surface],
+    ['received by', call.surface],
     ['risk', call.risk],
     ['state', call.state],
     ['decision', call.decision],

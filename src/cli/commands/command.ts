@@ -7,13 +7,12 @@ import { type Access, createAccess } from '../client/person.ts'
 import { GlobalOptions, type Settings, toSettings } from '../client/settings.ts'
 import { createTerminal, type Spinner, type Terminal } from '../terminal/terminal.ts'
 
-/** What a command may use while it runs. */
 export type Context = {
   readonly terminal: Terminal
   readonly settings: Settings
-  /** Where the gateway is and by which right this command speaks to it. */
+  /** Address of the gateway, with the token or the cookie to send. */
   address(): Promise<Address>
-  /** Speaks to the gateway, and shows that it is still at it. */
+  /** Calls the gateway and shows a spinner until the answer arrives. */
   request<Result>(
     doing: string,
     work: (client: Client, spinner: Spinner) => Promise<Result>,
@@ -21,40 +20,40 @@ export type Context = {
   ): Promise<Result>
 }
 
-/** `many` collects an option that may stand several times. */
+/** `many`: the option may be repeated, and its values are collected. */
 export type OptionSpec = readonly [flags: string, description: string, many?: 'many']
 
 export type CommandSpec<Input extends z.ZodType> = {
-  /** Name and arguments, as help shows them: `get <name>`. */
+  /** Name and arguments as help prints them, such as `get <name>`. */
   readonly use: string
   readonly summary: string
   readonly options?: readonly OptionSpec[]
-  /** Lines that help shows before the examples. */
+  /** Lines that help prints before the examples. */
   readonly notes?: readonly string[]
   readonly examples: readonly string[]
   /** Not shown in help. */
   readonly hidden?: boolean
   /** Takes the words after `--` as its input `command`. */
   readonly takesCommand?: boolean
-  /** Arguments and options by name; the command line is an edge like any other. */
+  /** Schema of the arguments and options by name. */
   readonly input: Input
-  /** Ends with the exit code. */
+  /** Returns the exit code. */
   run(context: Context, input: z.output<Input>): Promise<number>
 }
 
-/** One run of the program: the words after `--`, and the exit code once a command has ended. */
+/** One run of the program: the words after `--`, and the exit code that a command returned. */
 export type Run = { code: number; readonly trailing: readonly string[] }
 
 const seconds = 1000
 export const patience = { usual: 30 * seconds, connecting: 660 * seconds, calling: 660 * seconds } as const
 
 const globalOptions: readonly OptionSpec[] = [
-  ['--json', 'print one JSON document on standard output'],
+  ['--json', 'print one JSON document to standard output'],
   ['--gateway <url>', 'address of the gateway (SALLYPORT_URL)'],
   ['--token <token>', 'token for the gateway (SALLYPORT_TOKEN)'],
   ['--data <folder>', 'data folder of a gateway on this machine (SALLYPORT_DATA)'],
   ['--as <user>', 'sign in as this user, for this command only'],
-  ['--password-stdin', 'read the password from standard input, one line'],
+  ['--password-stdin', 'read the password from the first line of standard input'],
 ]
 /** An older name of --gateway, except where a command has its own --url. */
 const aliasOption: OptionSpec = ['--url <url>', 'the same as --gateway']
@@ -72,7 +71,8 @@ export function addCommand<Input extends z.ZodType>(parent: Command, run: Run, s
   if (spec.takesCommand) command.usage(`${spec.use.split(' ').slice(1).join(' ')} [options] [-- COMMAND ARGUMENTS...]`)
   command.action(async () => {
     const { terminal, settings } = toFrame(command)
-    if (run.trailing.length > 0 && !spec.takesCommand) throw new UsageError('Nothing may stand after --', command)
+    if (run.trailing.length > 0 && !spec.takesCommand)
+      throw new UsageError('This command takes no words after --', command)
     const input = toInput(command, spec.input, spec.takesCommand ? { command: run.trailing } : {})
     const access = createAccess(terminal, settings)
     try {
@@ -84,7 +84,7 @@ export function addCommand<Input extends z.ZodType>(parent: Command, run: Run, s
   })
 }
 
-/** On every level, so that they may be given before and after the names of commands. A command's own option wins. */
+/** Added to every level, so that global options are allowed before and after the command. A command's own option wins. */
 export function addGlobalOptions(command: Command): void {
   for (const spec of [...globalOptions, aliasOption]) {
     const option = toOption(spec)
@@ -100,10 +100,7 @@ const globalHelp = [
   ...globalOptions.map(([flags, description]) => `  ${flags.padEnd(18)}${description}`),
 ].join('\n')
 
-/**
- * A command's own options come first and the global ones after its notes, so that they are not part of the list that
- * Commander prints.
- */
+/** Hides global options from Commander's list of options: they are printed separately, after the notes of the command. */
 export const helpConfiguration = {
   groupItems<Item>(_unsorted: Item[], visible: Item[], toGroup: (item: Item) => string): Map<string, Item[]> {
     const groups = new Map<string, Item[]>()
@@ -114,7 +111,7 @@ export const helpConfiguration = {
     return groups
   },
   optionDescription: (option: Option) => option.description,
-  /** Without [options], which every command has. */
+  /** Without `[options]`, because every command has options. */
   subcommandTerm: (command: Command) => [command.name(), ...command.registeredArguments.map(toArgumentTerm)].join(' '),
 }
 
@@ -164,7 +161,7 @@ function toFlag(command: Command, path: readonly PropertyKey[]): string {
   return command.options.find((option) => option.attributeName() === name)?.long ?? name
 }
 
-/** Wrong use of one command: its help is what to read. */
+/** Wrong use of one command; the error points to the help of that command. */
 export class UsageError extends GatewayError {
   readonly command: Command
 
@@ -177,7 +174,7 @@ export class UsageError extends GatewayError {
 function createRequest(terminal: Terminal, access: Access): Context['request'] {
   return async (doing, work, deadline = patience.usual) => {
     const address = await access.address()
-    // Loaded here, so that help and usage errors come without it.
+    // Loaded only here, so that help and usage errors start fast.
     const { createClient, toClientError } = await import('../client/client.ts')
     const spinner = terminal.spin(doing)
     try {
@@ -190,5 +187,5 @@ function createRequest(terminal: Terminal, access: Access): Context['request'] {
   }
 }
 
-/** For commands without options of their own. */
+/** For commands without arguments and options. */
 export const noInput = z.object({})

@@ -5,14 +5,15 @@ import { type Client, createClient } from '../client/client.ts'
 import { toSettings } from '../client/settings.ts'
 import { exit } from '../terminal/exit.ts'
 
-/** A shell waits for it, and so does whoever pressed Tab. */
+/** The shell is blocked until this command ends. */
 const mostMs = 1500
 const requestMs = 1200
 
 type Candidate = { readonly value: string; readonly description?: string | undefined }
 type Source = (client: Client) => Promise<readonly Candidate[]>
+type FixedSource = () => Promise<readonly Candidate[]> | readonly Candidate[]
 
-/** Prints what the last word could become, with a description after a tab. Says nothing when anything is wrong. */
+/** Prints completions of the last word, each with a tab and a description. Errors print nothing: the user is typing. */
 export async function complete(program: Command, words: readonly string[]): Promise<number> {
   const current = words.at(-1) ?? ''
   const place = findPlace(program, words.slice(0, -1))
@@ -20,17 +21,17 @@ export async function complete(program: Command, words: readonly string[]): Prom
   const lines = candidates
     .filter(({ value }) => value.startsWith(current) && !/[\s\p{Cc}]/u.test(value))
     .map(({ value, description = '' }) => `${value}\t${toVisible(description.replace(/\s+/g, ' '))}`)
-  // Without this, a request without an answer would keep the process and the waiting shell alive.
+  // Without this timeout, a request without an answer would block the shell.
   const { promise, resolve } = Promise.withResolvers<void>()
   process.stdout.write(lines.map((line) => `${line}\n`).join(''), () => resolve())
   await promise
   process.exit(exit.done)
 }
 
-/** Where the last word is: in which command, as which argument, or as the value of which option. */
+/** Position of the last word: its command, the number of arguments before it, and the option whose value it is. */
 type Place = { readonly command: Command; readonly given: number; readonly option: Option | undefined }
 
-/** Undefined behind `--`, where the command of a server begins. */
+/** Undefined after `--`, where the command of a server starts. */
 function findPlace(program: Command, words: readonly string[]): Place | undefined {
   let command = program
   let given = 0
@@ -62,13 +63,14 @@ async function listCandidates(place: Place, current: string, words: readonly str
       .map(({ long, short, description }) => ({ value: long ?? short ?? '', description }))
   }
   if (command.commands.length > 0 && given === 0) {
-    // Commander keeps no public mark of a hidden command; ours begin with two underscores.
+    // Commander has no public flag for hidden commands; names of our hidden commands start with two underscores.
     const shown = command.commands.filter((each) => !each.name().startsWith('__'))
     return shown.map((each) => ({ value: each.name(), description: each.summary() || each.description() }))
   }
   const argument: Argument | undefined = command.registeredArguments[given] ?? command.registeredArguments.at(-1)
   if (!argument || (given >= command.registeredArguments.length && !argument.variadic)) return []
-  return ask(byArgument[toKey(command)], words)
+  const fixed = fixedByArgument[toKey(command)]
+  return fixed ? fixed() : ask(byArgument[toKey(command)], words)
 }
 
 function toKey(command: Command): string {
@@ -76,7 +78,7 @@ function toKey(command: Command): string {
   return `${parent}${command.name()}`
 }
 
-/** Asks the gateway; without one, or without an answer in time, there are no names. */
+/** Names from the gateway; none if it does not run or does not answer in time. */
 async function ask(source: Source | undefined, words: readonly string[]): Promise<readonly Candidate[]> {
   if (!source) return []
   const timeout = new Promise<readonly Candidate[]>((resolve) => setTimeout(resolve, mostMs, []).unref())
@@ -126,7 +128,6 @@ const tokens: Source = async (client) =>
     .map(({ id, agent, session }) => ({ value: id, description: agent ?? session }))
 const principals: Source = async (client) =>
   (await agents(client)).map(({ value, description }) => ({ value: `agent:${value}`, description }))
-const shells: Source = async () => ['bash', 'zsh', 'fish'].map((value) => ({ value }))
 
 const byOption: Readonly<Record<string, Source>> = {
   '--server': servers,
@@ -173,5 +174,13 @@ const byArgument: Readonly<Record<string, Source>> = {
   'audit show': calls,
   'grants revoke': grants,
   'tokens revoke': tokens,
-  completion: shells,
+}
+
+/** Arguments that need no gateway. */
+const fixedByArgument: Readonly<Record<string, FixedSource>> = {
+  completion: () => ['bash', 'zsh', 'fish'].map((value) => ({ value })),
+  explain: async () => {
+    const { errorGroups, toSummary } = await import('../../contract/error-sections/error-sections.ts')
+    return errorGroups.flatMap(({ codes }) => codes).map((value) => ({ value, description: toSummary(value) }))
+  },
 }

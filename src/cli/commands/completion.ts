@@ -9,9 +9,9 @@ type Shell = (typeof shells)[number]
 export function addCompletion(program: Command, run: Run): void {
   addCommand(program, run, {
     use: 'completion <shell>',
-    summary: 'print a script that completes commands, options and names in bash, zsh or fish',
+    summary: 'print a completion script for bash, zsh or fish',
     notes: [
-      'Names of servers, tools, agents and approvals come from the running gateway.',
+      'It completes commands, options, and the names of servers, tools, agents and approvals of the running gateway.',
       'For fish: sallyport completion fish > ~/.config/fish/completions/sallyport.fish',
     ],
     examples: [
@@ -29,15 +29,15 @@ export function addCompletion(program: Command, run: Run): void {
     use: '__complete',
     hidden: true,
     takesCommand: true,
-    summary: 'what the last word could become; the scripts of `completion` ask this',
+    summary: 'print completions of the last word; used by the scripts of `completion`',
     examples: ['sallyport __complete -- servers get f'],
     input: z.object({ command: z.array(z.string()) }),
-    // Loaded when it is needed: a shell waits for it.
+    // Loaded only here, to keep the start of other commands fast.
     run: async (_context, { command }) => (await import('./complete.ts')).complete(program, command),
   })
 }
 
-/** A word may contain a colon, at which bash begins a new one. */
+/** Bash splits words at colons, and names such as `agent:reviewer` contain one. */
 const bash = `_sallyport() {
   local current prefix line
   local -a words

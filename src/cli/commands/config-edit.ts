@@ -8,15 +8,14 @@ import { editText } from '../terminal/editor.ts'
 import { exit } from '../terminal/exit.ts'
 import { addCommand, type Context, type Run } from './command.ts'
 
-const configOption = ['--config <file>', 'this file instead'] as const
+const configOption = ['--config <file>', 'use this configuration file'] as const
 
 type Found = { readonly file: string | undefined; readonly running: boolean; readonly places: readonly string[] }
 
-/** `config path` and `config edit`: the file itself. */
 export function addConfigFile(config: Command, run: Run): void {
   addCommand(config, run, {
     use: 'path',
-    summary: 'which configuration file is in use, and where one is looked for',
+    summary: 'print the configuration file in use and the paths that are searched',
     options: [configOption],
     examples: ['sallyport config path', 'sallyport config path --json'],
     input: z.object({ config: z.string().optional() }),
@@ -26,22 +25,25 @@ export function addConfigFile(config: Command, run: Run): void {
       const exists = file !== undefined && existsSync(file)
       terminal.answer({ file: file ?? null, exists, running, places }, () => toVisible(file ?? 'none'))
       terminal.talk(describeUse({ file, exists, running }))
-      terminal.talk(['Looked for, in this order:', ...places.map((place) => `  ${toVisible(place)}`)].join('\n'))
+      terminal.talk(['Paths searched, in this order:', ...places.map((place) => `  ${toVisible(place)}`)].join('\n'))
       return file === undefined ? exit.failed : exit.done
     },
   })
 
   addCommand(config, run, {
     use: 'edit',
-    summary: 'change the configuration file in your editor (VISUAL or EDITOR); it is checked before it is saved',
+    summary: 'open the configuration file in your editor (VISUAL or EDITOR) and check it before saving',
     options: [configOption, ['--yes', 'save without asking']],
-    notes: ['A gateway that runs applies the file as soon as it is saved.'],
+    notes: ['A running gateway applies the saved file at once.'],
     examples: ['sallyport config edit', 'EDITOR="code --wait" sallyport config edit'],
     input: z.object({ config: z.string().optional(), yes: z.boolean().default(false) }),
     async run(context, { config: named, yes }) {
       const { file, running } = await findFile(context, named)
       if (file === undefined || !existsSync(file))
-        throw new GatewayError('config-unreadable', `There is no configuration file${file ? ` ${file}` : ' here'}`)
+        throw new GatewayError(
+          'config-unreadable',
+          file ? `The configuration file ${file} does not exist` : 'The current folder has no configuration file',
+        )
       return edit(context, { file, running, yes })
     },
   })
@@ -56,9 +58,11 @@ function describeUse({
   exists: boolean
   running: boolean
 }): string {
-  if (running) return 'The running gateway uses it.'
-  if (file === undefined) return 'There is no configuration file.'
-  return exists ? 'No running gateway uses it; `sallyport serve` here would.' : 'It does not exist.'
+  if (running) return 'The running gateway uses this file.'
+  if (file === undefined) return 'No configuration file found.'
+  return exists
+    ? 'No running gateway uses this file. `sallyport serve` in this folder would use it.'
+    : 'This file does not exist.'
 }
 
 async function edit(
@@ -80,7 +84,7 @@ async function edit(
     },
     async save(text) {
       if ((await saveText({ file, text, expected: before })) === 'saved') return true
-      throw new GatewayError('config-conflict', `${file} was changed by somebody else since it was opened`)
+      throw new GatewayError('config-conflict', `${file} was changed by another program since it was opened`)
     },
   })
   if (!saved) {
@@ -88,21 +92,18 @@ async function edit(
     return exit.done
   }
   terminal.answer({ file, saved: true }, () => `Saved ${toVisible(file)}.`)
-  if (running) terminal.talk('The running gateway applies it.')
+  if (running) terminal.talk('The running gateway applies the change.')
   return exit.done
 }
 
-/** The file of the running gateway of this machine, unless one is named; else the one that `serve` would use. */
+/** `--config`, else the file of the gateway that runs on this machine, else the file that `serve` would use. */
 async function findFile({ settings, request }: Context, named: string | undefined): Promise<Found> {
   const { findConfigFile, listConfigPlaces } = await import('../../config/config.ts')
   const place = { cwd: process.cwd(), dataFolder: settings.dataFolder }
   const places = listConfigPlaces(place)
   if (settings.url !== undefined && named === undefined) {
     const message = 'The configuration of a gateway on another machine cannot be opened here'
-    throw new GatewayError(
-      'request-invalid',
-      `${message}: leave --gateway and SALLYPORT_URL out, or give --config FILE`,
-    )
+    throw new GatewayError('request-invalid', `${message}: remove --gateway and SALLYPORT_URL, or give --config FILE`)
   }
   const used =
     settings.url === undefined
@@ -113,7 +114,7 @@ async function findFile({ settings, request }: Context, named: string | undefine
   return { file, running: used !== undefined && used.file === file, places }
 }
 
-/** Without a gateway the file is found as `serve` would find it. */
+/** An unreachable gateway is not an error here: the file is searched as `serve` does. */
 function unlessAway(error: unknown): undefined {
   const away: readonly string[] = ['unreachable', 'token-missing', 'forbidden', 'data-untrusted']
   if (!away.includes(toGatewayError(error).code)) throw error

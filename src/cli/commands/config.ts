@@ -7,14 +7,14 @@ import { addCommand, addExamples, addGlobalOptions, type Context, noInput, type 
 import { addConfigFile } from './config-edit.ts'
 
 export function addConfig(program: Command, run: Run): void {
-  const config = program.command('config').description('the configuration')
+  const config = program.command('config').description('check, show and edit the configuration')
   addGlobalOptions(config)
   addExamples(config, ['sallyport config check', 'sallyport config show'])
 
   addCommand(config, run, {
     use: 'check [file]',
-    summary: 'look for mistakes in a configuration file, without a gateway',
-    options: [['--config <file>', 'the same as the argument']],
+    summary: 'check a configuration file; needs no running gateway',
+    options: [['--config <file>', 'same as the argument']],
     examples: ['sallyport config check', 'sallyport config check staging.toml --json'],
     input: z.object({ file: z.string().optional(), config: z.string().optional() }),
     async run({ terminal, settings }, { file: named, config: option }) {
@@ -25,7 +25,8 @@ export function addConfig(program: Command, run: Run): void {
         cwd: process.cwd(),
         dataFolder: settings.dataFolder,
       })
-      if (file === undefined) throw new GatewayError('config-unreadable', 'There is no configuration file here')
+      if (file === undefined)
+        throw new GatewayError('config-unreadable', 'The current folder has no configuration file')
       const reading = await readConfig(file)
       const problems = reading.ok ? [] : reading.problems
       const notices = reading.ok ? reading.notices(Date.now()) : []
@@ -41,8 +42,8 @@ export function addConfig(program: Command, run: Run): void {
 
   addCommand(config, run, {
     use: 'show',
-    summary: 'the configuration that the gateway uses, with defaults',
-    options: [['--agent <name>', 'instead: the servers that hold for this agent, and where each value came from']],
+    summary: 'show the configuration that the gateway uses, including defaults',
+    options: [['--agent <name>', 'show the servers of this agent instead, and the scope that set each value']],
     examples: ['sallyport config show', 'sallyport config show --agent reviewer --json'],
     input: z.object({ agent: z.string().optional() }),
     async run(context, { agent }) {
@@ -64,7 +65,7 @@ export function addConfig(program: Command, run: Run): void {
 
   addCommand(config, run, {
     use: 'effective',
-    summary: 'the servers that hold for somebody, and which scope each value came from',
+    summary: 'show the servers of an agent, user, session or project, and the scope that set each value',
     options: [
       ['--agent <name>', 'for this agent'],
       ['--user <name>', 'for this user'],
@@ -90,7 +91,7 @@ export function addConfig(program: Command, run: Run): void {
 
   addCommand(config, run, {
     use: 'schema',
-    summary: 'the JSON Schema of a configuration file, for editors',
+    summary: 'print the JSON Schema of the configuration file, for editors',
     examples: ['sallyport config schema > sallyport.schema.json', 'sallyport config schema --json'],
     input: noInput,
     async run({ terminal }) {
@@ -104,7 +105,7 @@ export function addConfig(program: Command, run: Run): void {
 
 const WithAgents = z.object({ agents: z.record(z.string(), z.unknown()) })
 
-/** An agent can be configured before it exists, so an unknown name is allowed. It may also be a typing mistake. */
+/** An agent can be configured before it exists, so an unknown name is only a warning. */
 async function noteUnknown({ terminal, request }: Context, agent: string): Promise<void> {
   const known = await request('Asking for agents', async (client) => {
     const [agents, shown] = await Promise.all([client.agents.list(), client.config.show()])
@@ -112,5 +113,5 @@ async function noteUnknown({ terminal, request }: Context, agent: string): Promi
     return [...agents.items.map(({ name }) => name), ...Object.keys(stated)]
   }).catch(() => undefined)
   if (known && !known.includes(agent))
-    terminal.talk(`No agent is named ${toVisible(agent)} yet: these are the settings of a new one.`)
+    terminal.talk(`No agent is named ${toVisible(agent)} yet. These are the settings that a new agent would get.`)
 }

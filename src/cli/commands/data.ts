@@ -11,17 +11,17 @@ import { addCommand, addExamples, addGlobalOptions, type Context, noInput, type 
 const patienceMs = 3_600_000
 
 export function addData(program: Command, run: Run): void {
-  const data = program.command('data').description('the database of the gateway')
+  const data = program.command('data').description('maintain the database of the gateway')
   addGlobalOptions(data)
   addExamples(data, ['sallyport data compact'])
 
   addCommand(data, run, {
     use: 'compact',
-    summary: 'give unused room in the database file back to the disk',
+    summary: 'shrink the database file by removing unused space',
     notes: [
-      'Asks the running gateway; without one it works on the data folder itself. A running gateway does it in small steps.',
-      'A file of an earlier version is written again as a whole the first time: calls wait until that is done.',
-      'On PostgreSQL it says what to do instead.',
+      'Asks the running gateway, which works in small steps. If no gateway runs, the command works on the data folder directly.',
+      'The first time, a file of an earlier version is rewritten completely, and calls wait until that is done.',
+      'On PostgreSQL the command only prints what to do instead.',
     ],
     examples: ['sallyport data compact', 'sallyport data compact --data /var/lib/sallyport --json'],
     input: noInput,
@@ -45,7 +45,7 @@ async function compact({ settings, request, terminal }: Context): Promise<Compac
       return { database: 'postgresql', advice: postgresAdvice }
     }
     if (!existsSync(join(dataFolder, 'sallyport.db'))) throw error
-    terminal.talk(`No gateway runs: compacting ${dataFolder} itself.`)
+    terminal.talk(`No gateway runs: compacting the database in ${dataFolder} directly.`)
     const { compactFolder } = await import('../../storage/sqlite/compact.ts')
     return compactFolder(dataFolder)
   }
@@ -53,6 +53,6 @@ async function compact({ settings, request, terminal }: Context): Promise<Compac
 
 function describe({ before, after, advice }: Compaction): string {
   if (advice !== undefined)
-    return before === undefined ? `${advice}.` : `${advice}. It has ${toBytes(before ?? 0)} now.`
+    return before === undefined ? `${advice}.` : `${advice}. The database has ${toBytes(before ?? 0)}.`
   return `${toBytes(before ?? 0)} before, ${toBytes(after ?? 0)} after.`
 }

@@ -4,6 +4,7 @@ import { GatewayError } from '../../contract/errors.ts'
 import { type Grant, NewGrant } from '../../contract/grant.ts'
 import { toMoment, toRelative } from '../../shared/time.ts'
 import { toVisible } from '../../shared/visible.ts'
+import { countOf } from '../../shared/words.ts'
 import { demandPerson } from '../client/person.ts'
 import { shorteningIds } from '../client/short-id.ts'
 import { confirm } from '../terminal/confirm.ts'
@@ -14,16 +15,16 @@ import { addCommand, addExamples, addGlobalOptions, type Run } from './command.t
 import { toGrantId } from './ids.ts'
 import { splitPair, toJson } from './tools/arguments.ts'
 
-const notes = ['Only a person gives and revokes grants: sign in with --as NAME.']
+const notes = ['Only a signed-in user can add and revoke grants: use --as NAME.']
 const Conditions = NewGrant.shape.arguments.unwrap()
 type Conditions = z.infer<typeof Conditions>
 
 const Add = z
   .object({
-    tools: z.string({ error: 'say which tools, such as files_write_file' }),
+    tools: z.string({ error: 'is missing: give tool names, such as files_write_file' }),
     principal: z.string().optional(),
     scope: z.string().optional(),
-    calls: wholeNumber({ min: 1, max: 10_000, missing: 'say how many calls' }),
+    calls: wholeNumber({ min: 1, max: 10_000, missing: 'is missing: give the number of calls' }),
     minutes: wholeNumber({ min: 1, max: 525_600 }).optional(),
     until: z
       .string()
@@ -35,15 +36,17 @@ const Add = z
   })
   .refine(({ principal, scope }) => (principal === undefined) !== (scope === undefined), {
     path: ['principal'],
-    error: 'say for whom: this, such as agent:reviewer, or --scope',
+    error: 'is missing: give a principal such as agent:reviewer, or --scope',
   })
   .refine(({ minutes, until }) => (minutes === undefined) !== (until === undefined), {
     path: ['minutes'],
-    error: 'say for how long: this, or --until',
+    error: 'is missing: give a number of minutes, or --until',
   })
 
 export function addGrants(program: Command, run: Run): void {
-  const grants = program.command('grants').description('standing permissions with limits')
+  const grants = program
+    .command('grants')
+    .description('manage grants: limited permissions to call tools without approval')
   addGlobalOptions(grants)
   addExamples(grants, [
     'sallyport grants list',
@@ -52,11 +55,11 @@ export function addGrants(program: Command, run: Run): void {
 
   addCommand(grants, run, {
     use: 'list',
-    summary: 'grants with used of budget, newest first',
+    summary: 'list grants and how many of their calls are used, newest first',
     options: [
-      ['--principal <principal>', 'only those for this principal, such as agent:reviewer'],
+      ['--principal <principal>', 'only grants for this principal, such as agent:reviewer'],
       ['--limit <number>', 'grants per page (default 50)'],
-      ['--cursor <cursor>', '`next` of the page before'],
+      ['--cursor <cursor>', '`next` of the previous page'],
     ],
     examples: ['sallyport grants list', 'sallyport grants list --principal agent:reviewer --json'],
     input: z.object({
@@ -87,25 +90,29 @@ export function addGrants(program: Command, run: Run): void {
           terminal.width,
         )
       })
-      if (page.next) terminal.next(`the same with --cursor ${page.next} for older grants`)
+      if (page.next) terminal.next(`repeat with --cursor ${page.next} for older grants`)
       return exit.done
     },
   })
 
   addCommand(grants, run, {
     use: 'add',
-    summary: 'permit so many calls until then without asking',
+    summary: 'allow a number of calls without approval, until a time',
     options: [
-      ['--tools <glob>', 'public names of tools; a dangerous one only by its exact name'],
-      ['--principal <principal>', 'who may use it, such as agent:reviewer'],
-      ['--scope <scope>', 'or everybody in this scope, such as project:shop'],
-      ['--calls <number>', 'how many calls'],
-      ['--minutes <number>', 'for how long'],
-      ['--until <time>', 'or until when: 12h, 7d or a date'],
-      ['--arguments <pair>', 'only with this argument: POINTER=VALUE, or POINTER:=JSON for anything but text', 'many'],
-      ['--reason <text>', 'why, for the record'],
+      ['--tools <glob>', 'public tool names, * matches any characters; a tool of risk danger needs its exact name'],
+      ['--principal <principal>', 'principal who may use the grant, such as agent:reviewer'],
+      ['--scope <scope>', 'instead of --principal: every principal in this scope, such as project:shop'],
+      ['--calls <number>', 'number of calls'],
+      ['--minutes <number>', 'minutes until the grant expires'],
+      ['--until <time>', 'instead of --minutes: time when the grant expires, such as 12h, 7d or a date'],
+      [
+        '--arguments <pair>',
+        'only calls with this argument: POINTER=VALUE for text, or POINTER:=JSON; can be repeated',
+        'many',
+      ],
+      ['--reason <text>', 'reason, stored in the audit'],
     ],
-    notes: [...notes, 'After := may also stand a condition as in a rule, such as /path:={"glob":"/srv/*"}.'],
+    notes: [...notes, 'POINTER:= also accepts a condition as in rules, such as /path:={"glob":"/srv/*"}.'],
     examples: [
       'sallyport grants add --tools files_write_file --principal agent:reviewer --calls 10 --minutes 60 --as kim',
       "sallyport grants add --tools 'github_*' --scope project:shop --calls 50 --until 7d --arguments /repo=shop --as kim",
@@ -114,25 +121,25 @@ export function addGrants(program: Command, run: Run): void {
     async run({ terminal, request }, { calls, minutes, until, arguments: pairs, ...wanted }) {
       const conditions = toConditions(pairs)
       const expiresAt = until ?? new Date(Date.now() + (minutes ?? 0) * 60_000).toISOString()
-      const grant = await request('Giving the grant', async (client) => {
+      const grant = await request('Adding the grant', async (client) => {
         await demandPerson(client)
         return client.grants.add({ ...wanted, ...(conditions && { arguments: conditions }), budget: calls, expiresAt })
       })
       terminal.answer(grant, () => toVisible(`${grant.id}: ${toSentence(grant)}`))
-      terminal.next(`sallyport grants revoke ${grant.id} --as NAME to take it back`)
+      terminal.next(`sallyport grants revoke ${grant.id} --as NAME revokes this grant`)
       return exit.done
     },
   })
 
   addCommand(grants, run, {
     use: 'revoke <id>',
-    summary: 'take a grant back; once answered, no call uses it any more',
+    summary: 'revoke a grant; when the command has ended, no call can use the grant',
     options: [['--yes', 'do not ask']],
     notes,
     examples: ['sallyport grants revoke grant_01k… --as kim'],
     input: z.object({ id: z.string(), yes: z.boolean().default(false) }),
     async run({ terminal, request }, { id: given, yes }) {
-      const id = await request('Asking the gateway', async (client) => {
+      const id = await request('Finding the grant', async (client) => {
         await demandPerson(client)
         return toGrantId(client, given)
       })
@@ -170,6 +177,6 @@ function toState({ revokedAt, revokedBy, expiresAt, used, budget }: Grant, now: 
 }
 
 function toSentence({ budget, tools, principal, scope, expiresAt, arguments: conditions }: Grant): string {
-  const only = conditions ? `, with ${Object.keys(conditions).join(' and ')} as said` : ''
-  return `${budget === 1 ? '1 call' : `${budget} calls`} of ${tools} for ${principal ?? scope ?? ''} until ${expiresAt}${only}.`
+  const only = conditions ? `, only with the given ${Object.keys(conditions).join(' and ')}` : ''
+  return `${countOf(budget, 'call')} of ${tools} for ${principal ?? scope ?? ''} until ${expiresAt}${only}.`
 }

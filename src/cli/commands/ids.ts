@@ -3,7 +3,7 @@ import { findId } from '../client/short-id.ts'
 
 const limit = 200
 
-/** Full ids for what people type; the part after the kind may be shortened as long as it is unique. */
+/** Full ids for ids that people type; an id may be shortened to a unique beginning. */
 export const toCallId = (client: Client, id: string) =>
   findId(id, { noun: 'calls', kind: 'call', list: (cursor) => client.calls.list({ limit, cursor }) })
 
@@ -19,7 +19,7 @@ export const toDeliveryId = (client: Client, id: string) =>
 export const toTokenId = (client: Client, id: string) =>
   findId(id, { noun: 'tokens', list: () => client.tokens.list() })
 
-/** Of a call, or of an entry: `INSTANCE:NUMBER`. */
+/** The id of a call, or of an audit entry: `INSTANCE:NUMBER`. */
 export async function toEntryId(client: Client, id: string): Promise<string> {
   const [instance = '', sequence] = id.split(':')
   if (sequence === undefined) return toCallId(client, id)
@@ -27,7 +27,7 @@ export async function toEntryId(client: Client, id: string): Promise<string> {
   return `${full}:${sequence}`
 }
 
-/** Those of the newest entries. */
+/** The instances that wrote the newest audit entries. */
 async function listInstances(client: Client): Promise<{ items: { id: string }[] }> {
   const { items } = await client.audit.list({ limit: 1000 })
   return { items: [...new Set(items.map(({ instance }) => instance))].map((id) => ({ id })) }

@@ -3,11 +3,11 @@ import type { Address } from '../client/address.ts'
 import type { Client } from '../client/client.ts'
 import type { Context } from './command.ts'
 
-/** What a command needs to listen to the gateway while the command runs. */
+/** What a command needs to receive events of the gateway. */
 export type Live = {
   readonly address: Address
   readonly client: Client
-  /** Throws if the gateway of the data folder has another address by now. */
+  /** Throws if the gateway of the data folder now has another address. */
   recheck(): Promise<void>
 }
 

@@ -11,8 +11,8 @@ const startMs = 5000
 export function addOpen(program: Command, run: Run): void {
   addCommand(program, run, {
     use: 'open [page]',
-    summary: 'open the dashboard in the browser, or one page of it',
-    options: [['--print', 'only print the address']],
+    summary: 'open the dashboard, or one of its pages, in the browser',
+    options: [['--print', 'print the address instead']],
     notes: ['PAGE is the part of the address after the host, such as approvals or approvals/approval_1m4x….'],
     examples: ['sallyport open', 'sallyport open approvals', 'sallyport open --print'],
     input: z.object({ page: z.string().optional(), print: z.boolean().default(false) }),
@@ -25,7 +25,7 @@ export function addOpen(program: Command, run: Run): void {
   })
 }
 
-/** Nothing in PAGE leads to another host. */
+/** Refuses a PAGE that would lead to another host. */
 function toPageUrl(gateway: string, page: string): string {
   const base = new URL(gateway)
   const path = page.replace(/^\/+/, '')
@@ -34,7 +34,7 @@ function toPageUrl(gateway: string, page: string): string {
   throw new GatewayError('request-invalid', `${page} is not a page of the dashboard: give a path such as approvals`)
 }
 
-/** Without a shell. On Windows `cmd` opens addresses, and would read & as the end of a command. */
+/** No shell is used. On Windows, `cmd` opens addresses and would read `&` as the end of a command. */
 function toOpener(url: string): readonly [command: string, ...args: string[]] {
   if (process.env.BROWSER) return [process.env.BROWSER, url]
   if (process.platform === 'darwin') return ['open', url]
@@ -42,7 +42,7 @@ function toOpener(url: string): readonly [command: string, ...args: string[]] {
   return ['xdg-open', url]
 }
 
-/** The browser stays when this command ends; one that fails at once is reported. */
+/** The browser keeps running after this command; only a failure in the first moment is reported. */
 async function openBrowser(url: string): Promise<void> {
   const [command, ...args] = toOpener(url)
   const { promise, resolve, reject } = Promise.withResolvers<void>()

@@ -6,13 +6,13 @@ import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from './
 import { runRemoval } from './removal.ts'
 
 export function addProjects(program: Command, run: Run): void {
-  const projects = program.command('projects').description('settings that all sessions of one piece of work inherit')
+  const projects = program.command('projects').description('manage projects: shared settings that sessions inherit')
   addGlobalOptions(projects)
   addExamples(projects, ['sallyport projects list', 'sallyport projects remove shop'])
 
   addCommand(projects, run, {
     use: 'list',
-    summary: 'all projects with their owners and servers',
+    summary: 'list projects with their owners and servers',
     examples: ['sallyport projects list', 'sallyport projects list --json'],
     input: noInput,
     async run({ terminal, request }) {
@@ -38,7 +38,7 @@ export function addProjects(program: Command, run: Run): void {
   addCommand(projects, run, {
     use: 'remove <name>',
     summary: 'remove a project with its sessions, servers, secrets and grants',
-    options: [['--yes', 'do not show what goes, and do not ask']],
+    options: [['--yes', 'do not show what is removed, and do not ask']],
     examples: ['sallyport projects remove shop', 'sallyport projects remove shop --yes'],
     input: z.object({ name: z.string(), yes: z.boolean().default(false) }),
     run: (context, { name, yes }) => runRemoval(context, { kind: 'project', name, yes }),

@@ -1,7 +1,7 @@
 import type { RemovalPlan } from '../../contract/removal.ts'
 import { toVisible } from '../../shared/visible.ts'
 import type { Client } from '../client/client.ts'
-import { confirm, talkWhole } from '../terminal/confirm.ts'
+import { confirm, talkPaged } from '../terminal/confirm.ts'
 import { exit } from '../terminal/exit.ts'
 import type { Context } from './command.ts'
 
@@ -9,13 +9,13 @@ type Endpoints = Pick<Client['users' | 'agents' | 'projects'], 'removal' | 'remo
 
 type Wanted = { readonly kind: RemovalPlan['kind']; readonly name: string; readonly yes: boolean }
 
-/** Shows what goes, asks, and removes: the same for users, agents and projects. */
+/** Shows what is removed with a user, an agent or a project, asks, and removes it. */
 export async function runRemoval({ terminal, request }: Context, { kind, name, yes }: Wanted): Promise<number> {
   const params = { name }
   const endpoints = (client: Client): Endpoints => client[`${kind}s`]
   if (!yes && terminal.interactive) {
-    const plan = await request('Looking at what belongs to it', (client) => endpoints(client).removal({ params }))
-    if (!(await talkWhole(terminal, toText(plan)))) return exit.failed
+    const plan = await request('Listing what belongs to it', (client) => endpoints(client).removal({ params }))
+    if (!(await talkPaged(terminal, toText(plan)))) return exit.failed
     if (!(await confirm(terminal, `Remove ${toVisible(name)}?`))) return exit.failed
   }
   const removed = await request(`Removing the ${kind}`, (client) => endpoints(client).remove({ params }))
@@ -25,7 +25,7 @@ export async function runRemoval({ terminal, request }: Context, { kind, name, y
 
 function toText(plan: RemovalPlan): string {
   if (plan.items.length === 0) return `Nothing else belongs to ${toVisible(plan.name)}.`
-  return [`With ${toVisible(plan.name)} go:`, ...toLines(plan)].join('\n')
+  return [`Removed with ${toVisible(plan.name)}:`, ...toLines(plan)].join('\n')
 }
 
 function toLines({ items }: RemovalPlan): string[] {

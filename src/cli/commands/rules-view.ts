@@ -11,7 +11,7 @@ function paintAction({ colours }: Terminal, action: RuleAction): (text: string) 
 }
 
 export function renderRules(terminal: Terminal, scopes: readonly RuleScope[]): string {
-  if (scopes.length === 0) return 'No rules. Reading is allowed, everything else asks.'
+  if (scopes.length === 0) return 'No rules. Tools of risk read are allowed, all other tools require approval.'
   const rows = scopes.flatMap(({ scope, rules }) => rules.map((rule) => ({ scope, rule })))
   return renderTable(
     rows,
@@ -25,13 +25,13 @@ export function renderRules(terminal: Terminal, scopes: readonly RuleScope[]): s
       },
       { title: 'for', value: ({ rule }) => toWhat(rule), shrinks: true },
       { title: 'name', value: ({ rule }) => rule.name ?? '', shrinks: true, drops: 1 },
-      { title: 'until', value: ({ rule }) => (rule.expired ? 'has ended' : toRelative(rule.expires, Date.now())) },
+      { title: 'until', value: ({ rule }) => (rule.expired ? 'expired' : toRelative(rule.expires, Date.now())) },
     ],
     terminal.width,
   )
 }
 
-/** What a rule matches, in one line. */
+/** The conditions of a rule in one line. */
 function toWhat(rule: ShownRule): string {
   const facts = [
     [rule.tools].flat().join(' or '),
@@ -62,11 +62,11 @@ export function renderTest(terminal: Terminal, tested: RuleTest): string {
 
 function renderScope(terminal: Terminal, scoped: RuleTest['scopes'][number]): string {
   const { scope, action, rules } = scoped
-  const weak = scoped.onlyTightens && action === 'allow' ? ', which loosens nothing' : ''
-  const says = action === undefined ? 'says nothing' : `says ${paintAction(terminal, action)(action)}${weak}`
+  const weak = scoped.onlyTightens && action === 'allow' ? ', which this scope cannot do' : ''
+  const says = action === undefined ? 'has no matching rule' : `says ${paintAction(terminal, action)(action)}${weak}`
   const lines = rules.map((rule) => {
     const name = rule.name === undefined ? '' : ` "${toVisible(rule.name)}"`
-    const how = rule.decides ? 'decides' : 'matches, and a later one decides'
+    const how = rule.decides ? 'decides' : 'matches, but a later rule decides'
     const why = rule.matches ? how : `does not match: ${toVisible(rule.mismatch?.because ?? '')}`
     return `  rule ${rule.index + 1}${name} ${rule.action}: ${why}`
   })
@@ -76,8 +76,9 @@ function renderScope(terminal: Terminal, scoped: RuleTest['scopes'][number]): st
 export function renderReplay(terminal: Terminal, replayed: Replay): string {
   const { looked, changed, uncertain, summary, items } = replayed
   const sums = Object.entries(summary).map(([way, count]) => `  ${way}: ${count}`)
-  const doubt = uncertain === 0 ? [] : [`  uncertain: ${uncertain}, because the record holds an argument only masked`]
-  const head = [`Of ${looked} past calls ${changed} would be answered differently.`, ...sums, ...doubt].join('\n')
+  const doubt =
+    uncertain === 0 ? [] : [`  uncertain: ${uncertain}, because the audit has an argument only in masked form`]
+  const head = [`${changed} of ${looked} past calls would be decided differently.`, ...sums, ...doubt].join('\n')
   if (items.length === 0) return head
   const table = renderTable(
     items,

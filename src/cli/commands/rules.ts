@@ -43,14 +43,14 @@ const TestInput = z.object({
 type TestInput = z.infer<typeof TestInput>
 
 export function addRules(program: Command, run: Run): void {
-  const rules = program.command('rules').description('what may run, what asks, what is denied')
+  const rules = program.command('rules').description('list and test the rules that allow, ask about or deny calls')
   addGlobalOptions(rules)
   addExamples(rules, ['sallyport rules list --agent reviewer', 'sallyport rules test github_merge --agent reviewer'])
 
   addCommand(rules, run, {
     use: 'list',
-    summary: 'the rules by scope, all or those that concern somebody',
-    options: [...whoseOptions, ['--scope <scope>', 'only those of this scope, such as global or project:shop']],
+    summary: 'list rules by scope: all, or only the rules for one principal',
+    options: [...whoseOptions, ['--scope <scope>', 'only rules of this scope, such as global or project:shop']],
     examples: ['sallyport rules list', 'sallyport rules list --agent reviewer --json'],
     input: TestInput.pick({ agent: true, principal: true }).extend({ scope: z.string().optional() }),
     async run({ terminal, request }, { scope, ...whose }) {
@@ -63,21 +63,25 @@ export function addRules(program: Command, run: Run): void {
 
   addCommand(rules, run, {
     use: 'test [tool]',
-    summary: 'which rule decides about a call, and why; or, with --replay, about the calls that were made',
+    summary: 'show which rule decides about a call; with --replay, test rules on past calls',
     options: [
       ...whoseOptions,
-      ['--arg <pair>', 'argument NAME=VALUE, read as the schema wants it, or NAME:=JSON', 'many'],
+      [
+        '--arg <pair>',
+        'argument NAME=VALUE, converted to the type in the schema, or NAME:=JSON; can be repeated',
+        'many',
+      ],
       ['--args <json>', 'all arguments as one JSON object'],
       ['--meta <json>', '`_meta` of the call as one JSON object'],
-      ['--server <name>', 'for a tool that does not exist yet'],
-      ['--risk <risk>', 'read, write or danger, instead of the risk that the tool has'],
-      ['--rules <file>', 'with the rules of this file: a configuration, or one that has only rules'],
-      ['--replay', 'try them on past calls, newest first; nothing is called'],
-      ['--since <time>', 'with --replay: calls since then, such as 7d, 12h or 2026-11-01'],
-      ['--limit <number>', 'with --replay: calls to look at (default 1000, at most 5000)'],
-      ['--cursor <cursor>', 'with --replay: `next` of the answer before'],
+      ['--server <name>', 'server of the tool, for a tool that does not exist yet'],
+      ['--risk <risk>', 'read, write or danger, instead of the risk of the tool'],
+      ['--rules <file>', 'use the rules of this file: a configuration file, or a file with rules only'],
+      ['--replay', 'test the rules on past calls, newest first; no tool is called'],
+      ['--since <time>', 'with --replay: calls since this time, such as 7d, 12h or 2026-11-01'],
+      ['--limit <number>', 'with --replay: number of calls to test (default 1000, at most 5000)'],
+      ['--cursor <cursor>', 'with --replay: `next` of the previous answer'],
     ],
-    notes: ['Without --rules, --replay compares the rules in force with what was decided when the calls were made.'],
+    notes: ['Without --rules, --replay compares the current rules with the decisions at the time of the calls.'],
     examples: [
       'sallyport rules test github_merge --agent reviewer --arg repo=site',
       'sallyport rules test shop_refund --server shop --risk danger',
@@ -101,11 +105,12 @@ async function readRules(file: string) {
 
 async function test({ terminal, request }: Context, input: TestInput, rules: RuleSet | undefined): Promise<number> {
   const { tool, agent, principal, server, risk, arg, args, meta: metaText } = input
-  if (tool === undefined) throw new GatewayError('request-invalid', 'Name a tool, or try past calls with --replay')
+  if (tool === undefined)
+    throw new GatewayError('request-invalid', 'The tool is missing: name a tool, or use --replay to test past calls')
   if (args !== undefined && arg.length > 0) throw new GatewayError('request-invalid', 'Give --arg or --args, not both')
   const whole = args === undefined ? undefined : toArgumentsObject(args)
   const meta = metaText === undefined ? undefined : toArgumentsObject(metaText, '--meta')
-  const tested = await request(`Asking about ${toVisible(tool)}`, async (client) => {
+  const tested = await request(`Testing ${toVisible(tool)}`, async (client) => {
     const given = whole ?? (await readPairs(client, tool, arg))
     return client.rules.test({ tool, agent, principal, server, risk, arguments: given, meta, rules })
   })
@@ -120,13 +125,13 @@ async function replay({ terminal, request }: Context, input: TestInput, rules: R
     throw new GatewayError('request-invalid', '--since takes 7d, 12h, 90m or a date such as 2026-11-01')
   }
   const wanted = { agent, principal, rules, since, tool, limit, cursor }
-  const replayed = await request('Trying past calls', (client) => client.rules.replay(wanted), patience.connecting)
+  const replayed = await request('Testing past calls', (client) => client.rules.replay(wanted), patience.connecting)
   terminal.answer(replayed, () => renderReplay(terminal, replayed))
-  if (replayed.next) terminal.next(`the same with --cursor ${replayed.next} for older calls`)
+  if (replayed.next) terminal.next(`repeat with --cursor ${replayed.next} for older calls`)
   return exit.done
 }
 
-/** By the schema of the tool, where there is one already. */
+/** Converts values to the types in the schema of the tool, if the tool exists. */
 async function readPairs(client: Client, name: string, pairs: readonly string[]): Promise<JsonObject> {
   if (pairs.length === 0) return {}
   const schema = await client.tools.get({ params: { name } }).then(

@@ -4,6 +4,7 @@ import { ScopeText } from '../../contract/api/base.ts'
 import { SecretHost, SecretName } from '../../contract/secret.ts'
 import { toRelative } from '../../shared/time.ts'
 import { toVisible } from '../../shared/visible.ts'
+import { countOf } from '../../shared/words.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { exit } from '../terminal/exit.ts'
 import { readHidden } from '../terminal/hidden-input.ts'
@@ -12,17 +13,17 @@ import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from './
 
 const scopeOption = [
   '--scope <scope>',
-  'where it counts: global (the default), project:NAME, agent:NAME, user:NAME',
+  'scope of the secret: global (default), project:NAME, agent:NAME or user:NAME',
 ] as const
 
 export function addSecrets(program: Command, run: Run): void {
-  const secrets = program.command('secrets').description('values that servers need and nobody gets to see')
+  const secrets = program.command('secrets').description('manage secrets: encrypted values that servers use')
   addGlobalOptions(secrets)
   addExamples(secrets, ['sallyport secrets set GITHUB_TOKEN --host api.githubcopilot.com', 'sallyport secrets list'])
 
   addCommand(secrets, run, {
     use: 'list',
-    summary: 'names, scopes and bindings; never a value',
+    summary: 'list names, scopes and bindings of secrets, without their values',
     examples: ['sallyport secrets list', 'sallyport secrets list --json'],
     input: noInput,
     async run({ terminal, request }) {
@@ -54,13 +55,13 @@ export function addSecrets(program: Command, run: Run): void {
 
   addCommand(secrets, run, {
     use: 'set <name>',
-    summary: 'store a value under a name, in place of the one before',
+    summary: 'store a secret; replaces the old value',
     options: [
       scopeOption,
-      ['--host <host>', 'a host that it may be sent to, and no other; may stand several times', 'many'],
-      ['--server <name>', 'a server that it may be handed to, and no other; may stand several times', 'many'],
+      ['--host <host>', 'bind the secret to this host: it is sent to no other host; can be repeated', 'many'],
+      ['--server <name>', 'bind the secret to this server: no other server receives it; can be repeated', 'many'],
     ],
-    notes: ['The value is read from standard input, or asked for without showing it. It is never an argument.'],
+    notes: ['The value is read from standard input or from a hidden prompt. It cannot be given as an argument.'],
     examples: [
       'sallyport secrets set GITHUB_TOKEN --host api.githubcopilot.com',
       'sallyport secrets set GITHUB_TOKEN --json < token.txt',
@@ -72,21 +73,21 @@ export function addSecrets(program: Command, run: Run): void {
       server: z.array(z.string().min(1)).optional(),
     }),
     async run({ terminal, request, settings, address }, { name, scope, host, server }) {
-      // The password comes first on standard input, because the value is all the rest.
+      // Sign in first: the password is the first line of standard input, and the value is the rest.
       if (settings.person) await address()
       const value = await readHidden(terminal, `Value of ${name}`, 'rest')
       const input = { params: { name }, query: { scope }, body: { value, hosts: host, servers: server } }
       const saved = await request('Storing', (client) => client.secrets.set(input))
       terminal.answer(saved, () => `Stored ${toVisible(saved.name)} in ${toVisible(saved.scope)}.`)
       if (saved.warning) terminal.talk(terminal.talkColours.yellow(saved.warning))
-      terminal.next(`write \${${name}} into a header, an address or the env of a server`)
+      terminal.next(`use \${${name}} in a header, an address or the env of a server`)
       return exit.done
     },
   })
 
   addCommand(secrets, run, {
     use: 'remove <name>',
-    summary: 'forget a secret; servers that use it are connected anew, without it',
+    summary: 'remove a secret; servers that use it reconnect without it',
     options: [scopeOption, ['--yes', 'do not ask']],
     examples: ['sallyport secrets remove GITHUB_TOKEN', 'sallyport secrets remove TOKEN --scope agent:reviewer --yes'],
     input: z.object({ name: SecretName, scope: ScopeText.optional(), yes: z.boolean().default(false) }),
@@ -102,16 +103,19 @@ export function addSecrets(program: Command, run: Run): void {
 
   addCommand(secrets, run, {
     use: 'rotate-key',
-    summary: 'encrypt every secret under a new key and forget the old one',
+    summary: 'encrypt all secrets with a new key and remove the old key',
     notes: [
-      'A rotation that is interrupted goes on at the next start. Where the key comes by SALLYPORT_KEY, set',
-      'SALLYPORT_KEY_PREVIOUS to it and SALLYPORT_KEY to a new one, and start the gateway anew.',
+      'An interrupted rotation continues when the gateway starts. If SALLYPORT_KEY is set, do not use this command:',
+      'set SALLYPORT_KEY_PREVIOUS to the old key and SALLYPORT_KEY to a new key, and restart the gateway.',
     ],
     examples: ['sallyport secrets rotate-key', 'sallyport secrets rotate-key --json'],
     input: noInput,
     async run({ terminal, request }) {
-      const done = await request('Encrypting anew', (client) => client.secrets.rotateKey())
-      terminal.answer(done, () => `${done.secrets} secrets are encrypted under version ${done.keyVersion} of the key.`)
+      const done = await request('Encrypting with a new key', (client) => client.secrets.rotateKey())
+      terminal.answer(
+        done,
+        () => `${countOf(done.secrets, 'secret')} encrypted with version ${done.keyVersion} of the key.`,
+      )
       return exit.done
     },
   })

@@ -10,9 +10,9 @@ import { addCommand, addExamples, addGlobalOptions, type OptionSpec, type Run } 
 import { Expiry } from './tokens.ts'
 
 const choice: readonly OptionSpec[] = [
-  ['--without <server>', 'switch this server off for the session', 'many'],
-  ['--servers <json>', 'what it states of servers, as one JSON object'],
-  ['--expires <time>', 'when it ends by itself: 30d, 12h or a date'],
+  ['--without <server>', 'turn this server off for the session; can be repeated', 'many'],
+  ['--servers <json>', 'settings of servers for the session, as one JSON object'],
+  ['--expires <time>', 'when the session expires: 30d, 12h or a date'],
 ]
 const Choice = z.object({
   without: z.array(z.string()),
@@ -29,14 +29,16 @@ const Choice = z.object({
 })
 
 export function addSessions(program: Command, run: Run): void {
-  const sessions = program.command('sessions').description("short-lived principals, each for one agent's work")
+  const sessions = program
+    .command('sessions')
+    .description('manage sessions: short-lived principals, each for one piece of work of an agent')
   addGlobalOptions(sessions)
   addExamples(sessions, ['sallyport sessions create --agent reviewer --expires 2h', 'sallyport sessions list'])
 
   addCommand(sessions, run, {
     use: 'list',
-    summary: 'sessions that are open',
-    options: [['--all', 'also those that have ended']],
+    summary: 'list open sessions',
+    options: [['--all', 'also list ended sessions']],
     examples: ['sallyport sessions list', 'sallyport sessions list --all --json'],
     input: z.object({ all: z.boolean().default(false) }),
     async run({ terminal, request }, { all }) {
@@ -63,12 +65,12 @@ export function addSessions(program: Command, run: Run): void {
 
   addCommand(sessions, run, {
     use: 'create',
-    summary: 'make a session with a token of its own; it is shown this once',
+    summary: 'create a session and print its token; the token is shown only once',
     options: [
-      ['--name <name>', 'made up if nothing is said'],
-      ['--agent <name>', 'the agent whose settings it inherits'],
-      ['--project <name>', 'the project whose settings it inherits'],
-      ['--owner <name>', 'the user behind it'],
+      ['--name <name>', 'name of the session (default: generated)'],
+      ['--agent <name>', 'agent whose settings the session inherits'],
+      ['--project <name>', 'project whose settings the session inherits'],
+      ['--owner <name>', 'user who owns the session'],
       ...choice,
     ],
     examples: [
@@ -83,7 +85,7 @@ export function addSessions(program: Command, run: Run): void {
     }),
     async run({ terminal, request }, { without, servers, expires, ...wanted }) {
       const input = { ...wanted, servers: toServers(servers, without), expiresAt: expires }
-      const session = await request('Making a session', (client) => client.sessions.create(input))
+      const session = await request('Creating the session', (client) => client.sessions.create(input))
       terminal.answer(session, () => session.token)
       terminal.talk(`The session ${toVisible(session.name)} ends ${toRelative(session.expiresAt, Date.now())}.`)
       terminal.next(`sallyport sessions end ${toVisible(session.name)}`)
@@ -93,7 +95,7 @@ export function addSessions(program: Command, run: Run): void {
 
   addCommand(sessions, run, {
     use: 'update <name>',
-    summary: "change a session's servers or its end",
+    summary: "change a session's servers or its expiry",
     options: choice,
     examples: ['sallyport sessions update reviewer-0a1b2c3d4e --without files --expires 4h'],
     input: Choice.extend({ name: z.string() }),

@@ -10,7 +10,7 @@ import { addCommand, noInput, type Run } from './command.ts'
 export function addStatus(program: Command, run: Run): void {
   addCommand(program, run, {
     use: 'status',
-    summary: 'what is running, and whether every server is connected',
+    summary: 'show the state of the gateway and of every server',
     examples: ['sallyport status', 'sallyport status --json', 'sallyport status --gateway https://gate.example.com'],
     input: noInput,
     async run({ terminal, request }) {

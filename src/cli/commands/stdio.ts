@@ -19,25 +19,28 @@ export const StdioInput = z
   })
   .refine(({ toolset, server }) => toolset === undefined || server === undefined, {
     path: ['toolset'],
-    message: 'give either this or --server, not both',
+    message: 'cannot be used together with --server',
   })
 export type StdioInput = z.infer<typeof StdioInput>
 
 export function addStdio(program: Command, run: Run): void {
   addCommand(program, run, {
     use: 'stdio',
-    summary: 'the gateway as an MCP server on standard input and output, for programs that know only that',
+    summary: 'run as an MCP server on standard input and output, for clients that support only stdio',
     options: [
       ['--toolset <name>', 'offer only the tools of this toolset'],
-      ['--server <name>', 'offer only this server, under its own tool names'],
-      ['--agent <name>', 'the agent that its calls are recorded as (default: stdio)'],
-      ['--config <file>', 'configuration file of the gateway, if one has to be started'],
-      ['--linger <seconds>', 'how long a gateway started here stays after its last use (default: 60)'],
+      ['--server <name>', "offer only this server, with the server's own tool names"],
+      ['--agent <name>', 'agent that makes the calls (default: stdio)'],
+      ['--config <file>', 'configuration file, if the command starts a gateway'],
+      [
+        '--linger <seconds>',
+        'how long a gateway started by this command keeps running after its last use (default: 60)',
+      ],
     ],
     notes: [
-      'It joins the gateway that runs on the data folder (here by default always the one in your home folder), or starts',
-      'one in the background. That one ends by itself when nobody has used it for the time of --linger; a gateway that',
-      'somebody started with `serve` is never ended.',
+      'Connects to the gateway of the data folder (default: .sallyport in your home folder, never in the current folder).',
+      'If no gateway runs, the command starts one in the background, which ends when it was not used for --linger seconds.',
+      'A gateway that was started with `serve` keeps running.',
     ],
     examples: [
       'sallyport stdio',
@@ -45,7 +48,7 @@ export function addStdio(program: Command, run: Run): void {
       'sallyport stdio --gateway https://gate.example.com --token TOKEN',
     ],
     input: StdioInput,
-    // Loaded when it is needed, like the gateway itself.
+    // Loaded only here, to keep the start of other commands fast.
     run: async (context, input) => (await import('../stdio/stdio.ts')).runStdio(context, input),
   })
 }

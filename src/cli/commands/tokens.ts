@@ -16,13 +16,13 @@ export const Expiry = z
   .refine((moment) => moment !== undefined, 'must be a time such as 30d, 12h or 2027-01-31')
 
 export function addTokens(program: Command, run: Run): void {
-  const tokens = program.command('tokens').description('tokens by which agents speak to this gateway')
+  const tokens = program.command('tokens').description('manage the access tokens of agents and sessions')
   addGlobalOptions(tokens)
   addExamples(tokens, ['sallyport tokens create --agent reviewer', 'sallyport tokens list'])
 
   addCommand(tokens, run, {
     use: 'list',
-    summary: 'tokens of agents and sessions, without the tokens themselves',
+    summary: 'list tokens without their values',
     examples: ['sallyport tokens list', 'sallyport tokens list --json'],
     input: noInput,
     async run({ terminal, request }) {
@@ -51,12 +51,12 @@ export function addTokens(program: Command, run: Run): void {
 
   addCommand(tokens, run, {
     use: 'create',
-    summary: 'make a token for an agent or a session; it is shown this once',
+    summary: 'create a token for an agent or a session; the token is shown only once',
     options: [
-      ['--agent <name>', 'the agent that will use it; it is added if there is none of this name'],
-      ['--session <name>', 'or the session'],
-      ['--owner <name>', 'the user behind an agent that is added (default: whoever asks)'],
-      ['--expires <time>', 'when it stops working: 30d, 12h or a date'],
+      ['--agent <name>', 'agent that uses the token; a missing agent is added'],
+      ['--session <name>', 'instead of --agent: session that uses the token'],
+      ['--owner <name>', 'owner of an agent that is added (default: the caller)'],
+      ['--expires <time>', 'when the token expires: 30d, 12h or a date'],
     ],
     examples: ['sallyport tokens create --agent reviewer', 'sallyport tokens create --agent ci --expires 30d --json'],
     input: z
@@ -68,16 +68,16 @@ export function addTokens(program: Command, run: Run): void {
       })
       .refine(({ agent, session }) => (agent === undefined) !== (session === undefined), {
         path: ['agent'],
-        error: 'give the name of the agent, or --session',
+        error: 'is missing: give the name of the agent, or --session',
       }),
     async run({ terminal, request }, { expires, ...holder }) {
-      const { token, mcpUrl } = await request('Making a token', async (client) => {
+      const { token, mcpUrl } = await request('Creating the token', async (client) => {
         const made = await client.tokens.create({ ...holder, expiresAt: expires })
         const status = await client.status()
         return { token: made, mcpUrl: 'url' in status ? `${status.url.replace(/\/$/, '')}/mcp` : undefined }
       })
       terminal.answer(token, () => token.token)
-      terminal.talk('It is stored hashed and cannot be shown again.')
+      terminal.talk('Only a hash of the token is stored: it cannot be shown again.')
       if (mcpUrl) terminal.next(toConnectLine(mcpUrl, token.token))
       return exit.done
     },
@@ -85,12 +85,12 @@ export function addTokens(program: Command, run: Run): void {
 
   addCommand(tokens, run, {
     use: 'revoke <id>',
-    summary: 'make a token useless at once',
+    summary: 'revoke a token; it stops working at once',
     options: [['--yes', 'do not ask']],
     examples: ['sallyport tokens revoke 7k3m9q…', 'sallyport tokens revoke 7k3m9q… --yes'],
     input: z.object({ id: z.string(), yes: z.boolean().default(false) }),
     async run({ terminal, request }, { id: given, yes }) {
-      const id = await request('Asking the gateway', (client) => toTokenId(client, given))
+      const id = await request('Finding the token', (client) => toTokenId(client, given))
       if (!yes && !(await confirm(terminal, `Revoke ${toVisible(id)}?`))) return exit.failed
       const token = await request('Revoking', (client) => client.tokens.revoke({ params: { id } }))
       terminal.answer(token, () => `Revoked the token ${toVisible(token.prefix)}… of ${toVisible(toHolder(token))}.`)

@@ -11,16 +11,16 @@ import { renderTable } from '../terminal/table.ts'
 import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from './command.ts'
 import { runRemoval } from './removal.ts'
 
-const notes = ['Only a person who is an administrator makes and changes users: sign in with --as NAME.']
+const notes = ['Only a signed-in administrator can change users: use --as NAME.']
 
 export function addUsers(program: Command, run: Run): void {
-  const users = program.command('users').description('people who may sign in')
+  const users = program.command('users').description('manage users: people who can sign in')
   addGlobalOptions(users)
   addExamples(users, ['sallyport users list', 'sallyport users add kim --role member --as ada'])
 
   addCommand(users, run, {
     use: 'list',
-    summary: 'all users with their roles',
+    summary: 'list users with their roles',
     examples: ['sallyport users list', 'sallyport users list --json'],
     input: noInput,
     async run({ terminal, request }) {
@@ -48,10 +48,10 @@ export function addUsers(program: Command, run: Run): void {
 
   addCommand(users, run, {
     use: 'add <name>',
-    summary: 'add a user; asks for the password, or reads it from standard input',
+    summary: 'add a user; the password is asked for or read from standard input',
     options: [
       ['--role <role>', 'administrator, member or auditor'],
-      ['--group <name>', 'a group that rules may name as approvers', 'many'],
+      ['--group <name>', 'group that rules can name as approvers; can be repeated', 'many'],
     ],
     notes,
     examples: [
@@ -75,9 +75,9 @@ export function addUsers(program: Command, run: Run): void {
     summary: "change a user's role or groups, or disable the user; ends the user's sign-ins",
     options: [
       ['--role <role>', 'administrator, member or auditor'],
-      ['--group <name>', 'instead of the groups so far', 'many'],
-      ['--disable', 'nobody signs in as this user any more, and what it owns is refused'],
-      ['--enable', 'take that back'],
+      ['--group <name>', 'new group, replaces all current groups; can be repeated', 'many'],
+      ['--disable', "disable the user: sign-in fails, and the user's agents and sessions are refused"],
+      ['--enable', 'enable the user again'],
     ],
     notes,
     examples: ['sallyport users change kim --role auditor --as ada', 'sallyport users change kim --disable --as ada'],
@@ -91,7 +91,7 @@ export function addUsers(program: Command, run: Run): void {
       })
       .refine(({ disable, enable }) => !(disable && enable), {
         path: ['enable'],
-        error: 'not together with --disable',
+        error: 'cannot be used together with --disable',
       }),
     async run({ terminal, request }, { name, role, group, disable, enable }) {
       const body = {
@@ -108,15 +108,17 @@ export function addUsers(program: Command, run: Run): void {
   addCommand(users, run, {
     use: 'password <name>',
     summary: "set a password; ends the user's sign-ins",
-    notes: ['Everybody sets their own and is asked for the current one; administrators set those of others.'],
+    notes: [
+      'Users can set their own password and must give the current one. Administrators can set the password of any user.',
+    ],
     examples: ['sallyport users password kim --as kim', 'sallyport users password kim --as ada'],
     input: z.object({ name: z.string() }),
     async run({ terminal, request, settings }, { name }) {
       const user = await request('Setting the password', async (client) => {
         await demandPerson(client)
         const own = settings.person?.name === name
-        const current = own ? await readHidden(terminal, 'The current password', 'line') : undefined
-        const password = await readHidden(terminal, `The new password for ${name}, at least 12 characters`, 'line')
+        const current = own ? await readHidden(terminal, 'Current password', 'line') : undefined
+        const password = await readHidden(terminal, `New password for ${name}, at least 12 characters`, 'line')
         return client.users.password({
           params: { name },
           body: { password, ...(current !== undefined && { current }) },
@@ -129,11 +131,12 @@ export function addUsers(program: Command, run: Run): void {
 
   addCommand(users, run, {
     use: 'remove <name>',
-    summary: 'remove a user with everything that belongs to the user',
-    options: [['--yes', 'do not show what goes, and do not ask']],
+    summary: 'remove a user and everything that belongs to the user',
+    options: [['--yes', 'do not show what is removed, and do not ask']],
     notes: [
       ...notes,
-      "The user's agents, sessions, servers, secrets and grants go too. To keep an agent, give it another owner first: sallyport agents change NAME --owner USER.",
+      "The user's agents, sessions, servers, secrets and grants are also removed. To keep an agent, change its owner first:",
+      'sallyport agents change NAME --owner USER',
     ],
     examples: ['sallyport users remove kim --as ada', 'sallyport users remove kim --yes --as ada'],
     input: z.object({ name: z.string(), yes: z.boolean().default(false) }),

@@ -12,13 +12,13 @@ import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from './
 import { toDeliveryId } from './ids.ts'
 
 export function addWebhooks(program: Command, run: Run): void {
-  const webhooks = program.command('webhooks').description('addresses outside that hear of events')
+  const webhooks = program.command('webhooks').description('list webhooks and their deliveries, retry and test')
   addGlobalOptions(webhooks)
   addExamples(webhooks, ['sallyport webhooks list', 'sallyport webhooks test chat'])
 
   addCommand(webhooks, run, {
     use: 'list',
-    summary: 'the configured endpoints and how each is served',
+    summary: 'list endpoints with the state of their deliveries',
     examples: ['sallyport webhooks list', 'sallyport webhooks list --json'],
     input: noInput,
     async run({ terminal, request }) {
@@ -33,12 +33,12 @@ export function addWebhooks(program: Command, run: Run): void {
 
   addCommand(webhooks, run, {
     use: 'deliveries',
-    summary: 'what was sent or is still to be sent, newest first',
+    summary: 'list deliveries, newest first',
     options: [
-      ['--state <state>', 'only waiting, delivered or failed ones'],
-      ['--endpoint <name>', 'only those to this endpoint'],
-      ['--limit <n>', 'at most so many (50)'],
-      ['--cursor <cursor>', 'the next page, as the page before names it'],
+      ['--state <state>', 'only deliveries in this state: waiting, delivered or failed'],
+      ['--endpoint <name>', 'only deliveries to this endpoint'],
+      ['--limit <n>', 'deliveries per page (default 50)'],
+      ['--cursor <cursor>', '`next` of the previous page'],
     ],
     examples: ['sallyport webhooks deliveries --state failed', 'sallyport webhooks deliveries --endpoint chat --json'],
     input: z.object({
@@ -59,7 +59,7 @@ export function addWebhooks(program: Command, run: Run): void {
 
   addCommand(webhooks, run, {
     use: 'retry <id>',
-    summary: 'send a delivery that failed once more, or one that waits at once',
+    summary: 'send a failed or waiting delivery now',
     examples: ['sallyport webhooks retry msg_01k9', 'sallyport webhooks retry msg_01k9 --json'],
     input: z.object({ id: z.string() }),
     async run({ terminal, request }, { id }) {
@@ -73,7 +73,7 @@ export function addWebhooks(program: Command, run: Run): void {
 
   addCommand(webhooks, run, {
     use: 'test <name>',
-    summary: 'send the event `test` to an endpoint now, and tell what came of it',
+    summary: 'send a `test` event to an endpoint and print the result',
     examples: ['sallyport webhooks test chat', 'sallyport webhooks test chat --json'],
     input: z.object({ name: z.string() }),
     async run({ terminal, request }, { name }) {
@@ -83,7 +83,7 @@ export function addWebhooks(program: Command, run: Run): void {
       terminal.answer(trial, () =>
         trial.delivered
           ? green(toVisible(`${name} answered ${trial.status} ${took}.`))
-          : red(toVisible(`${name} did not take it: ${trial.error?.message ?? 'no answer'} (${took})`)),
+          : red(toVisible(`${name} did not accept the event: ${trial.error?.message ?? 'no answer'} (${took})`)),
       )
       return trial.delivered ? exit.done : exit.failed
     },

@@ -5,13 +5,13 @@ import { createFile } from '../../lib/durable-file.ts'
 import { readOwnFile } from '../../lib/file-trust.ts'
 import { findAdminToken } from '../client/data-folder.ts'
 
-/** The token by which programs of this machine's user speak as one agent, kept where only that user can read it. */
+/** The token of the agent that `stdio` uses, in a file that only this user can read. */
 export type AgentToken = {
-  /** The one in the folder; made by the running gateway if there is none. */
+  /** Reads the token from the data folder. If it is missing, asks the gateway to create one. */
   get(url: string): Promise<string>
   /**
-   * The gateway refused this one. Gets another if it does not know it (the data was replaced), throws `token-invalid`
-   * if somebody revoked it, and is undefined if what answers there is not the gateway of this folder at all.
+   * Called when the gateway refused the token. Returns a new token if the gateway does not know the old one (the database
+   * was replaced). Throws `token-invalid` if the token was revoked. Undefined if the program is not this folder's gateway.
    */
   replace(url: string, refused: string): Promise<string | undefined>
 }
@@ -22,7 +22,7 @@ export function createAgentToken(folder: string, agent: string): AgentToken {
   const file = join(folder, `agent-token.${agent}`)
   let making: Promise<string> | undefined
 
-  /** Two lines of one program may need it in the same moment. */
+  /** Parallel requests share one new token. */
   function makeOnce(url: string): Promise<string> {
     making ??= make(url).finally(() => {
       making = undefined
@@ -36,7 +36,7 @@ export function createAgentToken(folder: string, agent: string): AgentToken {
       throw toClientError(error, url)
     })
     if (await createFile(file, `${made.token}\n`)) return made.token
-    // Another program was faster: one token is enough.
+    // Another `stdio` process created the file first: use its token.
     const other = readToken(file)
     if (other === undefined) return made.token
     await client.tokens.revoke({ params: { id: made.id } }).catch(() => {})
@@ -45,8 +45,8 @@ export function createAgentToken(folder: string, agent: string): AgentToken {
 
   async function asAdministrator(url: string) {
     const token = findAdminToken(folder)
-    if (token === undefined) throw new GatewayError('token-missing', `${folder} holds no administrator token`)
-    // Loaded when it is needed, which is once in the life of a data folder.
+    if (token === undefined) throw new GatewayError('token-missing', `${folder} contains no admin token`)
+    // Loaded only here: this runs once per data folder.
     const { createClient, toClientError } = await import('../client/client.ts')
     return { client: createClient({ url, token }, patienceMs), toClientError }
   }
@@ -63,7 +63,7 @@ export function createAgentToken(folder: string, agent: string): AgentToken {
         (token) => token.revokedAt !== undefined && refused.startsWith(`${token.prefix}_`),
       )
       if (revoked) {
-        const message = `The token of the agent ${agent} was revoked; remove ${file} to have a new one made`
+        const message = `The token of the agent ${agent} was revoked; remove ${file} to create a new token`
         throw new GatewayError('token-invalid', message)
       }
       const current = readToken(file)

@@ -12,9 +12,9 @@ export type BackgroundParts = {
   readonly environment: NodeJS.ProcessEnv
 }
 
-/** A gateway on its way. It outlives us; we only look at how its start ends. */
+/** A gateway process that is starting. It keeps running when this process ends. */
 export type Background = {
-  /** Why it ended, if it has. */
+  /** The reason if the process has ended; undefined while it runs. */
   failure(): GatewayError | undefined
   release(): void
 }
@@ -26,7 +26,7 @@ export function toLogFile(dataFolder: string): string {
   return join(dataFolder, 'gateway.log')
 }
 
-/** Starts `serve` as a process of its own, in a session of its own, so that nothing that ends us ends it. */
+/** Starts `serve` detached, so that it survives the end of this process and of its terminal. */
 export function startBackground(parts: BackgroundParts): Background {
   const child = trySpawn(parts)
   let failure: GatewayError | undefined
@@ -37,7 +37,7 @@ export function startBackground(parts: BackgroundParts): Background {
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {
     if (answer.length < mostAnswer) answer += text
   })
-  // Not `exit`: its last words may come after that.
+  // Not `exit`: output may arrive after it.
   child.on('close', () => {
     failure ??= toFailure(answer, toLogFile(parts.dataFolder))
   })
@@ -59,7 +59,7 @@ function spawnServe({ dataFolder, config, lingerSeconds, environment }: Backgrou
   const program = process.argv[1] ?? ''
   const named = config === undefined ? [] : ['--config', config]
   const args = ['serve', '--json', '--data', dataFolder, '--linger', String(lingerSeconds), ...named]
-  // What we were told about a gateway is not for the gateway, and not for the servers that it starts.
+  // Token and address are for this process; the gateway and its servers must not inherit them.
   const { SALLYPORT_TOKEN: _token, SALLYPORT_URL: _url, ...inherited } = environment
   try {
     return spawn(process.execPath, [...process.execArgv, program, ...args], {
@@ -75,14 +75,14 @@ function spawnServe({ dataFolder, config, lingerSeconds, environment }: Backgrou
 }
 
 /**
- * Where it runs depends on the data folder alone, not on which program was first: beside `.sallyport`, where `serve`
- * would find its configuration, else in the data folder itself.
+ * Working folder of the gateway. It depends only on the data folder, not on the program that started it: the folder that
+ * contains `.sallyport`, where `serve` finds its configuration, else the data folder.
  */
 function toHome(dataFolder: string): string {
   return basename(dataFolder) === '.sallyport' ? dirname(dataFolder) : dataFolder
 }
 
-/** One older log is kept. */
+/** Renames a large log file, and keeps one old file. */
 function openLog(file: string): number {
   const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
   if (size > mostLog) renameSync(file, `${file}.1`)
@@ -93,17 +93,19 @@ const Ready = z.object({ url: z.string(), instance: z.string() })
 const Failed = z.object({ error: z.object({ code: z.string(), message: z.string() }) })
 
 function toFailure(answer: string, log: string): GatewayError {
-  // It served, and found nobody who wanted it for long enough.
+  // It was ready and ended again, because it was not used.
   if (Ready.safeParse(parse(answer)).success)
-    return new GatewayError('shutting-down', 'The gateway has ended meanwhile')
+    return new GatewayError('shutting-down', 'The gateway ended before it was used')
   const { error } = Failed.safeParse(parse(answer)).data ?? {}
-  if (error === undefined)
-    return new GatewayError('unreachable', `The gateway that was started ended at once: ${log} says why`)
-  return new GatewayError(isErrorCode(error.code) ? error.code : 'unreachable', `No gateway started: ${error.message}`)
+  if (error === undefined) return new GatewayError('unreachable', `The gateway could not start: see ${log}`)
+  return new GatewayError(
+    isErrorCode(error.code) ? error.code : 'unreachable',
+    `The gateway could not start: ${error.message}`,
+  )
 }
 
 function toSpawnError(error: unknown): GatewayError {
-  return new GatewayError('unreachable', `No gateway could be started: ${toGatewayError(error).message}`)
+  return new GatewayError('unreachable', `The gateway could not start: ${toGatewayError(error).message}`)
 }
 
 function parse(text: string): unknown {

@@ -12,11 +12,11 @@ import { createMirrored } from './mirrored.ts'
 import { createSession, isLasting } from './session.ts'
 import { keepSubscription } from './subscription.ts'
 
-/** Between the lines of a program and the requests of a gateway: every line goes there, every answer comes back. */
+/** Forwards messages between an MCP client on standard input and output and the gateway. */
 export type Bridge = {
   receive(line: Buffer): void
   receiveLong(line: LongLine): void
-  /** Takes nothing new; what is under way has until `hurry`. */
+  /** Accepts no new messages. Open requests may finish until `hurry` aborts. */
   close(hurry: AbortSignal): Promise<void>
 }
 
@@ -29,7 +29,7 @@ export type BridgeParts = {
   talk(line: string): void
 }
 
-/** A request of the program that has no answer yet; `gone` when nobody wants one any more. */
+/** A request of the client without an answer yet; `gone` aborts when the client cancels it. */
 type Request = { readonly message: Message; readonly id: string; readonly gone: AbortController; sent: boolean }
 
 const most = { messages: 1024, bytes: 256 * 1024 * 1024 }
@@ -42,7 +42,7 @@ export function createBridge(parts: BridgeParts): Bridge {
   const requests = new Map<string, Request>()
   const underWay = new Set<Promise<void>>()
   const closing = new AbortController()
-  /** What comes before `initialize` is answered waits for it: a pipe has an order, requests side by side have none. */
+  /** Messages wait until `initialize` is answered: a pipe is ordered, but parallel HTTP requests are not. */
   let initializing: Promise<void> | undefined
   let bytes = 0
   let open = true
@@ -62,12 +62,11 @@ export function createBridge(parts: BridgeParts): Bridge {
     const { envelope } = message
     const full = underWay.size >= most.messages || bytes + message.line.length > most.bytes
     if (envelope.kind === 'request') {
-      if (full || requests.size >= most.messages)
-        return refuse(envelope.id, 'limit-exceeded', 'Too many requests are under way')
+      if (full || requests.size >= most.messages) return refuse(envelope.id, 'limit-exceeded', 'Too many open requests')
       return ask(message, envelope.id)
     }
     if (message.method === 'notifications/cancelled') return cancel(message)
-    if (full) return parts.talk(`Dropped ${message.method || 'an answer'}: too much is under way.`)
+    if (full) return parts.talk(`Dropped ${message.method || 'an answer'}: too many open messages.`)
     follow(message.line.length, tell(message))
   }
 
@@ -86,12 +85,12 @@ export function createBridge(parts: BridgeParts): Bridge {
 
   function ask(message: Message, id: string): void {
     const key = toIdKey(JSON.parse(id))
-    if (requests.has(key)) return refuse(id, 'request-invalid', 'A request with this id is still under way')
+    if (requests.has(key)) return refuse(id, 'request-invalid', 'A request with this id is still open')
     const request: Request = { message, id, gone: new AbortController(), sent: false }
     requests.set(key, request)
     const work = answer(request).finally(() => requests.delete(key))
     if (message.method === 'initialize') initializing = work
-    // A subscription has no end of its own: nobody waits for one.
+    // A subscription does not end, so closing does not wait for it.
     if (!isSubscription(message)) follow(message.line.length, work)
   }
 
@@ -119,7 +118,7 @@ export function createBridge(parts: BridgeParts): Bridge {
     }
   }
 
-  /** What the program says without wanting an answer, its own answers to questions among it. */
+  /** Forwards notifications of the client, and its answers to questions of servers. */
   async function tell(message: Message): Promise<void> {
     try {
       await send(message, closing.signal, {})
@@ -129,7 +128,7 @@ export function createBridge(parts: BridgeParts): Bridge {
     }
   }
 
-  /** Stateless requests are taken back by hanging up; in the older era the gateway is told. */
+  /** In the stateless protocol, closing the request cancels it; in older revisions the notification is forwarded. */
   function cancel(message: Message): void {
     const request = requests.get(toIdKey(message.params.requestId))
     if (request === undefined) return
@@ -138,8 +137,8 @@ export function createBridge(parts: BridgeParts): Bridge {
   }
 
   /**
-   * Sends once more what certainly did nothing: it never arrived, or its session was gone, or the gateway turned it away,
-   * or it is not of the kind that changes anything.
+   * Retries only requests without an effect: the request did not arrive, its MCP session was unknown, the gateway refused
+   * it, or the method changes nothing.
    */
   async function send(
     message: Message,
@@ -181,7 +180,7 @@ export function createBridge(parts: BridgeParts): Bridge {
     receive,
     receiveLong(line) {
       const id = idOfLongLine(line) ?? 'null'
-      const sentence = `The line has ${line.bytes} bytes, which is more than is taken`
+      const sentence = `The line has ${line.bytes} bytes, which is more than the maximum`
       parts.write(toErrorMessage(id, new GatewayError('request-too-large', sentence)))
     },
     async close(hurry) {
@@ -199,7 +198,7 @@ export function createBridge(parts: BridgeParts): Bridge {
   }
 }
 
-/** What may be mended by trying again, and how. */
+/** The kind of failure that a retry may fix. */
 function toTrouble(
   outcome: Reply | { error: GatewayError },
   message: Message,
@@ -212,7 +211,7 @@ function toTrouble(
   if (outcome.status === 404 && inSession) return 'session'
   if (outcome.status === 400 && message.method === 'tools/call' && toRefusal(outcome).code === 'header-mismatch')
     return 'headers'
-  // A token may have been replaced meanwhile, and a gateway that is ending by the next one.
+  // The token may have been replaced (401), or a new gateway may follow one that is ending (503).
   return outcome.status === 401 || outcome.status === 503 ? 'gone' : undefined
 }
 
@@ -220,7 +219,7 @@ function silent(): GatewayError {
   return new GatewayError('unreachable', 'The gateway ended before it answered')
 }
 
-/** A call that has left and has no answer may have been run, and nobody here can tell. */
+/** A call that was sent but not answered may have run: report that its result is unknown. */
 function toFailure(error: GatewayError, { message, sent }: Request): GatewayError {
   if (error.code !== 'unreachable' || error.reach === 'unsent' || !sent || message.method !== 'tools/call') return error
   return new GatewayError('call-unknown', `${error.message}; the call may have taken effect`)
@@ -234,7 +233,7 @@ function isBlank(line: Buffer): boolean {
   return line.every((byte) => byte === 0x20 || byte === 0x0d || byte === 0x09)
 }
 
-/** JSON that is no message of ours, as far as its first sign tells. */
+/** Whether the line looks like a JSON object or array, by its first character. */
 function isObjectLike(line: Buffer): boolean {
   try {
     JSON.parse(line.toString('utf8'))

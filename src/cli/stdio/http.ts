@@ -16,13 +16,13 @@ export type Sending = {
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Buffer
   readonly signal: AbortSignal
-  /** The whole request has left. */
+  /** The complete request was sent. */
   onSent?(): void
-  /** A message of an answer that is a stream of them. */
+  /** Receives each message of a streamed answer. */
   onEvent?(message: Buffer): void
 }
 
-/** An answer at its end. One that was a stream has told its messages already. */
+/** A complete answer. The messages of a stream were already passed to `onEvent`. */
 export type Reply = {
   readonly status: number
   readonly headers: IncomingHttpHeaders
@@ -31,17 +31,17 @@ export type Reply = {
 }
 
 export type Http = {
-  /** Throws `unreachable`; `sent` in its details tells whether the gateway may have seen the request. */
+  /** Throws `unreachable`; `reach` of the error says whether the gateway may have received the request. */
   send(sending: Sending): Promise<Reply>
   close(): void
 }
 
-/** A gateway gives a sign of life every 15 seconds at least: so long a silence means that it hangs. */
+/** The gateway sends a keep-alive at least every 15 seconds, so a longer silence means that it hangs. */
 const silenceMs = 60_000
 
 /**
- * Not `client/http.ts`: one process sends many requests here, so connections stay open; an answer is read no faster
- * than the program takes it; and the bridge must know whether the gateway may have seen a request that failed.
+ * Not `client/http.ts`, for three reasons: many requests share open sockets; an answer is read no faster than the client
+ * reads it; and the bridge must know whether the gateway may have received a failed request.
  */
 export function createHttp(parts: { maxBytes: number; slowDown(stream: Readable): (bytes: number) => void }): Http {
   const settings = { keepAlive: true, maxFreeSockets: 16, scheduling: 'lifo' } as const
@@ -63,14 +63,15 @@ export function createHttp(parts: { maxBytes: number; slowDown(stream: Readable)
       request.on('finish', () => sending.onSent?.())
       request.on('error', fail)
       request.on('timeout', () => {
-        // While the program at the other end does not read, we do not either.
-        if (!response?.isPaused()) request.destroy(new GatewayError('unreachable', 'The gateway has gone silent'))
+        // A paused response is not silent: the client does not read, so we do not read either.
+        if (!response?.isPaused())
+          request.destroy(new GatewayError('unreachable', `The gateway sent nothing for ${silenceMs / 1000} s`))
       })
       request.on('response', (incoming) => {
         response = incoming
         incoming.on('error', fail)
         incoming.on('close', () => {
-          if (!incoming.complete) fail(new Error('it broke off'))
+          if (!incoming.complete) fail(new Error('the answer is incomplete'))
         })
         const count = parts.slowDown(incoming)
         read(incoming, sending, { maxBytes: parts.maxBytes, count }).then(resolve, (error: unknown) => {
@@ -92,7 +93,7 @@ type Reading = { readonly maxBytes: number; count(bytes: number): void }
 
 function read(incoming: IncomingMessage, { onEvent }: Sending, { maxBytes, count }: Reading): Promise<Reply> {
   const { promise, resolve, reject } = Promise.withResolvers<Reply>()
-  const tooLarge = () => reject(new GatewayError('result-too-large', `The answer has more than ${maxBytes} bytes`))
+  const tooLarge = () => reject(new GatewayError('result-too-large', `The answer is longer than ${maxBytes} bytes`))
   const streamed = incoming.headers['content-type']?.startsWith('text/event-stream') ?? false
   const chunks: Buffer[] = []
   let bytes = 0
@@ -120,7 +121,7 @@ const neverSent = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|.
 
 function toLinkError(error: unknown, { origin }: URL): GatewayError {
   if (error instanceof GatewayError) return error
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'broken off'
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'connection closed'
   const sent = !neverSent.test(code)
   const message = sent
     ? `The gateway at ${origin} ended before it answered (${code})`

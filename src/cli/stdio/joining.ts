@@ -9,16 +9,16 @@ import type { AgentToken } from './agent-token.ts'
 import { type Background, startBackground, toLogFile } from './background.ts'
 import type { Http } from './http.ts'
 
-/** A gateway that we hold on to: it does not end for want of users meanwhile. */
+/** A gateway with an open presence stream, which keeps the gateway from ending as unused. */
 export type Joined = { readonly url: string; readonly token: string; readonly lost: AbortSignal }
 
 export type Joining = {
-  /** The gateway in use. If there is none any more, another is joined or started; all who ask at once share that. */
+  /** The current gateway. If it has ended, finds or starts another. Parallel calls share one attempt. */
   join(): Promise<Joined>
-  /** The gateway in use, or one that runs; starts none. */
+  /** The current gateway, or a running one. Starts no gateway. */
   find(): Promise<Joined | undefined>
   current(): Joined | undefined
-  /** This one did not answer as it should: the next who asks looks again. */
+  /** Drops this gateway after a failure: the next call looks for a gateway again. */
   distrust(gateway: Joined): void
   close(): void
 }
@@ -27,7 +27,7 @@ export type JoiningParts = {
   readonly dataFolder: string
   readonly config: string | undefined
   readonly lingerSeconds: number
-  /** Given by hand; else an own one is kept in the folder. */
+  /** From `--token`; undefined to use the agent token in the data folder. */
   readonly token: string | undefined
   readonly agentToken: AgentToken
   readonly environment: NodeJS.ProcessEnv
@@ -36,21 +36,21 @@ export type JoiningParts = {
   talk(line: string): void
 }
 
-/** Longest that a gateway may take to start, or another one to make room for it. */
+/** Maximum time for a gateway to start, including the time for an old one to end. */
 const startMs = 60_000
 const answerMs = 10_000
 const pollMs = 50
-/** After a lost race: whoever won needs a moment, and whoever is ending too. */
+/** Delay before the next start, if another gateway has the lock or is ending. */
 const startAgain = { first: 500, most: 4000, factor: 2 }
 
-/** The gateway of a data folder. The lock of the folder decides which of several that start at once is the one. */
+/** Finds or starts the gateway of a data folder. If several start at once, the lock of the folder chooses one. */
 export function createJoining(parts: JoiningParts): Joining {
   const { dataFolder, clock, http } = parts
   const closing = new AbortController()
   let current: Held | undefined
   let finding: Promise<Joined | undefined> | undefined
   let joining: Promise<Joined> | undefined
-  /** A gateway that somebody runs by hand is theirs to start again: one of ours would stand in its way. */
+  /** False for a gateway that was started with `serve`: the user restarts it, and ours would block the data folder. */
   let mayStart = true
 
   async function look(): Promise<Joined | undefined> {
@@ -61,11 +61,11 @@ export function createJoining(parts: JoiningParts): Joining {
     if (held === undefined) return undefined
     mayStart = note.lingers
     current = held
-    parts.talk(`Joined the gateway at ${note.url}.`)
+    parts.talk(`Connected to the gateway at ${note.url}.`)
     return current
   }
 
-  /** Asked before any token is sent: the note may be old, and its port another program's. */
+  /** Called before a token is sent: `gateway.json` may be old, and another program may use the port. */
   async function isOurs(url: string): Promise<boolean> {
     return proveGateway(dataFolder, url).then(
       () => true,
@@ -78,14 +78,14 @@ export function createJoining(parts: JoiningParts): Joining {
     if (token === undefined) return undefined
     const held = await hold(url, token)
     if (held !== 'refused') return held
-    if (parts.token !== undefined) throw new GatewayError('token-invalid', `${url} does not take the given token`)
+    if (parts.token !== undefined) throw new GatewayError('token-invalid', `${url} does not accept the given token`)
     const other = await parts.agentToken.replace(url, token)
     if (other === undefined) return undefined
     const again = await hold(url, other)
     return again === 'refused' ? undefined : again
   }
 
-  /** A subscription to nothing: as long as it is open, the gateway knows that somebody is there, and we that it is. */
+  /** Opens an empty subscription. While it is open, the gateway does not end as unused, and we notice when it ends. */
   async function hold(url: string, token: string): Promise<Held | 'refused' | undefined> {
     const opened = Promise.withResolvers<'open' | 'refused' | undefined>()
     const lost = new AbortController()
@@ -124,7 +124,7 @@ export function createJoining(parts: JoiningParts): Joining {
     return finding
   }
 
-  /** Looks and starts in turn until one is there: whoever wins the lock, we join it. */
+  /** Looks for a gateway and starts one, until one answers. It does not matter which process started it. */
   async function findOrStart(): Promise<Joined> {
     const deadline = clock.monotonic() + startMs
     let started: Background | undefined
@@ -144,7 +144,7 @@ export function createJoining(parts: JoiningParts): Joining {
         }
         if (started === undefined && clock.monotonic() >= startAt) {
           if (starts === 0)
-            parts.talk(`No gateway runs on ${dataFolder}: starting one. It writes to ${toLogFile(dataFolder)}.`)
+            parts.talk(`No gateway runs on ${dataFolder}: starting a gateway. Its log is ${toLogFile(dataFolder)}.`)
           starts += 1
           started = startBackground(parts)
         }
@@ -174,14 +174,14 @@ export function createJoining(parts: JoiningParts): Joining {
   }
 }
 
-/** Another gateway was faster, or ours was too fast for us: the next attempt may go better. */
+/** Another gateway has the lock, or ours ended before it was used: a retry may succeed. */
 function isPassing({ code }: GatewayError): boolean {
   return code === 'data-locked' || code === 'shutting-down'
 }
 
 type Held = Joined & { release(): void }
 
-/** A gateway somewhere else: nobody here starts it, and nothing has to be held. */
+/** For a gateway given by address: it is never started here and needs no presence stream. */
 export function joinFixed(url: string, token: string): Joining {
   const gateway: Joined = { url, token, lost: new AbortController().signal }
   return {
@@ -197,7 +197,7 @@ export function credentials(token: string): Record<string, string> {
   return { authorization: `Bearer ${token}`, accept: 'application/json, text/event-stream' }
 }
 
-/** Whoever does not give us a token is not the gateway of this folder. Trouble with the folder is another matter. */
+/** Undefined if no token could be read, because the program is not this folder's gateway. Throws for an unsafe folder. */
 function unlessBroken(error: unknown): undefined {
   if (!(error instanceof GatewayError) || ['forbidden', 'data-unsafe'].includes(error.code)) throw error
   return undefined
@@ -206,11 +206,11 @@ function unlessBroken(error: unknown): undefined {
 function gone(folder: string): GatewayError {
   return new GatewayError(
     'unreachable',
-    `The gateway of ${folder} has ended; it was started by hand, so it is left to you`,
+    `The gateway of ${folder} has ended. It was started with \`serve\`, so start it again yourself`,
   )
 }
 
 function tooSlow(folder: string): GatewayError {
-  const message = `No gateway came up within ${startMs / 1000} s: ${toLogFile(folder)} may say why`
+  const message = `No gateway started within ${startMs / 1000} s: see ${toLogFile(folder)}`
   return new GatewayError('unreachable', message)
 }

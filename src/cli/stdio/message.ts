@@ -9,18 +9,18 @@ import { toErrorMessage } from '../../wire/rpc-error.ts'
 import { toMessage } from '../../wire/splice.ts'
 import type { Reply } from './http.ts'
 
-/** One line of the program: what it is, and what has to be known of it to send it on. */
+/** One message of the client, with the parts that are needed to forward it. */
 export type Message = {
   readonly line: Buffer
   readonly envelope: Envelope
   readonly era: Era
   readonly method: string
   readonly params: JsonObject
-  /** What HTTP wants to see beside the body. */
+  /** Headers that the HTTP transport requires for this message. */
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Throws a `JsonError` on what is not one message. */
+/** Throws a `JsonError` if the line is not one message. */
 export function readMessage(line: Buffer): Message {
   const envelope = readEnvelope(line)
   const method = 'method' in envelope ? envelope.method : ''
@@ -31,7 +31,7 @@ export function readMessage(line: Buffer): Message {
   return { line, envelope, era: 'modern', method, params, headers }
 }
 
-/** What is wrong with them, the gateway says better. */
+/** Empty for invalid params: the gateway reports the error. */
 function paramsOf(line: Buffer, envelope: Envelope): JsonObject {
   if (!('params' in envelope) || envelope.params === undefined) return {}
   try {
@@ -42,12 +42,12 @@ function paramsOf(line: Buffer, envelope: Envelope): JsonObject {
   }
 }
 
-/** One id can be written in several ways. */
+/** Equal ids can be written differently in JSON, so they are compared by value. */
 export function toIdKey(id: unknown): string {
   return JSON.stringify(id ?? null)
 }
 
-/** Whether these bytes are the answer to the request with this id, as it was written. */
+/** Whether the message is the answer to the request with this id (JSON text). */
 export function isAnswerTo(bytes: Buffer, id: string): boolean {
   const envelope = findEnvelope(bytes)
   return (envelope?.kind === 'result' || envelope?.kind === 'error') && envelope.id === id
@@ -61,12 +61,12 @@ export function findEnvelope(bytes: Buffer): Envelope | undefined {
   }
 }
 
-/** The answer that a program gets for its request; none if it took the request back. */
+/** The answer for the client; undefined if there is none. */
 export function toAnswer(reply: Reply, id: string): Buffer | undefined {
   const envelope = findEnvelope(reply.body)
   if (envelope?.kind === 'result') return reply.body
   if (envelope?.kind === 'error') {
-    // A refusal before the request was read names no id.
+    // An error before the gateway has read the request has no id.
     return envelope.id === id
       ? reply.body
       : toMessage(id, 'error', reply.body.subarray(envelope.span.start, envelope.span.end))
@@ -75,7 +75,7 @@ export function toAnswer(reply: Reply, id: string): Buffer | undefined {
   return toErrorMessage(id, toRefusal(reply))
 }
 
-/** What the gateway said instead of an answer, in the form of either of its interfaces. */
+/** The error in an answer that is not a JSON-RPC result, in the form of MCP or of the REST API. */
 export function toRefusal({ status, body }: Reply): GatewayError {
   const { error } = parsed(body)
   const said = isObject(error) ? error : {}

@@ -5,17 +5,17 @@ import type { Http } from './http.ts'
 import { credentials, type Joined } from './joining.ts'
 import { type Message, readMessage } from './message.ts'
 
-/** Over HTTP some arguments stand in headers as well. A program on a pipe knows nothing of that; the schemas tell. */
+/** HTTP requires some arguments in headers too. Clients on stdio do not send headers, so they are made from the schemas. */
 export type Mirrored = {
   headersFor(message: Message): Record<string, string>
-  /** The gateway missed a header: reads the schemas again. */
+  /** Called when the gateway reports a missing header: reads the schemas again. */
   learn(gateway: Joined, message: Message, signal: AbortSignal): Promise<void>
 }
 
 const mostPages = 200
 
 export function createMirrored({ http, path }: { http: Http; path: string }): Mirrored {
-  /** Only tools that have any. */
+  /** Tools with mirrored arguments. */
   const known = new Map<string, readonly Mirror[]>()
 
   function remember(tool: unknown): void {

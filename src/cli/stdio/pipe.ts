@@ -1,15 +1,15 @@
 import type { Readable, Writable } from 'node:stream'
 import { createLineReader, type LongLine, toOneLine } from '../../wire/lines.ts'
 
-/** Standard input and output as the program at the other end sees them: one message per line, and nothing else. */
+/** Standard input and output of the MCP client: one message per line. */
 export type Pipe = {
   write(message: Buffer): void
   /**
-   * A stream that fills the pipe waits while the program at the other end does not read. The returned function counts
-   * what is kept of the stream until it can be written as a whole; when that is too much, one stream at a time is read.
+   * Pauses the stream while the client does not read. The returned function counts bytes that are buffered until a complete
+   * message can be written. If too many bytes are buffered, only one stream is read at a time.
    */
   slowDown(stream: Readable): (bytes: number) => void
-  /** Nobody writes to us any more, or nobody reads. */
+  /** Resolves when standard input or output is closed. */
   readonly ended: Promise<void>
   close(): void
 }
@@ -23,7 +23,7 @@ export type PipeParts = {
 }
 
 const mostUnread = 4 * 1024 * 1024
-/** Of answers that have not come to their end. */
+/** Buffered bytes of incomplete answers. */
 const mostKept = 32 * 1024 * 1024
 const lineEnd = Buffer.from('\n')
 
@@ -38,7 +38,7 @@ export function openPipe({ input, output, ...parts }: PipeParts): Pipe {
   for (const end of ['error', 'close']) output.on(end, () => resolve())
   output.on('drain', steer)
 
-  /** Of the answers that are kept in part the oldest is always read on, or none would come to its end. */
+  /** The oldest incomplete answer is always read, because otherwise no answer would ever be complete. */
   function steer(): void {
     const crowded = kept > mostKept
     let first = true

@@ -8,19 +8,19 @@ import type { Http, Reply } from './http.ts'
 import { credentials, type Joined, type Joining } from './joining.ts'
 import { findEnvelope, listKinds, type Message, toListChanged, toRefusal, toUpdated } from './message.ts'
 
-/** The session that the older era keeps with a gateway, for as long as the program lives, whatever the gateway does. */
+/** The MCP session of older protocol revisions. It is renewed when the gateway restarts, unnoticed by the client. */
 export type Session = {
-  /** Headers of the session, renewed if it was lost; none before `initialize`. */
+  /** Headers of the MCP session; renews a lost session. Empty before `initialize`. */
   headers(gateway: Joined): Promise<Readonly<Record<string, string>>>
-  /** The gateway answered the program's `initialize`. */
+  /** The gateway answered the client's `initialize`. */
   opened(initialize: Buffer, reply: Reply, answer: Buffer): void
-  /** The gateway did what it was asked: some of it is meant to last. */
+  /** The gateway answered a request. Log levels and subscriptions are remembered for a renewed session. */
   answered(message: Message): void
-  /** The program is ready to listen. */
+  /** The client sent `notifications/initialized`. */
   initialized(line: Buffer): void
-  /** The gateway does not know the session that these headers name. */
+  /** The gateway does not know the session in these headers. */
   lost(headers: Readonly<Record<string, string>>): void
-  /** Listens no longer. */
+  /** Stops the event stream. */
   quiet(): void
   end(): Promise<void>
 }
@@ -39,7 +39,7 @@ const streamRetry = { first: 200, most: 5000, factor: 2 }
 const goodbyeMs = 1000
 const renewMs = 15_000
 const mostWishes = 1000
-/** A gateway that has just started may not have connected its servers yet. */
+/** Retries, because a gateway that has just started may not have connected its servers yet. */
 const wishRetry = { first: 500, most: 10_000, factor: 2 }
 const wishAttempts = 8
 
@@ -51,7 +51,7 @@ export function createSession(parts: SessionParts): Session {
   let opened: Opened | undefined
   let renewing: Promise<Opened> | undefined
   let listening: AbortController | undefined
-  /** What holds for a session until it is taken back, by what it is about: a level, addresses that are followed. */
+  /** Requests to repeat in a renewed session: the log level and resource subscriptions, by subject. */
   const wishes = new Map<string, Buffer>()
 
   const to = (gateway: Joined, headers: Record<string, string>) => ({
@@ -59,7 +59,7 @@ export function createSession(parts: SessionParts): Session {
     headers: { ...credentials(gateway.token), ...headers },
   })
 
-  /** The program said who it is once, and need not hear that the gateway forgot. */
+  /** Opens a new session with the client's first `initialize`. The client does not notice. */
   async function renew(gateway: Joined, first: Buffer): Promise<Opened> {
     const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(renewMs)])
     let answer: Buffer | undefined
@@ -100,7 +100,7 @@ export function createSession(parts: SessionParts): Session {
     }
   }
 
-  /** What changed while nobody listened, nobody knows. */
+  /** Changes during the gap are unknown, so report that all lists may have changed. */
   function tellChanges(capabilities: JsonObject): void {
     for (const kind of listKinds) {
       const capability = capabilities[kind]
@@ -115,13 +115,13 @@ export function createSession(parts: SessionParts): Session {
     keepListening(signal).catch(() => {})
   }
 
-  /** The standing stream, opened again whenever it ends, and with another session when this one is gone. */
+  /** Keeps the GET event stream open: reopens it when it ends, with a new session if the old one is unknown. */
   async function keepListening(signal: AbortSignal): Promise<void> {
     for (let attempt = 1; !signal.aborted; attempt++) {
       const gateway = await joining.find().catch(() => undefined)
       if (gateway) {
         const headers = await session.headers(gateway).catch(() => undefined)
-        // Renewing has opened a stream of its own.
+        // A renewed session has already opened another stream.
         if (signal.aborted) return
         const reply = headers && (await stream(gateway, headers, signal))
         if (reply?.status === 404) session.lost(headers ?? {})

@@ -13,14 +13,15 @@ import { createHttp } from './http.ts'
 import { createJoining, type Joining, joinFixed } from './joining.ts'
 import { openPipe } from './pipe.ts'
 
-/** Of one line in either direction: four times what `limits.message` is by default, for gateways that allow more. */
+/** Maximum bytes of one line: four times the default of `limits.message`, for gateways with a higher limit. */
 const maxBytes = 64 * 1024 * 1024
-/** For what is under way: when nobody asks any more, and when somebody wants us gone. */
+/** Milliseconds for open requests after standard input has ended, and after a signal. */
 const grace = { ended: 10_000, stopped: 1000 }
 
-/** The gateway as a program that speaks MCP on standard input and output, until its input ends or somebody stops it. */
+/** Runs as an MCP server on standard input and output, until the input ends or a signal arrives. */
 export async function runStdio({ terminal, settings }: Context, input: StdioInput): Promise<number> {
-  if (terminal.json) throw new GatewayError('request-invalid', 'stdio speaks MCP on standard output: leave --json out')
+  if (terminal.json)
+    throw new GatewayError('request-invalid', '--json cannot be used with stdio: standard output contains MCP messages')
   ignoreReaders()
   const stop = waitForStop()
   const talk = (line: string) => terminal.talk(toVisible(line))
@@ -34,7 +35,7 @@ export async function runStdio({ terminal, settings }: Context, input: StdioInpu
   const http = createHttp({ maxBytes, slowDown: pipe.slowDown })
   const joining = toJoining()
   const bridge = createBridge({ joining, http, path: toPath(input), clock: systemClock, write: pipe.write, talk })
-  // Before the first line comes: most programs wait for the answer to that.
+  // Starts before the first message arrives, because clients wait for its answer.
   joining.join().catch((error: unknown) => talk(error instanceof Error ? error.message : String(error)))
 
   function toJoining(): Joining {
@@ -56,14 +57,14 @@ export async function runStdio({ terminal, settings }: Context, input: StdioInpu
   const hurry = new AbortController()
   const stopped = stop.then(() => void setTimeout(() => hurry.abort(), grace.stopped).unref())
   await Promise.race([pipe.ended, stopped])
-  // Also keeps the process alive for so long: what is under way has nothing else that would.
+  // The timer also keeps the process alive while requests are open.
   const limit = setTimeout(() => hurry.abort(), grace.ended)
   await bridge.close(hurry.signal)
   clearTimeout(limit)
   joining.close()
   http.close()
   pipe.close()
-  // Nothing may keep a program that was told to end.
+  // An open handle must not keep the process running.
   setTimeout(() => process.exit(exit.done), 500).unref()
   return exit.done
 }
@@ -71,7 +72,7 @@ export async function runStdio({ terminal, settings }: Context, input: StdioInpu
 function toFixed(url: string, token: string | undefined): Joining {
   checkUrl(url)
   if (token !== undefined) return joinFixed(url, token)
-  throw new GatewayError('token-missing', `There is no token for ${url}: give --token or SALLYPORT_TOKEN`)
+  throw new GatewayError('token-missing', `No token for ${url}: give --token or SALLYPORT_TOKEN`)
 }
 
 function toPath({ toolset, server }: StdioInput): string {

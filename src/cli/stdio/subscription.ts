@@ -16,7 +16,7 @@ type SubscriptionParts = {
 
 const retry = { first: 200, most: 5000, factor: 2 }
 
-/** A subscription lasts as long as its program wants it: when the gateway ends, it is asked for again at the next one. */
+/** Keeps a subscription of the client open: when the gateway ends, subscribes again at the next gateway. */
 export async function keepSubscription(
   parts: SubscriptionParts,
   message: Message,
@@ -52,7 +52,7 @@ export async function keepSubscription(
 
   function onEvent(event: Buffer): void {
     const envelope = findEnvelope(event)
-    // The gateway ends; the subscription does not.
+    // A result means that the gateway is ending; the client's subscription continues.
     if (envelope?.kind === 'result' && envelope.id === id) return
     const isGreeting =
       envelope?.kind === 'notification' && envelope.method === 'notifications/subscriptions/acknowledged'
@@ -61,7 +61,7 @@ export async function keepSubscription(
     parts.write(event)
   }
 
-  /** Greeted again: what changed in between, nobody heard. */
+  /** After a new subscription: changes during the gap are unknown, so report that all lists may have changed. */
   function tellChanges(greeting: Buffer): void {
     const value = parseJson(greeting)
     const params = isObject(value) && isObject(value.params) ? value.params : {}
@@ -71,7 +71,7 @@ export async function keepSubscription(
   }
 }
 
-/** The gateway is ending, or whoever stands before it does not reach it. */
+/** The gateway is ending, or a proxy cannot reach it: retry. */
 function isPassing({ status }: Reply): boolean {
   return status >= 502 && status <= 504
 }

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../contract/errors.ts'
 
-/** Somebody pressed Ctrl+C at a question. */
+/** The user pressed Ctrl+C at a prompt. */
 export class Cancelled extends GatewayError {
   constructor() {
     super('request-invalid', 'Cancelled; nothing was changed')

@@ -9,25 +9,25 @@ import { toVisible } from '../../shared/visible.ts'
 import { confirm } from './confirm.ts'
 import type { Terminal } from './terminal.ts'
 
-/** An editor that is a program might make the same mistake for ever. */
+/** A scripted editor could repeat the same mistake for ever. */
 const mostRounds = 50
 
 export type Editing<Checked, Saved> = {
   readonly terminal: Terminal
-  /** For the name of the temporary file; its ending tells the editor the format. */
+  /** Name of the temporary file; editors detect the format by its extension. */
   readonly name: string
   readonly text: string
-  /** Begins a comment in this format; undefined for JSON, which has none. */
+  /** Start of a comment in this format; undefined for JSON, which has no comments. */
   readonly comment: string | undefined
   readonly yes: boolean
-  /** The value of the text, or what is wrong with it. */
+  /** Returns the parsed value, or the problems. */
   check(text: string): { readonly value: Checked } | { readonly problems: readonly string[] }
   save(value: Checked, text: string): Promise<Saved>
 }
 
 /**
- * Opens a text in the editor, shows what would change, and saves it. A mistake opens the editor again with the reason on
- * top. Undefined when nothing was changed. What was typed stays in the temporary file until it is saved.
+ * Opens a text in the editor, shows the changes, and saves it. After a mistake the editor opens again with the problems on
+ * top. Returns undefined if nothing was changed. The temporary file is kept until the text is saved.
  */
 export async function editText<Checked, Saved>(editing: Editing<Checked, Saved>): Promise<Saved | undefined> {
   const { terminal, text, yes } = editing
@@ -49,7 +49,7 @@ export async function editText<Checked, Saved>(editing: Editing<Checked, Saved>)
     const checked = editing.check(typed)
     problems = 'problems' in checked ? checked.problems : []
     if (!('value' in checked)) {
-      tellProblems(terminal, problems)
+      printProblems(terminal, problems)
       continue
     }
     terminal.talk(toChanges(text, typed))
@@ -63,22 +63,22 @@ export async function editText<Checked, Saved>(editing: Editing<Checked, Saved>)
       const failure = toGatewayError(error)
       if (failure.entry.http !== 400) throw keeping(failure, file)
       problems = [failure.message]
-      tellProblems(terminal, problems)
+      printProblems(terminal, problems)
     }
   }
   throw keeping(new GatewayError('request-invalid', `Not saved: ${problems.join('; ')}`), file)
 }
 
 function keeping(error: GatewayError, file: string): GatewayError {
-  const message = `${error.message}. What you typed is in ${file}`
+  const message = `${error.message}. Your text is in ${file}`
   return new GatewayError(error.code, message, { ...error.details, file }, { cause: error })
 }
 
-function tellProblems(terminal: Terminal, problems: readonly string[]): void {
+function printProblems(terminal: Terminal, problems: readonly string[]): void {
   for (const problem of problems) terminal.talk(terminal.talkColours.red(toVisible(problem)))
 }
 
-/** Only this user may read it: a definition can contain an address or a header that is nobody else's business. */
+/** Readable only by this user: a definition may contain confidential addresses or headers. */
 async function write(file: string, text: string): Promise<void> {
   const handle = await open(file, 'w', 0o600)
   try {
@@ -93,7 +93,7 @@ const mark = '!'
 /** `#! port: must be a number` */
 function withProblems(text: string, problems: readonly string[], comment: string | undefined): string {
   if (comment === undefined || problems.length === 0) return text
-  const advice = 'Correct it and save, or save it as it is to give up. These lines are removed.'
+  const advice = 'Correct the text and save it, or save it unchanged to cancel. These lines are removed.'
   const lines = [...problems.flatMap((problem) => problem.split('\n')), advice]
   return [...lines.map((line) => `${comment}${mark} ${toVisible(line)}`), text].join('\n')
 }
@@ -108,7 +108,7 @@ function withoutProblems(text: string, comment: string | undefined): string {
 const shownContext = 3
 const leftOut = '    …'
 
-/** Lines that went and came; long stretches without a change are left out. */
+/** Removed and added lines; long unchanged parts are left out. */
 function toChanges(before: string, after: string): string {
   const lines = toChangedLines(before.trimEnd().split('\n').map(toVisible), after.trimEnd().split('\n').map(toVisible))
   const isNear = lines.map((_, index) =>
@@ -124,9 +124,9 @@ function toChanges(before: string, after: string): string {
 
 async function runEditor(terminal: Terminal, file: string, hasWork: boolean): Promise<void> {
   const [command, ...args] = findEditor(process.env)
-  // Where standard output is read by a program, an editor draws on the other one.
+  // If a program reads standard output, the editor uses standard error.
   const output = process.stdout.isTTY && !terminal.json ? 1 : 2
-  // Ctrl+C is for the editor.
+  // Ctrl+C must reach only the editor.
   const ignore = () => {}
   process.on('SIGINT', ignore)
   const child = spawn(command, [...args, file], { stdio: [0, output, 2] })
@@ -146,14 +146,14 @@ async function runEditor(terminal: Terminal, file: string, hasWork: boolean): Pr
   }
 }
 
-/** `VISUAL`, else `EDITOR`, else the editor that every system has. */
+/** `VISUAL`, else `EDITOR`, else `vi` or `notepad`. */
 export function findEditor(env: NodeJS.ProcessEnv): readonly [string, ...string[]] {
   const named = env.VISUAL || env.EDITOR
   if (named === undefined || named.trim() === '') return [process.platform === 'win32' ? 'notepad' : 'vi']
   return splitCommand(named)
 }
 
-/** Words as a shell would split them, with quotes and backslashes, and nothing else that a shell does. */
+/** Splits words like a shell, with quotes and backslashes, but without variables and other shell syntax. */
 export function splitCommand(text: string): readonly [string, ...string[]] {
   const words: string[] = []
   let word: string | undefined
@@ -177,6 +177,6 @@ export function splitCommand(text: string): readonly [string, ...string[]] {
   if (word !== undefined) words.push(word)
   const [command, ...args] = words
   if (quote !== undefined || command === undefined || command === '')
-    throw new GatewayError('request-invalid', `VISUAL or EDITOR is not a command: ${toVisible(text)}`)
+    throw new GatewayError('request-invalid', `VISUAL or EDITOR is not a valid command: ${toVisible(text)}`)
   return [command, ...args]
 }

@@ -1,4 +1,4 @@
-/** How every command ends; scripts decide by these. */
+/** Exit codes of all commands. Scripts depend on them. */
 export const exit = {
   done: 0,
   failed: 1,
@@ -9,6 +9,6 @@ export const exit = {
   denied: 6,
   waiting: 7,
   notConnected: 8,
-  /** As shells do for a program that Ctrl+C ended. */
+  /** The code that shells use for a program ended by Ctrl+C. */
   interrupted: 130,
 } as const

@@ -1,10 +1,14 @@
-import { type GatewayError, toErrorBody } from '../../contract/errors.ts'
+import { type ErrorCode, type GatewayError, toErrorBody } from '../../contract/errors.ts'
 import { toVisible } from '../../shared/visible.ts'
 import { toRunnable } from './connect-line.ts'
 import type { Terminal } from './terminal.ts'
 
-/** One failure, said once: as the document that programs read, or as a sentence and what to do about it. */
-export function printFailure(terminal: Terminal, error: GatewayError, hint: string = error.entry.hint): void {
+/**
+ * Prints an error as a JSON document with `--json`, else as a message and a hint. A hint of the command replaces the hint of
+ * the table, which refers to the section of the code.
+ */
+export function printFailure(terminal: Terminal, error: GatewayError, ownHint?: string): void {
+  const hint = ownHint ?? error.entry.hint
   if (terminal.json) {
     const { error: body } = toErrorBody(error)
     terminal.answer({ error: { ...body, hint } }, () => '')
@@ -13,4 +17,10 @@ export function printFailure(terminal: Terminal, error: GatewayError, hint: stri
   const { red, dim } = terminal.talkColours
   terminal.talk(`${red('error:')} ${toVisible(error.message)}`)
   terminal.talk(dim(`       ${toRunnable(toVisible(hint))}`))
+  if (ownHint === undefined) printMore(terminal, error.code)
+}
+
+/** The command that prints the section of a code. */
+export function printMore(terminal: Terminal, code: ErrorCode): void {
+  terminal.talk(terminal.talkColours.dim(`       More: ${toRunnable(`sallyport explain ${code}`)}`))
 }

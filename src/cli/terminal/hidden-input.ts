@@ -4,18 +4,17 @@ import type { Terminal } from './terminal.ts'
 
 const mostBytes = 65_536
 
-/** What was piped into a command and has not been used yet. */
+/** Text from standard input that has not been used yet. */
 const piped = new WeakMap<Terminal, string>()
 
 /**
- * A password or a secret: typed without being shown, else from standard input. `line` takes the next line of it, so
- * that a password may come before another value; `rest` takes everything that is left, because a value may be a key of
- * several lines.
+ * Reads a password or a secret from a hidden prompt, or without a terminal from standard input. `line` reads the next
+ * line, so that a password can come before another value. `rest` reads all remaining text: a secret may have several lines.
  */
 export async function readHidden(terminal: Terminal, question: string, part: 'line' | 'rest'): Promise<string> {
   const value = terminal.interactive ? await ask(question) : await takePiped(terminal, part)
   if (value !== '') return value
-  const where = terminal.interactive ? 'nothing was typed' : 'standard input has no value for it'
+  const where = terminal.interactive ? 'the input is empty' : 'standard input contains no value'
   throw new GatewayError('request-invalid', `${question}: ${where}`)
 }
 
@@ -28,7 +27,7 @@ async function takePiped(terminal: Terminal, part: 'line' | 'rest'): Promise<str
   const text = piped.get(terminal) ?? (await readInput())
   const end = part === 'rest' ? -1 : text.indexOf('\n')
   piped.set(terminal, end === -1 ? '' : text.slice(end + 1))
-  // A file or an echo ends with a line break that is no part of the value.
+  // The final line break of a file or of `echo` is not part of the value.
   return (end === -1 ? text : text.slice(0, end + 1)).replace(/\r?\n$/, '')
 }
 
@@ -38,7 +37,7 @@ async function readInput(): Promise<string> {
   for await (const chunk of process.stdin) {
     const piece = Buffer.from(chunk)
     bytes += piece.length
-    if (bytes > mostBytes) throw new GatewayError('request-invalid', `The input is longer than ${mostBytes} bytes`)
+    if (bytes > mostBytes) throw new GatewayError('request-invalid', `Standard input is longer than ${mostBytes} bytes`)
     chunks.push(piece)
   }
   return Buffer.concat(chunks).toString('utf8')

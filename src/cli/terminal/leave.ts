@@ -4,8 +4,8 @@ import { sameSignal } from './stop.ts'
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /**
- * Ends in order when asked from outside; a second signal ends at once. The function that comes back stops listening,
- * unless a signal has come: what the command prints then must not be cut by the same Ctrl+C from a launcher.
+ * Aborts `leaving` at the first signal; a second signal exits at once. The returned function removes the handlers, unless
+ * a signal was received: a launcher may pass the same Ctrl+C again, which must not interrupt the final output.
  */
 export function leaveOnSignal(leaving: AbortController): () => void {
   let askedAt: number | undefined
@@ -14,7 +14,7 @@ export function leaveOnSignal(leaving: AbortController): () => void {
     if (askedAt !== undefined && now - askedAt > sameSignal) process.exit(exit.interrupted)
     if (askedAt !== undefined) return
     askedAt = now
-    // An ordinary end takes the handlers away first, and the same Ctrl+C would still kill the process then.
+    // A normal exit would first remove the handlers, and a second copy of the same Ctrl+C would then kill the process.
     process.once('beforeExit', () => process.exit())
     leaving.abort()
   }

@@ -2,7 +2,7 @@ import { exit } from './exit.ts'
 
 let ignored = false
 
-/** `sallyport … | head` ends quietly when the reader has closed the pipe. */
+/** Exits without an error when the reader closes the pipe, as in `sallyport … | head`. */
 export function endWithReader(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -11,7 +11,7 @@ export function endWithReader(): void {
   }
 }
 
-/** For a gateway: it keeps running when the reader of its output has gone. */
+/** For a gateway, which keeps running when the reader of its output closes the pipe. */
 export function ignoreReaders(): void {
   ignored = true
 }

@@ -1,4 +1,4 @@
-/** Milliseconds: a terminal and a launcher may both pass one Ctrl+C on. */
+/** Milliseconds in which repeated signals count as one: a terminal and a launcher may both pass on one Ctrl+C. */
 export const sameSignal = 100
 
 /** Resolves on the first SIGTERM or SIGINT; a second one ends the process at once. */

@@ -4,7 +4,7 @@ import { cut, displayWidth, wrapWords } from './width.ts'
 export type Column<Row> = {
   readonly title: string
   value(row: Row): string
-  /** Colours the finished cell; never changes its text. */
+  /** Adds colour to the cell; must not change its text. */
   paint?(text: string, row: Row): string
   /** May be cut when the terminal is too narrow. */
   readonly shrinks?: boolean
@@ -14,7 +14,7 @@ export type Column<Row> = {
 
 const gap = '  '
 const narrowest = 8
-/** A column that is cut to less says so little that others are left out first. */
+/** Other columns are left out before a column is cut to less than this. */
 const useful = 20
 
 /** Aligned columns that fit the terminal; without a width, every column is printed in full. */
@@ -33,7 +33,7 @@ function measure<Row>(column: Column<Row>, rows: readonly Row[]): Measured<Row> 
   return { column, cells, width: Math.max(displayWidth(column.title), ...cells.map(displayWidth)) }
 }
 
-/** A cell that may not be cut goes on in the lines below. */
+/** A cell that may not be cut continues on the next lines. */
 function renderRow<Row>(row: Row, index: number, columns: readonly Measured<Row>[]): string[] {
   const cells = columns.map(({ column, cells, width }) => {
     const text = cells[index] ?? ''
@@ -50,7 +50,7 @@ function renderRow<Row>(row: Row, index: number, columns: readonly Measured<Row>
   )
 }
 
-/** Leaves columns out, then narrows those that may be cut, then the others, whose text is wrapped. */
+/** Leaves columns out, then narrows columns that may be cut, then the other columns, whose text is wrapped. */
 function fitColumns<Row>(columns: readonly Measured<Row>[], width: number): Measured<Row>[] {
   const least = (all: readonly Measured<Row>[]) =>
     total(all.map(({ column, width: own }) => (column.shrinks ? Math.min(own, useful) : own)))
@@ -68,7 +68,7 @@ function byDrops<Row>(one: Measured<Row>, other: Measured<Row>): number {
   return (one.column.drops ?? 0) - (other.column.drops ?? 0)
 }
 
-/** Takes from the widest column, one character at a time. */
+/** Narrows the widest column by one character at a time. */
 function narrow<Row>(columns: readonly Measured<Row>[], width: number, may: (column: Measured<Row>) => boolean) {
   const narrowed = columns.map((each) => ({ ...each }))
   while (total(narrowed.map((each) => each.width)) > width) {
@@ -87,7 +87,7 @@ function total(widths: readonly number[]): number {
   return widths.reduce((sum, each) => sum + each, gap.length * (widths.length - 1))
 }
 
-/** One line, with nothing in it that could move the cursor or turn the direction of writing. */
+/** One line without characters that move the cursor or change the text direction. */
 function toCell(text: string): string {
   return toVisible(text.replace(/[ \t\r\n]+/g, ' ')).trim()
 }

@@ -5,29 +5,29 @@ import { cut } from './width.ts'
 
 type Colours = ReturnType<typeof createColors>
 
-/** Where a command's words go: the answer to standard output, all talk to standard error. */
+/** Output of a command: the answer goes to standard output, all messages go to standard error. */
 export type Terminal = {
   readonly json: boolean
-  /** Colours of the answer; of the talk. They do nothing when nobody looks. */
+  /** Colours for standard output; `talkColours` for standard error. They have no effect without a terminal. */
   readonly colours: Colours
   readonly talkColours: Colours
-  /** Columns of the answer's terminal, if it is one. */
+  /** Columns of the terminal; undefined if standard output is not a terminal. */
   readonly width: number | undefined
-  /** Somebody sits there who can be asked. */
+  /** Standard input and error are a terminal, so the command can ask. */
   readonly interactive: boolean
-  /** The one answer of a command: a document for programs, text for people. */
+  /** Prints the answer of a command: JSON with `--json`, else text. */
   answer(document: unknown, toText: () => string): void
-  /** One line of an answer that goes on: a document for programs, text for people. */
+  /** Prints one line of a continuous answer: JSON with `--json`, else text. */
   line(document: unknown, text: string): void
   talk(line: string): void
-  /** What people usually do now. */
+  /** Prints a suggestion for the next command. */
   next(step: string): void
-  /** Shows after a second that something goes on; `stop` takes it away again. */
+  /** Shows a spinner after one second; `stop` removes it. */
   spin(message: string): Spinner
 }
 
 export type Spinner = {
-  /** What it is doing now, with its own count of seconds; without a terminal a line at most every ten seconds. */
+  /** Replaces the message and the count of seconds. Without a terminal, prints a line at most every ten seconds. */
   update(message: string): void
   stop(): void
 }
@@ -53,7 +53,7 @@ export function createTerminal(json: boolean): Terminal {
   }
 }
 
-/** The last net, behind whoever made the line: a terminal obeys nothing in it but colours. */
+/** Removes all terminal control sequences except colours, in case a caller missed one. */
 function toSafe(text: string): string {
   return text
     .split(/(\u001b\[\d{1,2}m)/)
@@ -61,7 +61,7 @@ function toSafe(text: string): string {
     .join('')
 }
 
-/** https://no-color.org, and FORCE_COLOR for those who pipe on purpose. */
+/** NO_COLOR (https://no-color.org) turns colours off, FORCE_COLOR turns them on for pipes. */
 function hasColours(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv): boolean {
   if (env.NO_COLOR) return false
   if (env.FORCE_COLOR) return env.FORCE_COLOR !== '0'
@@ -71,8 +71,8 @@ function hasColours(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv): boolean
 const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 
 /**
- * Our own, because the one of @clack/prompts takes standard input into raw mode and swallows SIGINT:
- * Ctrl+C must end the command, and with it the call that it waits for.
+ * Not the spinner of @clack/prompts: it sets raw mode on standard input and ignores SIGINT, but Ctrl+C must end the
+ * command and cancel the call that it waits for.
  */
 function startSpinner(first: string): Spinner {
   const startedAt = performance.now()

@@ -1,4 +1,4 @@
-/** Columns a text takes on a terminal: East Asian and emoji characters take two, combining ones none. */
+/** Columns of a text on a terminal: East Asian characters and emoji have two, combining characters none. */
 export function displayWidth(text: string): number {
   let width = 0
   for (const character of text) {
@@ -20,7 +20,7 @@ export function cut(text: string, width: number): string {
   return `${kept}…`
 }
 
-/** Cut at the edge, wherever that is: every character is shown, in its place. */
+/** Breaks lines at the edge, also inside words, so that every character stays visible. */
 export function wrap(text: string, columns: number): string[] {
   const width = Math.max(8, columns)
   const lines: string[] = []
@@ -39,7 +39,7 @@ export function wrap(text: string, columns: number): string[] {
   return [...lines, line]
 }
 
-/** For sentences: between words where there are any. */
+/** Breaks lines between words where possible. */
 export function wrapWords(text: string, columns: number): string[] {
   const width = Math.max(8, columns)
   const lines = ['']

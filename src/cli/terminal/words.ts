@@ -20,12 +20,12 @@ export function paintRisk(terminal: Terminal, risk: Risk): Paint {
   return { read: green, write: yellow, danger: red }[risk]
 }
 
-/** What the risk of a tool was taken from. */
+/** The source of a tool's risk. */
 export const riskOrigins: Readonly<Record<Tool['riskFrom'], string>> = {
   override: 'set in the configuration',
   annotations: 'annotations of the tool',
-  name: 'name of the tool, against its annotations',
-  default: 'no annotations: default of the server',
+  name: 'name of the tool, which contradicts its annotations',
+  default: 'default of the server (no annotations)',
 }
 
 /** `3 tools, 1 set aside` */
@@ -36,11 +36,11 @@ export function countTools({
 }: Pick<ServerDetail, 'tools' | 'setAside' | 'complete'>): string {
   const parts = [countOf(tools.length, 'tool')]
   if (setAside.length > 0) parts.push(`${setAside.length} set aside`)
-  if (!complete) parts.push('list cut')
+  if (!complete) parts.push('list incomplete')
   return parts.join(', ')
 }
 
-/** Class, cause and what to do, in two lines; below them the last lines of the program. */
+/** Class and message, then the hint, then the last output lines of the server. */
 export function describeFailure(failure: ServerFailure): string {
   return [
     `${failure.class}: ${toVisible(failure.message)}`,
@@ -49,12 +49,12 @@ export function describeFailure(failure: ServerFailure): string {
   ].join('\n')
 }
 
-/** What a program wrote last, each line marked so that it is not taken for ours. */
+/** Output lines of a server, marked so that they do not look like our own text. */
 export function toOutputLines(output: readonly string[] = []): string[] {
   return output.map((line) => `  | ${toVisible(line)}`)
 }
 
-/** `name   value` lines, aligned; those without a value are left out. */
+/** Aligned `name   value` lines; facts without a value are left out. */
 export function renderFacts(facts: readonly (readonly [name: string, value: string | undefined])[]): string {
   const shown = facts.filter(([, value]) => value !== undefined && value !== '')
   const width = Math.max(0, ...shown.map(([name]) => name.length))

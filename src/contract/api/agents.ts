@@ -8,13 +8,13 @@ import { endpoint, page } from './base.ts'
 
 const named = z.object({ params: z.strictObject({ name: z.string().describe('Name of the agent') }) })
 const settings = {
-  owner: UserName.optional().describe('The user behind it; whoever asks, if nothing is said'),
+  owner: UserName.optional().describe('The user who owns the agent. Default: the user who sends the request'),
   description: z.string().max(1000).optional(),
 }
 
 export const agents = {
   list: endpoint(allUsers)
-    .route({ method: 'GET', path: '/agents', tags: ['agents'], summary: 'The agents the caller may look at' })
+    .route({ method: 'GET', path: '/agents', tags: ['agents'], summary: 'List the agents that the caller may see' })
     .output(page(Agent)),
   add: endpoint(members)
     .route({ method: 'POST', path: '/agents', tags: ['agents'], summary: 'Add an agent', successStatus: 201 })
@@ -35,7 +35,7 @@ export const agents = {
       method: 'GET',
       path: '/agents/{name}/removal',
       tags: ['agents'],
-      summary: 'What the removal of an agent would take along',
+      summary: 'List everything that the removal of an agent would remove or end',
       inputStructure: 'detailed',
     })
     .input(named)

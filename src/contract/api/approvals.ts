@@ -10,16 +10,16 @@ export const approvals = {
       method: 'GET',
       path: '/approvals',
       tags: ['approvals'],
-      summary: 'Questions that waited or wait for a person, newest first',
+      summary: 'List approvals, newest first',
     })
-    .input(z.strictObject({ ...paging, state: ApprovalState.optional().describe('Only questions in this state') }))
+    .input(z.strictObject({ ...paging, state: ApprovalState.optional().describe('Only approvals in this state') }))
     .output(page(Approval)),
   get: endpoint(everyone)
     .route({
       method: 'GET',
       path: '/approvals/{id}',
       tags: ['approvals'],
-      summary: 'One question with what happened before and around it',
+      summary: 'Get one approval, with earlier approvals and recent calls of the agent',
       inputStructure: 'detailed',
     })
     .input(byId)
@@ -29,17 +29,21 @@ export const approvals = {
       method: 'POST',
       path: '/approvals/{id}/answer',
       tags: ['approvals'],
-      summary: 'Approve or deny; only a person who has signed in may',
-      description: 'The first answer counts. Approving runs nothing by itself: the call that waits does, once.',
+      summary: 'Approve or deny a call; only for signed-in persons',
+      description:
+        'If several people answer, only the first answer is used. A rule can require two approvals. The answer does not run the call: an approved call runs once, when its waiting request continues or the caller repeats it.',
       inputStructure: 'detailed',
     })
     .input(
       byId.extend({
         body: z.strictObject({
           verdict: Verdict,
-          reason: z.string().max(2000).optional().describe('Given to the model when the answer is no'),
-          grant: GrantWish.optional().describe('Allow more calls like this one'),
-          hash: z.string().optional().describe('The `hash` of what was looked at; another one is refused'),
+          reason: z.string().max(2000).optional().describe('Why the call is denied. The model gets this text'),
+          grant: GrantWish.optional().describe('Grant to give with the approval, for further calls without approval'),
+          hash: z
+            .string()
+            .optional()
+            .describe('`hash` of the approval that the person saw. The answer is refused if the hash differs'),
         }),
       }),
     )

@@ -6,15 +6,19 @@ import { type ScopeKey, ScopeKind } from '../scope.ts'
 /** The body of every error, as `toErrorBody` writes it. */
 export const ErrorBody = z.object({
   error: z.object({
-    code: z.string().describe('Stable; programs decide by this'),
-    message: z.string().describe('What is wrong, for people'),
-    hint: z.string().describe('What to do about it'),
-    details: z.record(z.string(), z.unknown()).optional().describe('Facts for programs'),
+    code: z.string().describe('Error code. It is stable, so programs can use it'),
+    message: z.string().describe('What is wrong'),
+    hint: z.string().describe('What to do'),
+    docs: z
+      .string()
+      .optional()
+      .describe('Path of the section about the error code, to append to the address of the gateway'),
+    details: z.record(z.string(), z.unknown()).optional().describe('Further data for programs'),
   }),
 })
 export type ErrorBody = z.infer<typeof ErrorBody>
 
-/** A scope as people write it. */
+/** A scope as text. */
 export const ScopeText: z.ZodType<ScopeKey> = z
   .union([z.literal('global'), z.templateLiteral([ScopeKind.exclude(['global']), ':', z.string().min(1)])], {
     error: 'must be global or KIND:NAME, such as agent:reviewer',
@@ -24,18 +28,18 @@ export const ScopeText: z.ZodType<ScopeKey> = z
 export function page<Item extends z.ZodType>(item: Item) {
   return z.object({
     items: z.array(item),
-    next: z.string().nullable().describe('Pass it as `cursor` for the next page; null at the end'),
+    next: z.string().nullable().describe('Value of `cursor` for the next page; null on the last page'),
   })
 }
 
 export const paging = {
   limit: z.coerce.number().int().min(1).max(1000).default(50).describe('Entries per page'),
-  cursor: z.string().optional().describe('`next` of the page before'),
+  cursor: z.string().optional().describe('`next` of the previous page'),
 }
 
 /**
- * Every endpoint begins here, with who may use it; its errors have one shape. Other methods than GET change something
- * unless `changes` says that this one does not.
+ * Creates an endpoint for these callers. All endpoints have the same error body. An endpoint with a method other than GET is
+ * a change, unless `changes` is false.
  */
 export function endpoint(callers: readonly CallerClass[], changes?: false) {
   return oc.$meta<EndpointMeta>({ callers, ...(changes === false && { changes }) }).$route({
@@ -47,8 +51,8 @@ export function endpoint(callers: readonly CallerClass[], changes?: false) {
   })
 }
 
-/** An endpoint of the table of routes that need no token. */
+/** For endpoints in `publicRoutes`, which need no token. */
 export const publicEndpoint = endpoint([])
 
-/** Input of an endpoint whose path ends in an id. */
+/** Input of an endpoint whose path contains an id. */
 export const byId = z.object({ params: z.strictObject({ id: z.string() }) })

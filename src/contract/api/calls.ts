@@ -5,7 +5,7 @@ import { byId, endpoint, page, paging } from './base.ts'
 
 export const calls = {
   list: endpoint(everyone)
-    .route({ method: 'GET', path: '/calls', tags: ['calls'], summary: 'Calls, newest first' })
+    .route({ method: 'GET', path: '/calls', tags: ['calls'], summary: 'List calls, newest first' })
     .input(
       z.strictObject({
         ...paging,
@@ -16,7 +16,7 @@ export const calls = {
     )
     .output(page(Call)),
   get: endpoint(everyone)
-    .route({ method: 'GET', path: '/calls/{id}', tags: ['calls'], summary: 'One call', inputStructure: 'detailed' })
+    .route({ method: 'GET', path: '/calls/{id}', tags: ['calls'], summary: 'Get one call', inputStructure: 'detailed' })
     .input(byId)
     .output(Call),
 }

@@ -1,35 +1,36 @@
 import { z } from 'zod'
-import { allUsers, onlookers } from '../access.ts'
+import { allUsers, readers } from '../access.ts'
 import { AgentName } from '../token.ts'
 import { endpoint } from './base.ts'
 
-/** Tells how a configured value came about; `scope` is where it stands. */
+/** A server with its effective values and the scope of each value. `scope` is the scope of the server. */
 export const EffectiveServer = z.object({
   name: z.string(),
   scope: z.string(),
   definition: z.unknown().describe('As configured; ${NAME} is not resolved'),
-  origins: z.record(z.string(), z.string()).describe('Which scope each value came from'),
+  origins: z.record(z.string(), z.string()).describe('The scope of each value'),
 })
 export type EffectiveServer = z.infer<typeof EffectiveServer>
 
 export const ShownConfig = z.object({
-  file: z.string().describe('The file the settings come from'),
+  file: z.string().describe('The configuration file'),
   config: z.unknown().describe('As configured, with defaults; ${NAME} is not resolved'),
-  problems: z.array(z.string()).describe('What is wrong with the file as it stands; the last good one is in force'),
+  problems: z
+    .array(z.string())
+    .describe('Problems in the current file. If there are any, the last valid configuration stays active'),
 })
 export type ShownConfig = z.infer<typeof ShownConfig>
 
 export const config = {
-  show: endpoint(onlookers)
-    .route({ method: 'GET', path: '/config', tags: ['config'], summary: 'The configuration as written' })
+  show: endpoint(readers)
+    .route({ method: 'GET', path: '/config', tags: ['config'], summary: 'Get the configuration of the file' })
     .output(ShownConfig),
   effective: endpoint(allUsers)
     .route({
       method: 'GET',
       path: '/config/effective',
       tags: ['config'],
-      summary:
-        'The servers that hold for an agent, a user, a session or a project, and which scope each value came from',
+      summary: 'Get the effective servers of an agent, a user, a session or a project, with the scope of each value',
     })
     .input(
       z
@@ -39,7 +40,10 @@ export const config = {
           session: AgentName.optional(),
           project: AgentName.optional(),
         })
-        .refine((of) => Object.values(of).filter((name) => name !== undefined).length < 2, 'name only one of them'),
+        .refine(
+          (of) => Object.values(of).filter((name) => name !== undefined).length < 2,
+          'give only one of agent, user, session and project',
+        ),
     )
     .output(z.object({ servers: z.array(EffectiveServer) })),
 }

@@ -8,7 +8,7 @@ export const data = {
       method: 'POST',
       path: '/data/compact',
       tags: ['data'],
-      summary: 'Give unused room in the database file back to the disk; says what to do on PostgreSQL',
+      summary: 'Compact the SQLite database file; for PostgreSQL the answer contains advice instead',
     })
     .output(Compaction),
 }

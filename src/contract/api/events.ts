@@ -9,16 +9,16 @@ export const events = {
       method: 'GET',
       path: '/events',
       tags: ['events'],
-      summary: 'What happens, as it happens: a stream of server-sent events that ends when the caller leaves',
+      summary: 'Stream of events, as server-sent events',
       description:
-        'Each event has its name, an id, and as data an object such as `{ "approval": … }` or `{ "call": … }`; calls come without their arguments. With `Last-Event-ID` it begins with what was missed; where that is too much or not known any more comes `reset`, and whoever listens reads everything again.',
+        'Each event has a name, an id and data such as `{ "approval": … }` or `{ "call": … }`. Calls are sent without their arguments. With `Last-Event-ID` the stream begins with the missed events. If they are no longer available, the event `reset` is sent instead, and the client must read its data again.',
     })
     .input(
       z.strictObject({
         names: z
           .string()
           .optional()
-          .describe(`Only these, separated by commas; without it all: ${eventNames.join(', ')}`),
+          .describe(`Names of the events to send, separated by commas. Default: all events: ${eventNames.join(', ')}`),
       }),
     )
     .output(z.string()),

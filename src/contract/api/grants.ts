@@ -5,7 +5,7 @@ import { byId, endpoint, page, paging } from './base.ts'
 
 export const grants = {
   list: endpoint(everyone)
-    .route({ method: 'GET', path: '/grants', tags: ['grants'], summary: 'Grants with used of budget, newest first' })
+    .route({ method: 'GET', path: '/grants', tags: ['grants'], summary: 'List grants, newest first' })
     .input(z.strictObject({ ...paging, principal: z.string().optional().describe('Only grants for this principal') }))
     .output(page(Grant)),
   add: endpoint(deciders)
@@ -13,7 +13,7 @@ export const grants = {
       method: 'POST',
       path: '/grants',
       tags: ['grants'],
-      summary: 'Give a grant; only a person who has signed in may',
+      summary: 'Give a grant; only for signed-in persons',
       successStatus: 201,
     })
     .input(NewGrant)
@@ -23,7 +23,7 @@ export const grants = {
       method: 'DELETE',
       path: '/grants/{id}',
       tags: ['grants'],
-      summary: 'Take a grant back; once answered, no call uses it any more',
+      summary: 'Revoke a grant; after the answer no call can use it',
       inputStructure: 'detailed',
     })
     .input(byId)

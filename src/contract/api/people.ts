@@ -3,18 +3,18 @@ import { everyone, operators, persons } from '../access.ts'
 import { Principal, Role } from '../principal.ts'
 import { endpoint, publicEndpoint } from './base.ts'
 
-/** Who has signed in, and until when at the most. */
+/** The signed-in user. The sign-in expires at `expiresAt` at the latest. */
 export const SignedIn = z.object({ name: z.string(), role: Role, expiresAt: z.string() })
 export type SignedIn = z.infer<typeof SignedIn>
 
-/** The one endpoint for whoever is not known yet. */
+/** The endpoint for callers without a token or a sign-in. */
 export const door = {
   signIn: publicEndpoint
     .route({
       method: 'POST',
       path: '/sign-in',
       tags: ['people'],
-      summary: 'Sign in as a person; the answer sets a cookie',
+      summary: 'Sign in with name and password; the answer sets a cookie',
       spec: (operation) => ({ ...operation, security: [] }),
     })
     .input(z.strictObject({ name: z.string().max(256), password: z.string().max(4096) }))
@@ -27,7 +27,7 @@ export const people = {
       method: 'POST',
       path: '/sign-out',
       tags: ['people'],
-      summary: 'End the sign-in that the cookie stands for',
+      summary: 'Sign out: end the sign-in of the cookie',
     })
     .output(z.object({ signedOut: z.string() })),
   setupLink: endpoint(operators)
@@ -35,10 +35,10 @@ export const people = {
       method: 'POST',
       path: '/setup-link',
       tags: ['people'],
-      summary: 'A new link that makes the first administrator; only while there is none. It voids the link before',
+      summary: 'Create a setup link for the first administrator, if none exists. The previous link becomes invalid',
     })
     .output(z.object({ url: z.string() })),
   me: endpoint(everyone)
-    .route({ method: 'GET', path: '/me', tags: ['people'], summary: 'Who is asking' })
+    .route({ method: 'GET', path: '/me', tags: ['people'], summary: 'Get the principal of the caller' })
     .output(Principal),
 }

@@ -11,16 +11,17 @@ export const pins = {
       method: 'GET',
       path: '/pins',
       tags: ['pins'],
-      summary: 'The accepted definitions of what servers offer, and where they say something else now',
+      summary:
+        'List pins: the accepted definitions of tools, prompts and resources, and how they differ from the current ones',
     })
     .input(
       z.strictObject({
-        server: z.string().optional().describe('Only those of this server'),
-        scope: ScopeText.optional().describe('Where a name stands in several scopes'),
+        server: z.string().optional().describe('Only pins of this server'),
+        scope: ScopeText.optional().describe('Scope of the server, if several scopes have a server of this name'),
         state: z
           .union([PinState.transform((state) => [state]), z.array(PinState)])
           .optional()
-          .describe('Only those in these states'),
+          .describe('Only pins in these states'),
       }),
     )
     .output(page(Pin)),
@@ -29,7 +30,7 @@ export const pins = {
       method: 'GET',
       path: '/pins/{id}',
       tags: ['pins'],
-      summary: 'One definition, as it was accepted and as it is now, and the difference as text',
+      summary: 'Get one pin with the accepted and the current definition, and the difference as text',
       inputStructure: 'detailed',
     })
     .input(byId)
@@ -39,7 +40,7 @@ export const pins = {
       method: 'POST',
       path: '/pins/{id}/accept',
       tags: ['pins'],
-      summary: 'Take over what the server says now; 409 if that is not what was looked at',
+      summary: 'Accept the current definition; 409 if it is not the one with the given hash',
       inputStructure: 'detailed',
     })
     .input(decided)
@@ -49,7 +50,7 @@ export const pins = {
       method: 'POST',
       path: '/pins/{id}/block',
       tags: ['pins'],
-      summary: 'Hide it until somebody accepts it',
+      summary: 'Block the definition: hide it until somebody accepts it',
       inputStructure: 'detailed',
     })
     .input(decided)
@@ -59,7 +60,7 @@ export const pins = {
       method: 'POST',
       path: '/pins/accept',
       tags: ['pins'],
-      summary: 'Take over several at once, all or none: the upgrade of a server',
+      summary: 'Accept several current definitions at once, all or none, for example after an upgrade of a server',
     })
     .input(z.strictObject({ accept: z.array(PinDecision).min(1).max(20_000) }))
     .output(z.object({ accepted: z.int() })),

@@ -6,12 +6,12 @@ import { endpoint, page } from './base.ts'
 
 const byName = z.object({ params: z.strictObject({ name: z.string() }) })
 
-/** What everybody who works here may know of a project; its definitions stand in the configuration. */
+/** What every user may see of a project. The definitions of its servers are not included, because they may be confidential. */
 export const ProjectSummary = z.object({
   name: z.string(),
   owners: z.array(z.string()),
-  servers: z.array(z.string()).describe('Names of the servers that it adds, changes or switches off'),
-  rules: z.int().describe('How many rules it has'),
+  servers: z.array(z.string()).describe('Names of the servers that the project adds, changes or disables'),
+  rules: z.int().describe('Number of rules of the project'),
 })
 export type ProjectSummary = z.infer<typeof ProjectSummary>
 
@@ -20,14 +20,14 @@ export type NamedToolset = z.infer<typeof NamedToolset>
 
 export const projects = {
   list: endpoint(allUsers)
-    .route({ method: 'GET', path: '/projects', tags: ['projects'], summary: 'All projects' })
+    .route({ method: 'GET', path: '/projects', tags: ['projects'], summary: 'List projects' })
     .output(page(ProjectSummary)),
   get: endpoint(allUsers)
     .route({
       method: 'GET',
       path: '/projects/{name}',
       tags: ['projects'],
-      summary: 'One project',
+      summary: 'Get one project',
       inputStructure: 'detailed',
     })
     .input(byName)
@@ -37,7 +37,7 @@ export const projects = {
       method: 'GET',
       path: '/projects/{name}/removal',
       tags: ['projects'],
-      summary: 'What the removal of a project would take along',
+      summary: 'List everything that the removal of a project would remove or end',
       inputStructure: 'detailed',
     })
     .input(byName)
@@ -56,14 +56,14 @@ export const projects = {
 
 export const toolsets = {
   list: endpoint(allUsers)
-    .route({ method: 'GET', path: '/toolsets', tags: ['toolsets'], summary: 'All toolsets' })
+    .route({ method: 'GET', path: '/toolsets', tags: ['toolsets'], summary: 'List toolsets' })
     .output(page(NamedToolset)),
   get: endpoint(allUsers)
     .route({
       method: 'GET',
       path: '/toolsets/{name}',
       tags: ['toolsets'],
-      summary: 'One toolset',
+      summary: 'Get one toolset',
       inputStructure: 'detailed',
     })
     .input(byName)

@@ -4,10 +4,14 @@ import { endpoint } from './base.ts'
 
 export const ResultPage = z.object({
   text: z.string(),
-  form: z.enum(['text', 'json']).describe('What the tool wrote, or the JSON of what cannot be cut'),
-  offset: z.number().describe('Characters before this page'),
-  total: z.number().describe('Characters in all'),
-  next: z.number().nullable().describe('Pass it as `offset` for the next page; null at the end'),
+  form: z
+    .enum(['text', 'json'])
+    .describe(
+      'text: the text of the result. json: JSON of parts that cannot be cut, such as images or structured content',
+    ),
+  offset: z.number().describe('Number of characters before this page'),
+  total: z.number().describe('Number of characters in total'),
+  next: z.number().nullable().describe('Value of `offset` for the next page; null on the last page'),
 })
 export type ResultPage = z.infer<typeof ResultPage>
 
@@ -17,18 +21,18 @@ export const results = {
       method: 'GET',
       path: '/results/{handle}',
       tags: ['results'],
-      summary: 'A page of a result that was cut',
+      summary: 'Read a page of a result that was cut',
       description:
-        'For whoever made the call, for a while after the last use. Reading is a call of its own in the record.',
+        'Only the principal that made the call can read the result, until `limits.kept` milliseconds after the last read. Each read is recorded as a separate call.',
       inputStructure: 'detailed',
     })
     .input(
       z.object({
-        params: z.strictObject({ handle: z.string().describe('As the cut result names it') }),
+        params: z.strictObject({ handle: z.string().describe('Handle in the cut result') }),
         query: z
           .strictObject({
             offset: z.coerce.number().int().min(0).default(0).describe('Characters to skip from the beginning'),
-            length: z.coerce.number().int().min(1).optional().describe('Most characters to give'),
+            length: z.coerce.number().int().min(1).optional().describe('Most characters to return'),
           })
           .default({ offset: 0 }),
       }),

@@ -14,7 +14,7 @@ export const secrets = {
       method: 'GET',
       path: '/secrets',
       tags: ['secrets'],
-      summary: 'Names, scopes and bindings of secrets; no answer ever holds a value',
+      summary: 'List names, scopes and bindings of secrets, without their values',
     })
     .output(page(Secret)),
   set: endpoint(members)
@@ -22,15 +22,23 @@ export const secrets = {
       method: 'PUT',
       path: '/secrets/{name}',
       tags: ['secrets'],
-      summary: 'Store a value under a name, in place of the one before',
+      summary: 'Store a secret, or replace its value',
       inputStructure: 'detailed',
     })
     .input(
       named.extend({
         body: z.strictObject({
-          value: z.string().min(1).max(65_536).describe('Encrypted at once and never shown again'),
-          hosts: z.array(SecretHost).max(64).optional().describe('The only hosts that it may be sent to'),
-          servers: z.array(z.string().min(1)).max(64).optional().describe('The only servers that it may be handed to'),
+          value: z.string().min(1).max(65_536).describe('The value. It is stored encrypted and never shown'),
+          hosts: z
+            .array(SecretHost)
+            .max(64)
+            .optional()
+            .describe('Hosts that the secret may be sent to. Default: any host'),
+          servers: z
+            .array(z.string().min(1))
+            .max(64)
+            .optional()
+            .describe('Servers that may use the secret. Default: any server'),
         }),
       }),
     )
@@ -40,7 +48,7 @@ export const secrets = {
       method: 'DELETE',
       path: '/secrets/{name}',
       tags: ['secrets'],
-      summary: 'Forget a secret; servers that use it are connected anew, without it',
+      summary: 'Remove a secret; servers that use it reconnect without it',
       inputStructure: 'detailed',
     })
     .input(named)
@@ -50,7 +58,9 @@ export const secrets = {
       method: 'POST',
       path: '/secrets/rotate-key',
       tags: ['secrets'],
-      summary: 'Encrypt every secret under a new key and forget the old one',
+      summary: 'Encrypt all secrets with a new key and remove the old key',
     })
-    .output(z.object({ keyVersion: z.int(), secrets: z.int().describe('How many were encrypted anew') })),
+    .output(
+      z.object({ keyVersion: z.int(), secrets: z.int().describe('Number of secrets that were encrypted again') }),
+    ),
 }

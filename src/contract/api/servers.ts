@@ -6,7 +6,9 @@ import { Tool } from '../tool.ts'
 import { endpoint, page, ScopeText } from './base.ts'
 
 const byName = z.strictObject({ name: z.string().describe('Name of the server') })
-const inScope = z.strictObject({ scope: ScopeText.optional().describe('Where a name stands in several scopes') })
+const inScope = z.strictObject({
+  scope: ScopeText.optional().describe('Scope of the server, if several scopes have a server of this name'),
+})
 const named = z.object({ params: byName, query: inScope.optional() })
 
 const LogQuery = inScope.extend({
@@ -14,23 +16,25 @@ const LogQuery = inScope.extend({
     .string()
     .max(256)
     .optional()
-    .describe('`start`, or `next` of the answer before: only finished lines that came after it'),
+    .describe('`start`, or `next` of the previous answer: return only complete lines that were written after it'),
 })
 
 const Statement = z
   .discriminatedUnion('transport', [...ServerDefinition.options, ServerOverride])
-  .describe('A whole server, or in a later scope the fields that differ from the inherited one')
+  .describe('A complete definition, or in a later scope only the fields that differ from the inherited server')
 
 export const ServerLogs = z.object({
   lines: z.array(z.string()),
-  dropped: z.int().describe('Older lines that are no longer kept; with `after`, those of them that came after it'),
-  next: z.string().describe('Pass it as `after` for the lines that come later'),
+  dropped: z
+    .int()
+    .describe('Number of older lines that were removed. With `after`, only lines that were written after it'),
+  next: z.string().describe('Value of `after` for later lines'),
 })
 export type ServerLogs = z.infer<typeof ServerLogs>
 
-/** A tool's risk, where it came from, and what its own words suggest. */
+/** The risk of a tool, its source, and a suggestion from the name and the description of the tool. */
 export const ToolRisk = z.object({
-  tool: z.string().describe("The server's own name"),
+  tool: z.string().describe('Original name, given by the server'),
   name: z.string().describe('Public name'),
   description: z.string(),
   risk: Risk,
@@ -38,23 +42,27 @@ export const ToolRisk = z.object({
   suggested: z
     .object({ risk: Risk, because: z.string() })
     .optional()
-    .describe('Read from name and description, for tools without annotations; nothing changes before it is accepted'),
+    .describe(
+      'Suggested risk from name and description, for tools without annotations. It takes effect only when it is set',
+    ),
 })
 export type ToolRisk = z.infer<typeof ToolRisk>
 
-const Risks = z.record(z.string(), Risk).refine((risks) => Object.keys(risks).length > 0, 'must name at least one tool')
+const Risks = z
+  .record(z.string(), Risk)
+  .refine((risks) => Object.keys(risks).length > 0, 'must contain at least one tool')
 
 export const servers = {
   list: endpoint(allUsers)
-    .route({ method: 'GET', path: '/servers', tags: ['servers'], summary: 'All servers with their states' })
-    .input(z.strictObject({ scope: ScopeText.optional().describe('Only those of one scope') }).optional())
+    .route({ method: 'GET', path: '/servers', tags: ['servers'], summary: 'List servers with their states' })
+    .input(z.strictObject({ scope: ScopeText.optional().describe('Only servers of this scope') }).optional())
     .output(page(Server)),
   get: endpoint(allUsers)
     .route({
       method: 'GET',
       path: '/servers/{name}',
       tags: ['servers'],
-      summary: 'One server with its definition and tools',
+      summary: 'Get one server with its definition and tools',
       inputStructure: 'detailed',
     })
     .input(named)
@@ -64,7 +72,7 @@ export const servers = {
       method: 'POST',
       path: '/servers',
       tags: ['servers'],
-      summary: 'Add a server; answers after the first attempt to connect',
+      summary: 'Add a server; the answer is sent after the first attempt to connect',
       successStatus: 201,
     })
     .input(z.strictObject({ name: ServerName, definition: Statement, scope: ScopeText.optional() }))
@@ -74,7 +82,8 @@ export const servers = {
       method: 'PUT',
       path: '/servers/{name}',
       tags: ['servers'],
-      summary: "Replace a server's definition; answers after the first attempt to connect",
+      summary:
+        'Replace the definition of a server. The answer contains the result of the first attempt to connect; the definition is saved also if it fails',
       inputStructure: 'detailed',
     })
     .input(named.extend({ body: z.strictObject({ definition: Statement }) }))
@@ -89,20 +98,22 @@ export const servers = {
     })
     .input(named)
     .output(z.object({ removed: z.string() })),
-  enable: serverAction('enable', 'Connect a server that was switched off'),
-  disable: serverAction('disable', 'Keep the entry, but disconnect'),
-  reconnect: serverAction('reconnect', 'Try to connect now, whatever the state'),
+  enable: serverAction('enable', 'Enable a server and connect to it'),
+  disable: serverAction('disable', 'Disable a server: disconnect, but keep the entry'),
+  reconnect: serverAction('reconnect', 'Reconnect to a server now, in any state'),
   validate: endpoint(members)
     .route({
       method: 'POST',
       path: '/servers/validate',
       tags: ['servers'],
-      summary: 'Try a definition without saving it',
+      summary: 'Test a definition without saving it',
     })
     .input(
       z.strictObject({
         definition: ServerDefinition,
-        scope: ScopeText.optional().describe('For which scope; it is tried with what that scope may use'),
+        scope: ScopeText.optional().describe(
+          'Scope of the definition. The test uses the secrets and the network access of this scope',
+        ),
       }),
     )
     .output(Validation),
@@ -111,7 +122,7 @@ export const servers = {
       method: 'POST',
       path: '/servers/{name}/validate',
       tags: ['servers'],
-      summary: 'Try a server on a connection of its own: the definition in the body, else the saved one',
+      summary: 'Test a server on a separate connection, with the definition in the body or the saved definition',
       inputStructure: 'detailed',
     })
     .input(named.extend({ body: z.strictObject({ definition: ServerDefinition.optional() }).optional() }))
@@ -121,7 +132,7 @@ export const servers = {
       method: 'GET',
       path: '/servers/{name}/risks',
       tags: ['servers'],
-      summary: 'The risks of its tools, with suggestions for tools without annotations',
+      summary: 'List the risks of the tools of a server, with suggestions for tools without annotations',
       inputStructure: 'detailed',
     })
     .input(named)
@@ -131,7 +142,7 @@ export const servers = {
       method: 'POST',
       path: '/servers/{name}/risks',
       tags: ['servers'],
-      summary: "Set the risks of some tools, by the server's own names; the rest of the entry stays",
+      summary: 'Set the risks of tools, by original name; the rest of the entry does not change',
       inputStructure: 'detailed',
     })
     .input(named.extend({ body: z.strictObject({ risks: Risks }) }))
@@ -141,7 +152,7 @@ export const servers = {
       method: 'GET',
       path: '/servers/{name}/logs',
       tags: ['servers'],
-      summary: 'The last lines a server wrote to standard error',
+      summary: 'Get the last lines that a server wrote to standard error',
       inputStructure: 'detailed',
     })
     .input(named.extend({ query: LogQuery.optional() }))

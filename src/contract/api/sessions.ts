@@ -7,19 +7,24 @@ import { endpoint, page } from './base.ts'
 
 const named = z.object({ params: z.strictObject({ name: z.string().describe('Name of the session') }) })
 const moment = z.iso.datetime({ offset: true })
-const servers = SessionServers.optional().describe('Its own choice: servers that are added, changed or switched off')
+const servers = SessionServers.optional().describe('Servers that the session adds, changes or disables')
 
 export const sessions = {
   list: endpoint(allUsers)
-    .route({ method: 'GET', path: '/sessions', tags: ['sessions'], summary: 'The sessions the caller may look at' })
-    .input(z.strictObject({ all: z.stringbool().optional().describe('Also those that have ended') }))
+    .route({
+      method: 'GET',
+      path: '/sessions',
+      tags: ['sessions'],
+      summary: 'List the sessions that the caller may see',
+    })
+    .input(z.strictObject({ all: z.stringbool().optional().describe('Include ended and expired sessions') }))
     .output(page(Session)),
   get: endpoint(allUsers)
     .route({
       method: 'GET',
       path: '/sessions/{name}',
       tags: ['sessions'],
-      summary: 'One session',
+      summary: 'Get one session',
       inputStructure: 'detailed',
     })
     .input(named)
@@ -29,19 +34,19 @@ export const sessions = {
       method: 'POST',
       path: '/sessions',
       tags: ['sessions'],
-      summary: 'Make a session with a token of its own; the only answer that shows it',
+      summary: 'Create a session and its token; no other answer contains the token',
       successStatus: 201,
     })
     .input(
       z.strictObject({
-        name: AgentName.optional().describe('Made up if nothing is said; never used twice'),
-        agent: AgentName.optional().describe('The agent whose settings it inherits'),
-        project: z.string().optional().describe('The project whose settings it inherits'),
-        owner: UserName.optional().describe('The user behind it; whoever asks, if nothing is said'),
+        name: AgentName.optional().describe('Name of the session. A name is never reused. Default: a generated name'),
+        agent: AgentName.optional().describe('The agent whose settings the session inherits'),
+        project: z.string().optional().describe('The project whose settings the session inherits'),
+        owner: UserName.optional().describe('The user who owns the session. Default: the user who sends the request'),
         servers,
         expiresAt: moment
           .optional()
-          .describe('When it ends by itself; after a day if nothing is said, after 30 at most'),
+          .describe('Time at which the session expires, at most 30 days from now. Default: in one day'),
       }),
     )
     .output(NewSession),
@@ -50,7 +55,7 @@ export const sessions = {
       method: 'PATCH',
       path: '/sessions/{name}',
       tags: ['sessions'],
-      summary: "Change a session's servers or its end",
+      summary: 'Change the servers or the expiry of a session',
       inputStructure: 'detailed',
     })
     .input(named.extend({ body: z.strictObject({ servers, expiresAt: moment.optional() }) }))
@@ -60,7 +65,7 @@ export const sessions = {
       method: 'DELETE',
       path: '/sessions/{name}',
       tags: ['sessions'],
-      summary: 'End a session; its tokens stop working at once',
+      summary: 'End a session; its tokens become invalid at once',
       inputStructure: 'detailed',
     })
     .input(named)

@@ -3,10 +3,10 @@ import { everyone } from '../access.ts'
 import { Status } from '../status.ts'
 import { endpoint } from './base.ts'
 
-/** An agent sees that the gateway lives and what it may use, not how it is built. */
+/** Agents get only `healthy` and `version`, because the rest shows servers and the configuration of others. */
 export const StatusAnswer = z.union([Status, Status.pick({ healthy: true, version: true })])
 export type StatusAnswer = z.infer<typeof StatusAnswer>
 
 export const status = endpoint(everyone)
-  .route({ method: 'GET', path: '/status', tags: ['status'], summary: 'What is running, and whether it is healthy' })
+  .route({ method: 'GET', path: '/status', tags: ['status'], summary: 'Get the status of the gateway' })
   .output(StatusAnswer)

@@ -10,7 +10,7 @@ export const tokens = {
       method: 'GET',
       path: '/tokens',
       tags: ['tokens'],
-      summary: 'Tokens of agents and sessions, without the tokens themselves',
+      summary: 'List tokens of agents and sessions, without their values',
     })
     .output(page(Token)),
   create: endpoint(members)
@@ -18,15 +18,18 @@ export const tokens = {
       method: 'POST',
       path: '/tokens',
       tags: ['tokens'],
-      summary: 'Make a token for an agent or a session; the only answer that shows it',
+      summary: 'Create a token for an agent or a session; no other answer contains the token',
       successStatus: 201,
     })
     .input(
       z.strictObject({
-        agent: AgentName.optional().describe('The agent that will use it; it is added if there is none of this name'),
-        session: AgentName.optional().describe('Or the session'),
-        owner: UserName.optional().describe('The user behind an agent that is added; whoever asks, if nothing is said'),
-        expiresAt: z.iso.datetime({ offset: true }).optional().describe('The token stops working then'),
+        agent: AgentName.optional().describe('The agent that will use the token. If it does not exist, it is added'),
+        session: AgentName.optional().describe('Instead of an agent: the session that will use the token'),
+        owner: UserName.optional().describe('Owner of an agent that is added. Default: the user who sends the request'),
+        expiresAt: z.iso
+          .datetime({ offset: true })
+          .optional()
+          .describe('Time at which the token expires. Default: never'),
       }),
     )
     .output(NewToken),
@@ -35,7 +38,7 @@ export const tokens = {
       method: 'DELETE',
       path: '/tokens/{id}',
       tags: ['tokens'],
-      summary: 'Make a token useless at once',
+      summary: 'Revoke a token; it becomes invalid at once',
       inputStructure: 'detailed',
     })
     .input(byId)

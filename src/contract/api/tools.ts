@@ -5,21 +5,21 @@ import { Call } from '../call.ts'
 import { Tool } from '../tool.ts'
 import { endpoint, page } from './base.ts'
 
-export const CallAnswer = z.object({ call: Call, result: z.unknown().describe("The tool's result, as MCP shapes it") })
+export const CallAnswer = z.object({ call: Call, result: z.unknown().describe('The result of the tool, as in MCP') })
 export type CallAnswer = z.infer<typeof CallAnswer>
 
 export const CallWaiting = z.object({
   call: Call,
-  approval: Approval.describe('The question that a person is asked; the same call made again goes on from there'),
+  approval: Approval.describe('The approval that the call waits for. Repeat the same call to continue it'),
 })
 export type CallWaiting = z.infer<typeof CallWaiting>
 
-/** Visible ASCII and blanks: a key stands in a header, and in messages for people. */
-const IdempotencyKey = z.string().regex(/^[\x20-\x7e]{1,255}$/, 'must be 1 to 255 visible ASCII characters')
+/** Visible ASCII and spaces, because the key is sent in a header and shown in messages. */
+const IdempotencyKey = z.string().regex(/^[\x20-\x7e]{1,255}$/, 'must be 1 to 255 printable ASCII characters')
 
 export const tools = {
   list: endpoint(everyone)
-    .route({ method: 'GET', path: '/tools', tags: ['tools'], summary: 'The tools the caller may use' })
+    .route({ method: 'GET', path: '/tools', tags: ['tools'], summary: 'List the tools that the caller may use' })
     .input(
       z.strictObject({
         toolset: z.string().optional().describe('Only the tools of this toolset'),
@@ -28,7 +28,7 @@ export const tools = {
           .string()
           .max(1000)
           .optional()
-          .describe('Words to look for in names and descriptions, best match first'),
+          .describe('Words to search for in names and descriptions. The best matches come first'),
       }),
     )
     .output(page(Tool)),
@@ -37,7 +37,7 @@ export const tools = {
       method: 'GET',
       path: '/tools/{name}',
       tags: ['tools'],
-      summary: 'One tool with its schema',
+      summary: 'Get one tool with its schema',
       inputStructure: 'detailed',
     })
     .input(z.object({ params: z.strictObject({ name: z.string().describe('Public name of the tool') }) }))
@@ -47,9 +47,9 @@ export const tools = {
       method: 'POST',
       path: '/tools/{name}/call',
       tags: ['tools'],
-      summary: 'Run a tool',
+      summary: 'Call a tool',
       description:
-        "A tool's own failure is a result with `isError`. 202 while a person is asked: nothing was sent, and the same call made again goes on from there and runs once it is approved. 403 when denied, 429 with Retry-After over a limit. With an `Idempotency-Key` the call runs once: repeated within a day it gets the same answer, marked with `Idempotency-Replayed: true`; 422 with other arguments, 409 while the first one runs or when nobody knows whether it took effect.",
+        'An error of the tool is a result with `isError`. 202: the call waits for approval and was not sent; repeat the same call to continue it. It runs when it is approved. 403: the call was denied. 429: a limit was exceeded; see `Retry-After`. With an `Idempotency-Key` the call runs only once. A repeated call within a day gets the same answer, with the header `Idempotency-Replayed: true`. 422: the key was used with other arguments. 409: the first call is still running, or its outcome is not known.',
       inputStructure: 'detailed',
       outputStructure: 'detailed',
     })
@@ -58,19 +58,24 @@ export const tools = {
         params: z.strictObject({ name: z.string().describe('Public name of the tool') }),
         headers: z
           .object({
-            'idempotency-key': IdempotencyKey.optional().describe('Runs the call once, however often it is sent'),
+            'idempotency-key': IdempotencyKey.optional().describe(
+              'Key chosen by the caller. Of all calls with the same key only one runs',
+            ),
           })
           .optional(),
         body: z.strictObject({
-          arguments: z.record(z.string(), z.json()).default({}).describe("By the tool's input schema"),
-          toolset: z.string().optional().describe('Call it as a tool of this toolset'),
+          arguments: z
+            .record(z.string(), z.json())
+            .default({})
+            .describe('Arguments of the call, according to the input schema of the tool'),
+          toolset: z.string().optional().describe('Use this toolset to find the tool'),
         }),
       }),
     )
     .output(
       z.union([
-        z.object({ status: z.literal(200).describe('It ran'), body: CallAnswer }),
-        z.object({ status: z.literal(202).describe('A person is asked'), body: CallWaiting }),
+        z.object({ status: z.literal(200).describe('The call ran'), body: CallAnswer }),
+        z.object({ status: z.literal(202).describe('The call waits for approval'), body: CallWaiting }),
       ]),
     ),
 }

@@ -1,16 +1,20 @@
 import { z } from 'zod'
-import { administrators, onlookers, persons } from '../access.ts'
+import { administrators, persons, readers } from '../access.ts'
 import { Role } from '../principal.ts'
 import { RemovalPlan, Removed } from '../removal.ts'
 import { GroupName, Password, User, UserName } from '../user.ts'
 import { endpoint, page } from './base.ts'
 
 const named = z.object({ params: z.strictObject({ name: z.string().describe('Name of the user') }) })
-const groups = z.array(GroupName).max(100).optional().describe('Whom a rule may name as approvers')
+const groups = z
+  .array(GroupName)
+  .max(100)
+  .optional()
+  .describe('Groups of the user. A rule can require approval by a group')
 
 export const users = {
-  list: endpoint(onlookers)
-    .route({ method: 'GET', path: '/users', tags: ['users'], summary: 'All users' })
+  list: endpoint(readers)
+    .route({ method: 'GET', path: '/users', tags: ['users'], summary: 'List users' })
     .output(page(User)),
   add: endpoint(administrators)
     .route({ method: 'POST', path: '/users', tags: ['users'], summary: 'Add a user', successStatus: 201 })
@@ -36,7 +40,8 @@ export const users = {
       path: '/users/{name}/password',
       tags: ['users'],
       summary: "Set a password; ends the user's sign-ins",
-      description: 'Everybody sets their own and gives the current one with it; administrators set those of others.',
+      description:
+        'To change your own password, send the current password as `current`. Administrators can set the passwords of other users.',
       inputStructure: 'detailed',
     })
     .input(named.extend({ body: z.strictObject({ password: Password, current: z.string().max(4096).optional() }) }))
@@ -46,7 +51,7 @@ export const users = {
       method: 'GET',
       path: '/users/{name}/removal',
       tags: ['users'],
-      summary: 'What the removal of a user would take along',
+      summary: 'List everything that the removal of a user would remove or end',
       inputStructure: 'detailed',
     })
     .input(named)

@@ -1,23 +1,23 @@
 import { z } from 'zod'
-import { onlookers, operators } from '../access.ts'
+import { operators, readers } from '../access.ts'
 import { Delivery, DeliveryState, WebhookEndpoint, WebhookTrial } from '../webhook.ts'
 import { byId, endpoint, page, paging } from './base.ts'
 
 export const webhooks = {
-  list: endpoint(onlookers)
+  list: endpoint(readers)
     .route({
       method: 'GET',
       path: '/webhooks',
       tags: ['webhooks'],
-      summary: 'The configured endpoints and how each is served; never a secret',
+      summary: 'List the configured endpoints with their states, without secrets',
     })
     .output(page(WebhookEndpoint)),
-  deliveries: endpoint(onlookers)
+  deliveries: endpoint(readers)
     .route({
       method: 'GET',
       path: '/webhooks/deliveries',
       tags: ['webhooks'],
-      summary: 'Deliveries, newest first; those with the state `failed` were given up',
+      summary: 'List deliveries, newest first',
     })
     .input(
       z.strictObject({
@@ -32,7 +32,7 @@ export const webhooks = {
       method: 'POST',
       path: '/webhooks/deliveries/{id}/retry',
       tags: ['webhooks'],
-      summary: 'Send a delivery that failed once more, or one that waits at once',
+      summary: 'Retry a failed delivery, or send a waiting delivery at once',
       inputStructure: 'detailed',
     })
     .input(byId)
@@ -42,7 +42,7 @@ export const webhooks = {
       method: 'POST',
       path: '/webhooks/{name}/test',
       tags: ['webhooks'],
-      summary: 'Send the event `test` now, once, and tell what came of it',
+      summary: 'Send the event `test` once and return the result',
       inputStructure: 'detailed',
     })
     .input(z.object({ params: z.strictObject({ name: z.string() }) }))

@@ -20,7 +20,7 @@ export function createAuditRoutes(gateway: Gateway) {
     }),
     verify: on.verify.handler(({ signal }) => gateway.audit.verify(signal ?? never)),
     export: on.export.handler(() => {
-      throw new GatewayError('internal', 'An export is answered piece by piece, before it gets here')
+      throw new GatewayError('internal', 'The export must be streamed before the request reaches this handler')
     }),
     confirmClock: on.confirmClock.handler(async ({ input, context }) => {
       await gateway.audit.confirmClock(toPrincipalKey(context.principal), Date.parse(input.time))
@@ -32,7 +32,7 @@ export function createAuditRoutes(gateway: Gateway) {
 
 type Exporting = { readonly response: ServerResponse; readonly delivery: Pick<Delivery, 'expectReading'> }
 
-/** The whole record is too much for one answer in memory: it is written as it is read. */
+/** Streams the export, because the audit may be larger than the memory. */
 export async function sendExport(
   gateway: { readonly audit: Pick<Gateway['audit'], 'export'> },
   query: URLSearchParams,
@@ -41,7 +41,7 @@ export async function sendExport(
   const parsed = AuditExport.safeParse(Object.fromEntries(query))
   if (!parsed.success) {
     const [issue] = parsed.error.issues
-    throw new GatewayError('request-invalid', `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'is wrong'}`)
+    throw new GatewayError('request-invalid', `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'is invalid'}`)
   }
   const gone = new AbortController()
   response.on('close', () => gone.abort())
@@ -54,7 +54,7 @@ export async function sendExport(
   await pipeline(whileRead(pieces, delivery), response)
 }
 
-/** Whoever asks for the next piece has room for it: until then the client has to read the one before. */
+/** Yields the next piece only after the client has read the previous one. */
 async function* whileRead(pieces: AsyncIterable<string>, delivery: Exporting['delivery']): AsyncGenerator<string> {
   for await (const piece of pieces) {
     const stopExpecting = delivery.expectReading(piece.length)
@@ -68,7 +68,7 @@ async function* whileRead(pieces: AsyncIterable<string>, delivery: Exporting['de
 
 type Times = { readonly since?: string; readonly until?: string }
 
-/** Times as the store has them. */
+/** Converts times to milliseconds. */
 function toQuery<Input extends Times>({ since, until, ...rest }: Input) {
   return { ...rest, since: toMilliseconds(since), until: toMilliseconds(until) }
 }
@@ -82,7 +82,7 @@ async function getEntries(gateway: Gateway, id: string): Promise<{ entries: Audi
   if (instance !== undefined) {
     const entry = await gateway.audit.find(instance, Number(sequence))
     if (entry) return { entries: [entry] }
-    throw new GatewayError('not-found', `The record has no entry ${id}`)
+    throw new GatewayError('not-found', `The audit has no entry ${id}`)
   }
   const call = await gateway.calls.find(id)
   const { items } = await gateway.audit.list({ call: id, limit: 1000 })

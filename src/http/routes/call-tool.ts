@@ -8,9 +8,9 @@ import { toVisible } from '../../shared/visible.ts'
 
 type Called = { status: 200; body: CallAnswer } | { status: 202; body: CallWaiting }
 
-/** A result is an answer, a tool's own failure included; what is neither that nor waits is an error that names the call. */
+/** Returns a result (also one with a tool error) or the waiting approval. Other outcomes throw an error with the call's id. */
 export async function callTool(gateway: Gateway, request: CallRequest, options: Options): Promise<Called> {
-  const outcome = await gateway.calls.run(request, { signal: options.signal, delivery: options.delivery })
+  const outcome = await gateway.calls.run(request, { signal: options.signal, onDelivered: options.delivery.onEnd })
   if (outcome.kind === 'refused') throw withCall(outcome.error, outcome.call)
   if (outcome.kind === 'waiting') return { status: 202, body: { call: outcome.call, approval: outcome.approval } }
   if (outcome.replayed) options.onReplayed()
@@ -27,9 +27,9 @@ export async function callTool(gateway: Gateway, request: CallRequest, options: 
 type Options = {
   readonly signal: AbortSignal
   readonly delivery: Delivery
-  /** Hears that the answer is that of an earlier call with the same key. */
+  /** Called if the answer is from an earlier call with the same idempotency key. */
   onReplayed(): void
-  /** Gets the result as the server wrote it. */
+  /** Receives the original bytes of the result. */
   onResult(bytes: Buffer): void
 }
 

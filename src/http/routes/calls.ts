@@ -20,24 +20,24 @@ export function createCallsRoutes(gateway: Gateway) {
 
 type Seen = { principal?: string; principalId?: string; ownerId?: string }
 
-/** Whose calls a principal gets to see: an administrator or auditor anybody's, a member also those of what it owns. */
+/** Which calls a principal may see: administrators and auditors all calls, members their own and those of their agents. */
 function toSeen(principal: Principal, wanted: string | undefined): Seen {
   if (seesAll(principal)) return { principal: wanted }
   const own = toPrincipalKey(principal)
   const id = toPrincipalId(principal)
   if (isPerson(principal)) return { principal: wanted, ownerId: id }
   if (wanted === undefined || wanted === own) return { principal: own, principalId: id }
-  throw new GatewayError('forbidden', 'Only administrators and auditors see the calls of others')
+  throw new GatewayError('forbidden', 'Only administrators and auditors may see calls of other principals')
 }
 
 async function getCall(gateway: Gateway, principal: Principal, id: string): Promise<Call> {
   const { items } = await gateway.calls.list({ limit: 1, id, ...toSeen(principal, undefined) })
-  // The call of somebody else is no different from one that never was.
+  // A call that the caller may not see is reported as missing.
   if (items[0]) return items[0]
   throw new GatewayError('call-not-found', `No call has the id ${id}`)
 }
 
-/** The same of one call that is at hand. */
+/** Like `toSeen`, for one known call. */
 export function maySeeCall(gateway: Gateway, principal: Principal, { principalId = '' }: Call): boolean {
   if (seesAll(principal) || principalId === toPrincipalId(principal)) return true
   return isPerson(principal) && gateway.identity.idsOf(principal).includes(principalId)

@@ -11,12 +11,12 @@ export function createEventsRoutes() {
   const on = implement(api.events).$context<ApiContext>()
   return on.router({
     listen: on.listen.handler(() => {
-      throw new GatewayError('internal', 'A stream of events is answered piece by piece, before it gets here')
+      throw new GatewayError('internal', 'Events must be streamed before the request reaches this handler')
     }),
   })
 }
 
-/** Questions and calls are the business of those who see them in the lists; the rest is how the gateway is built. */
+/** Events about approvals and calls follow the access rules of their lists. All other events are about the gateway itself. */
 export function maySeeEvent(gateway: Gateway, principal: Principal, { event }: LoggedEvent): boolean {
   if ('approval' in event && typeof event.approval === 'object')
     return gateway.approvals.maySee(principal, event.approval)

@@ -5,7 +5,7 @@ import type { Role } from '../../contract/principal.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import { toIso } from '../../lib/clock.ts'
 import { setupPath } from '../setup-page.ts'
-import type { ApiContext, DoorContext } from './context.ts'
+import type { ApiContext, SignInContext } from './context.ts'
 
 export function createPeopleRoutes(gateway: Gateway) {
   const on = implement(api.people).$context<ApiContext>()
@@ -14,7 +14,7 @@ export function createPeopleRoutes(gateway: Gateway) {
     setupLink: on.setupLink.handler(({ context }) => {
       const code = gateway.identity.setup.code()
       if (code === undefined)
-        throw new GatewayError('request-invalid', 'There is an administrator already, who adds other people')
+        throw new GatewayError('request-invalid', 'An administrator already exists and can add other users')
       return { url: `${context.url.replace(/\/$/, '')}${setupPath}?code=${code}` }
     }),
     signOut: on.signOut.handler(async ({ context }) => {
@@ -25,9 +25,9 @@ export function createPeopleRoutes(gateway: Gateway) {
   })
 }
 
-/** What somebody may ask who has neither token nor sign-in. */
-export function createDoorRoutes(gateway: Gateway) {
-  const on = implement(door).$context<DoorContext>()
+/** Routes that need neither a token nor a sign-in. */
+export function createSignInRoutes(gateway: Gateway) {
+  const on = implement(door).$context<SignInContext>()
   return on.router({
     signIn: on.signIn.handler(async ({ input, context }) => {
       const { cookie, principal, expiresAt } = await gateway.identity.signIns.signIn({

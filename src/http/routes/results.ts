@@ -1,6 +1,5 @@
 import { implement } from '@orpc/server'
-import { toResultPage, waiting } from '../../calls/calls.ts'
-import { readResultName } from '../../catalog/catalog.ts'
+import { readResultName, toResultPage, waiting } from '../../calls/calls.ts'
 import { api } from '../../contract/api.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import { type ApiContext, never } from './context.ts'
@@ -17,7 +16,7 @@ export function createResultsRoutes(gateway: Gateway) {
         name: readResultName,
         arguments: given,
       }
-      const outcome = await gateway.calls.run(request, { signal, delivery })
+      const outcome = await gateway.calls.run(request, { signal, onDelivered: delivery.onEnd })
       if (outcome.kind === 'refused') throw outcome.error
       if (outcome.kind === 'waiting') throw waiting(outcome.approval)
       return toResultPage(outcome.answer)

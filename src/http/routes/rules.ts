@@ -22,7 +22,7 @@ export function createRulesRoutes(gateway: Gateway) {
       const meant = toMeant(gateway, context.principal, input)
       const tested = gateway.rules.test(meant, input)
       if (seesAll(context.principal)) return tested
-      // Rules about others are nobody's business but theirs.
+      // A caller must not see rules that are about other principals.
       const own = new Map(gateway.rules.list(meant).map(({ scope, rules }) => [scope, rules.map(({ index }) => index)]))
       const scopes = tested.scopes.map(({ rules, ...scope }) => ({
         ...scope,
@@ -39,7 +39,7 @@ export function createRulesRoutes(gateway: Gateway) {
   })
 }
 
-/** The name alone may also stand for an identity that was removed. */
+/** The id, because the name may have belonged to a removed identity before. */
 function idOf(gateway: Gateway, caller: Principal, key = toPrincipalKey(caller)): string {
   return key === toPrincipalKey(caller) ? toPrincipalId(caller) : (gateway.identity.findId(key) ?? '')
 }
@@ -48,12 +48,12 @@ function toKey({ agent, principal }: Whose): string | undefined {
   return agent === undefined ? principal : `agent:${agent}`
 }
 
-/** Whose calls are asked about: an administrator or auditor may ask about anybody's, others about theirs and their agents'. */
+/** The principal to test. Administrators and auditors may name any principal, users only themselves and their agents. */
 function toMeant(gateway: Gateway, caller: Principal, whose: Whose): Principal {
   const key = toKey(whose)
   if (key === undefined || key === toPrincipalKey(caller)) return caller
   const meant = gateway.config.describePrincipal(key)
   if (seesAll(caller)) return meant
   if (caller.kind === 'user' && meant.owner !== undefined && meant.owner === caller.name) return meant
-  throw new GatewayError('forbidden', 'Only administrators and auditors ask about the rules of others')
+  throw new GatewayError('forbidden', 'Only administrators and auditors may see rules of other principals')
 }

@@ -1,6 +1,6 @@
 import type { Tool } from '../../contract/tool.ts'
 
-/** Every word must be found; a name says more than a description. Equal matches keep their order. */
+/** Every word must match. Matches in names rank before matches in descriptions; equal matches keep their order. */
 export function searchTools(tools: readonly Tool[], query: string): Tool[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean)
   return tools

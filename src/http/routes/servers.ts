@@ -52,7 +52,7 @@ export function createServersRoutes(gateway: Gateway) {
   })
 }
 
-/** A place is `LOG:LINES`: which log, and how many lines of it have been read. */
+/** `after` is `LOG:LINES`: the id of the log, and the number of lines already read. */
 function toServerLogs({ lines, dropped, unfinished, log }: KeptLogs, after: string | undefined): ServerLogs {
   const end = dropped + lines.length - (unfinished ? 1 : 0)
   const next = `${log}:${end}`

@@ -4,16 +4,16 @@ import type { Gateway } from '../../gateway/gateway.ts'
 import { type ApiContext, whole } from './context.ts'
 
 export function createUsersRoutes(gateway: Gateway) {
-  const { users } = gateway.identity
+  const { users } = gateway
   const on = implement(api.users).$context<ApiContext>()
   return on.router({
     list: on.list.handler(() => whole(users.list())),
-    add: on.add.handler(({ input, context }) => users.add(input, context.principal)),
+    add: on.add.handler(({ input, context }) => users.add(context.principal, input)),
     change: on.change.handler(({ input: { params, body }, context }) =>
-      users.change(params.name, body, context.principal),
+      users.change(context.principal, params.name, body),
     ),
     password: on.password.handler(({ input: { params, body }, context }) =>
-      users.setPassword(params.name, body, context.principal),
+      users.setPassword(context.principal, params.name, body),
     ),
     removal: on.removal.handler(({ input: { params }, context }) =>
       gateway.removal.plan(context.principal, 'user', params.name),

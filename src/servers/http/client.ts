@@ -5,19 +5,19 @@ import { connectGuarded, type EgressRules, type Origin } from './egress.ts'
 import { type HttpRequest, toHead } from './request.ts'
 import { createResponseReader, type ResponseHead, type ResponseHeaders } from './response.ts'
 
-/** Hears what becomes of one request: a head, its body, and either `onEnd` or `onError` at last. */
+/** Receives the events of one request: the head, the body, and finally either `onEnd` or `onError`. */
 export type HttpHandler = {
-  /** From now on the server may have seen something of it. */
+  /** The request is being written: from here on the server may have received a part of it. */
   onStart(): void
   onHead(status: number, headers: ResponseHeaders): void
-  /** The bytes are lent: whoever keeps them makes a copy. */
+  /** The buffer is reused after the call. Copy the bytes to keep them. */
   onData(chunk: Buffer): void
   onEnd(): void
   onError(error: unknown): void
 }
 
 export type HttpClient = {
-  /** The function that is given back ends the exchange, and with it the connection that carries it. */
+  /** Returns a function that aborts the exchange and closes its socket. */
   send(request: HttpRequest, handler: HttpHandler): (error: Error) => void
   close(): Promise<void>
 }
@@ -33,37 +33,37 @@ type Job = {
   readonly head: string | undefined
   readonly body: Buffer | undefined
   readonly handler: HttpHandler
-  on: Connection | undefined
+  on: PooledSocket | undefined
   ended: boolean
 }
 
-type Connection = {
+type PooledSocket = {
   readonly socket: Socket
-  /** Until when the server keeps it open for another request. */
+  /** The time until which the server keeps the idle socket open. */
   idleUntil: number
   start(job: Job): void
   receive(bytes: Buffer): void
   fail(error: unknown): void
 }
 
-const maxConnections = 128
+const maxSockets = 128
 const maxWaiting = 4096
-/** For servers that do not say how long they keep an idle connection. */
+/** Idle time for servers that do not send `Keep-Alive: timeout`. */
 const idleMs = 4000
 const maxIdleMs = 600_000
-/** A request must not meet a server that is just closing the connection. */
+/** Safety margin, so that no request is written to a socket that the server is closing. */
 const idleMarginMs = 1000
-/** Above this it is cheaper to hand over head and body apart than to copy the body. */
+/** For larger bodies, two writes are cheaper than a copy of the body. */
 const maxJoined = 64 * 1024
 
-/** HTTP/1.1 towards one server: connections that stay open, one request at a time on each, written in one piece. */
+/** HTTP/1.1 client for one server: keeps sockets open, with one request at a time on each. */
 export function createHttpClient({ url, egress, connectTimeoutMs, clock }: ClientParts): HttpClient {
   const secure = url.protocol === 'https:'
   const origin: Origin = { host: url.hostname, port: Number(url.port || (secure ? 443 : 80)), secure }
   const closing = new AbortController()
-  const open = new Set<Connection>()
+  const open = new Set<PooledSocket>()
   const waiting = new Set<Job>()
-  let idle: Connection[] = []
+  let idle: PooledSocket[] = []
   let opening = 0
   let sweeping = false
 
@@ -73,7 +73,7 @@ export function createHttpClient({ url, egress, connectTimeoutMs, clock }: Clien
       const job: Job = { head, body: request.body, handler, on: undefined, ended: false }
       if (closing.signal.aborted) end(job, closedError())
       else if (head === undefined) end(job, invalidError())
-      else if (waiting.size >= maxWaiting) end(job, crowdedError())
+      else if (waiting.size >= maxWaiting) end(job, queueFullError())
       else place(job)
       return (error) => {
         if (job.on) return job.on.fail(error)
@@ -90,42 +90,42 @@ export function createHttpClient({ url, egress, connectTimeoutMs, clock }: Clien
   }
 
   function place(job: Job): void {
-    const connection = findIdle()
-    if (connection) return connection.start(job)
+    const pooled = findIdle()
+    if (pooled) return pooled.start(job)
     waiting.add(job)
     grow()
   }
 
-  function findIdle(): Connection | undefined {
+  function findIdle(): PooledSocket | undefined {
     const now = clock.monotonic()
-    for (let connection = idle.pop(); connection; connection = idle.pop()) {
-      if (connection.idleUntil > now) return connection
-      connection.socket.destroy()
+    for (let pooled = idle.pop(); pooled; pooled = idle.pop()) {
+      if (pooled.idleUntil > now) return pooled
+      pooled.socket.destroy()
     }
     return undefined
   }
 
-  /** As many as wait: each of them would otherwise wait for somebody else's answer. */
+  /** Opens one socket per waiting request, so that no request waits for the answer to another one. */
   function grow(): void {
-    while (opening < waiting.size && opening + open.size < maxConnections) openOne()
+    while (opening < waiting.size && opening + open.size < maxSockets) openOne()
   }
 
   function openOne(): void {
-    let connection: Connection | undefined
+    let pooled: PooledSocket | undefined
     let spoken = false
     const onBytes = (bytes: Buffer) => {
       spoken = true
-      connection?.receive(bytes)
+      pooled?.receive(bytes)
     }
     opening++
     connectGuarded(origin, egress, { timeoutMs: connectTimeoutMs, clock, signal: closing.signal, onBytes }).then(
       (socket) => {
         opening--
         if (closing.signal.aborted) return void socket.destroy()
-        if (spoken) socket.destroy() // before anybody asked
+        if (spoken) socket.destroy() // the server sent bytes before any request
         if (socket.destroyed) return failFirst(brokenError('The connection was closed'))
-        connection = createConnection(socket)
-        free(connection)
+        pooled = createPooledSocket(socket)
+        free(pooled)
       },
       (error: unknown) => {
         opening--
@@ -141,17 +141,17 @@ export function createHttpClient({ url, egress, connectTimeoutMs, clock }: Clien
     grow()
   }
 
-  function free(connection: Connection): void {
+  function free(pooled: PooledSocket): void {
     const [next] = waiting
     if (next) {
       waiting.delete(next)
-      return connection.start(next)
+      return pooled.start(next)
     }
-    idle.push(connection)
+    idle.push(pooled)
     if (!sweeping) sweep()
   }
 
-  /** One timer for all that are idle. */
+  /** One timer closes all expired idle sockets. */
   function sweep(): void {
     sweeping = idle.length > 0
     if (!sweeping) return
@@ -164,7 +164,7 @@ export function createHttpClient({ url, egress, connectTimeoutMs, clock }: Clien
     })
   }
 
-  function createConnection(socket: Socket): Connection {
+  function createPooledSocket(socket: Socket): PooledSocket {
     let job: Job | undefined
     let keptText: string | undefined
     let keptMs = idleMs
@@ -180,26 +180,26 @@ export function createHttpClient({ url, egress, connectTimeoutMs, clock }: Clien
         const done = leave()
         // A server that answers before it has read the whole request may never read the rest.
         const reusable = clean && keptMs > 0 && !socket.destroyed && socket.writableLength === 0
-        connection.idleUntil = clock.monotonic() + keptMs
-        if (reusable) free(connection)
+        pooled.idleUntil = clock.monotonic() + keptMs
+        if (reusable) free(pooled)
         else drop()
         done?.handler.onEnd()
       },
       onError: fail,
     })
     const idleUntil = clock.monotonic() + idleMs
-    const connection: Connection = { socket, idleUntil, start, receive: reader.push, fail }
-    open.add(connection)
+    const pooled: PooledSocket = { socket, idleUntil, start, receive: reader.push, fail }
+    open.add(pooled)
     socket.on('end', () => {
       if (!reader.finish()) fail(brokenError('The server closed the connection'))
     })
     socket.on('error', fail)
     socket.on('close', () => fail(brokenError('The connection was closed')))
-    return connection
+    return pooled
 
     function start(next: Job): void {
       job = next
-      next.on = connection
+      next.on = pooled
       next.handler.onStart()
       if (next.ended) return
       reader.expect()
@@ -231,14 +231,14 @@ export function createHttpClient({ url, egress, connectTimeoutMs, clock }: Clien
 
     function drop(): void {
       reader.stop()
-      open.delete(connection)
-      idle = idle.filter((other) => other !== connection)
+      open.delete(pooled)
+      idle = idle.filter((other) => other !== pooled)
       socket.destroy()
     }
 
     function fail(error: unknown): void {
       const failed = leave()
-      if (open.has(connection)) drop()
+      if (open.has(pooled)) drop()
       failed?.handler.onError(error)
       if (!closing.signal.aborted) grow()
     }
@@ -251,7 +251,7 @@ export function createHttpClient({ url, egress, connectTimeoutMs, clock }: Clien
   }
 }
 
-/** `timeout=5`: how long a server keeps an idle connection, less what is on its way. */
+/** Reads the idle time from `timeout=5` and subtracts the safety margin. */
 function toIdleMs(text: string | undefined): number {
   const seconds = /(?:^|[ ,])timeout=(\d{1,9})/i.exec(text ?? '')?.[1]
   if (seconds === undefined) return idleMs
@@ -262,12 +262,17 @@ function closedError(): GatewayError {
   return new GatewayError('server-unavailable', 'The connection is being closed')
 }
 
-function crowdedError(): GatewayError {
-  return new GatewayError('limit-exceeded', 'Too many requests wait for this server', {}, { reach: 'unsent' })
+function queueFullError(): GatewayError {
+  return new GatewayError(
+    'limit-exceeded',
+    `More than ${maxWaiting} requests wait for this server`,
+    {},
+    { reach: 'unsent' },
+  )
 }
 
 function invalidError(): GatewayError {
-  const message = 'The address or the headers of the server hold what cannot be sent'
+  const message = 'The `url` or `headers` of the server contain characters that HTTP does not allow'
   return new GatewayError('connect-failed', message, {}, { reach: 'unsent' })
 }
 

@@ -8,30 +8,30 @@ import { matchesGlob } from '../../lib/glob.ts'
 import { onAbort } from '../../lib/signals.ts'
 
 export type EgressRules = {
-  /** Servers whose address an administrator wrote may stand anywhere; members' servers and addresses found elsewhere may not. */
+  /** True for addresses configured by administrators. Members' servers and addresses from other sources must be public. */
   readonly privateAllowed: boolean
-  /** `egress.allow`: networks and host names that are permitted all the same. */
+  /** `egress.allow`: private networks and host names that are allowed as exceptions. */
   readonly allow: readonly string[]
 }
 
-/** Reported as ordinary addresses by the library, but they serve secrets of the machine itself. */
+/** Cloud metadata services that expose secrets of the machine. The library classifies these addresses as public. */
 const metadataAddresses: ReadonlySet<string> = new Set(['168.63.129.16'])
 
-/** Where a connection leads to; `host` as it stands in the address of the server. */
+/** The target of a TCP connection; `host` as written in the server's `url`. */
 export type Origin = { readonly host: string; readonly port: number; readonly secure: boolean }
 
 export type ConnectParts = {
   readonly timeoutMs: number
   readonly clock: Clock
   readonly signal: AbortSignal
-  /** Bytes from the server, lent for the time of the call: a connection has one buffer for all that it reads. */
+  /** Bytes from the server. Each socket has one buffer, which is reused after the call. */
   onBytes(bytes: Buffer): void
 }
 
 /**
- * The one connector towards servers. The literal address and every resolved one are checked, and the connection is
- * made to the checked addresses themselves, so that a second look-up cannot lead elsewhere. Resolves when bytes may be
- * sent, after the proof of identity where there is one; whatever fails before that, the server has seen no request.
+ * Every TCP connection to a server is opened here. All resolved addresses are checked, and the socket connects only to the
+ * checked addresses, so that a second DNS lookup cannot lead to another host. Resolves when bytes may be sent, for TLS
+ * after the certificate was verified. If it rejects, the server has received no request.
  */
 export async function connectGuarded(origin: Origin, rules: EgressRules, parts: ConnectParts): Promise<Socket> {
   const { timeoutMs, clock, signal } = parts
@@ -42,7 +42,7 @@ export async function connectGuarded(origin: Origin, rules: EgressRules, parts: 
   try {
     const addresses = await Promise.race([pickAddresses(origin.host, rules), stopped])
     socket = open(origin, addresses, parts.onBytes)
-    socket.on('error', () => {}) // somebody hears it at every moment; what it means is told by `once` or by the end
+    socket.on('error', () => {}) // without a listener an error would crash the process; `once` below reports it
     await Promise.race([once(socket, origin.secure ? 'secureConnect' : 'connect'), stopped])
     return socket
   } catch (error) {
@@ -69,7 +69,7 @@ function open(
     return true
   }
   const options = {
-    host: isIP(name) ? addresses[0] : name, // a literal is not looked up: it stands for the address that was checked
+    host: isIP(name) ? addresses[0] : name, // an IP address is not looked up, so the checked address is used directly
     port,
     noDelay: true,
     keepAlive: true,
@@ -78,8 +78,8 @@ function open(
     onread: { buffer, callback },
   }
   if (!secure) return connect(options)
-  const { connect: connectSecure } = process.getBuiltinModule('node:tls') // 5 MB, for those who need it
-  // An address is proven by the addresses in the certificate, a name also by asking for it.
+  const { connect: connectSecure } = process.getBuiltinModule('node:tls') // 5 MB of memory, loaded only when needed
+  // TLS does not allow an IP address as `servername`.
   return connectSecure({ ...options, servername: isIP(name) ? '' : name, ALPNProtocols: ['http/1.1'] })
 }
 
@@ -106,7 +106,7 @@ function bareHost(host: string): string {
   return host.replace(/^\[|\]$/g, '').replace(/\.$/, '')
 }
 
-/** All of them: a name such as `localhost` often has one address that answers and one that does not. */
+/** Returns all addresses: a name such as `localhost` often has one address that answers and one that does not. */
 async function pickAddresses(hostname: string, rules: EgressRules): Promise<readonly [string, ...string[]]> {
   const host = bareHost(hostname)
   const literal = toAddress(host)
@@ -120,13 +120,13 @@ async function pickAddresses(hostname: string, rules: EgressRules): Promise<read
   if (denied === undefined) return [first, ...others]
   throw new GatewayError(
     'egress-denied',
-    `The host ${host} leads to the private address ${denied}`,
+    `The host ${host} resolves to the private address ${denied}, which is not allowed`,
     {},
     { reach: 'unsent' },
   )
 }
 
-/** Every spelling that a socket would take: decimal, hexadecimal, short forms, mapped and bracketed ones. */
+/** Normalises every form of an IP address that a socket accepts: decimal, hexadecimal, short and IPv4-mapped. */
 function toAddress(host: string): string | undefined {
   if (!ipaddr.isValid(host)) return undefined
   return ipaddr.process(host).toString()
@@ -147,7 +147,7 @@ export function isAllowed(address: string, allow: readonly string[]): boolean {
   return parsed.range() === 'unicast' && isGlobal(parsed) && !metadataAddresses.has(parsed.toString())
 }
 
-/** Of IPv6 only this part is given out to the world; outside of it, old forms still hold addresses of IPv4. */
+/** The only public part of IPv6. Some ranges outside of it embed IPv4 addresses, which may be private. */
 const globalNetwork = '2000::/3'
 
 function isGlobal(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {

@@ -6,9 +6,9 @@ import type { EgressRules } from './egress.ts'
 
 export type Posting = {
   readonly url: string
-  /** JSON. */
+  /** JSON text. */
   readonly body: string
-  /** Beside those that say what the body is. */
+  /** Headers in addition to the content type. */
   readonly headers?: Readonly<Record<string, string>>
   readonly egress: EgressRules
   readonly clock: Clock
@@ -17,11 +17,12 @@ export type Posting = {
 
 const connectTimeoutMs = 10_000
 
-/** One message to an address outside, over the guarded client; tells the status, and throws unless it says that it was taken. */
+/** Posts JSON to an address under the egress rules. Returns the status, and throws unless it is a success. */
 export async function postJson({ url, body, headers, egress, clock, signal }: Posting): Promise<number> {
   signal.throwIfAborted()
   const to = new URL(url)
-  if (!/^https?:$/.test(to.protocol)) throw new GatewayError('request-invalid', `${to.protocol} cannot be posted to`)
+  if (!/^https?:$/.test(to.protocol))
+    throw new GatewayError('request-invalid', `${to.protocol} is not supported: use an http or https address`)
   const client = createHttpClient({ url: to, egress, connectTimeoutMs, clock })
   const { promise, resolve, reject } = Promise.withResolvers<number>()
   let status = 0

@@ -1,14 +1,14 @@
-/** The headers of an answer, by their names in small letters; the values of one that stands several times are joined. */
+/** Headers by lower-case name. The values of a repeated header are joined. */
 export type ResponseHeaders = ReadonlyMap<string, string>
 
 export type ResponseHead = {
   readonly status: number
   readonly headers: ResponseHeaders
-  /** Whether the connection may carry another request afterwards, as far as the head says. */
+  /** Whether the head allows another request on the same socket. */
   readonly keepsOpen: boolean
 }
 
-/** The bytes are not HTTP, or HTTP that two readers could take for different things. */
+/** The bytes are not valid HTTP, or two HTTP readers could interpret them differently. */
 export class HttpError extends Error {
   readonly code = 'INVALID_HTTP'
 
@@ -19,21 +19,21 @@ export class HttpError extends Error {
 }
 
 export type ResponseReader = {
-  /** From now on the bytes are an answer. */
+  /** A request was sent: the next bytes are its answer. */
   expect(): void
-  /** The bytes are lent for the time of this call. */
+  /** The buffer may be reused after the call. */
   push(chunk: Buffer): void
-  /** Nothing more comes from the other side; false if something is missing. */
+  /** To be called when the server has closed the socket. Returns whether the answer is complete. */
   finish(): boolean
-  /** Nobody listens any more. */
+  /** Ignores all further bytes. */
   stop(): void
 }
 
 type Parts = {
   onHead(head: ResponseHead): void
-  /** The bytes are lent: whoever keeps them makes a copy. */
+  /** The buffer is reused after the call. Copy the bytes to keep them. */
   onData(chunk: Buffer): void
-  /** The answer is complete; `clean` if exactly that much came and the connection stays open. */
+  /** The answer is complete. `clean`: no extra bytes followed and the socket can be reused. */
   onEnd(clean: boolean): void
   onError(error: HttpError): void
 }
@@ -46,8 +46,8 @@ const maxTrailers = 8 * 1024
 const maxInterim = 16
 
 /**
- * Reads the answers on one connection, one at a time. As strict as possible: whoever reads more generously than the
- * next one can be made to see an answer where there is none.
+ * Reads the answers on one socket, one at a time. It is strict, because a lenient reader can be tricked into reading
+ * one answer as two (response splitting).
  */
 export function createResponseReader(parts: Parts): ResponseReader {
   let state: State = 'idle'
@@ -66,7 +66,7 @@ export function createResponseReader(parts: Parts): ResponseReader {
     push(chunk) {
       try {
         let rest: Buffer | undefined = chunk
-        if (state === 'idle') throw new HttpError('The server sent what nobody had asked for')
+        if (state === 'idle') throw new HttpError('The server sent data without a request')
         while (rest) rest = step(rest)
       } catch (error) {
         state = 'idle'
@@ -84,7 +84,7 @@ export function createResponseReader(parts: Parts): ResponseReader {
     },
   }
 
-  /** Reads one part and gives back what follows it, if anything does. */
+  /** Reads one part of the answer and returns the remaining bytes, if there are any. */
   function step(chunk: Buffer): Buffer | undefined {
     switch (state) {
       case 'head':
@@ -110,7 +110,8 @@ export function createResponseReader(parts: Parts): ResponseReader {
   function readHead(chunk: Buffer): Buffer | undefined {
     const bytes = kept ? Buffer.concat([kept, chunk]) : chunk
     const at = bytes.indexOf(headEnd)
-    if ((at === -1 ? bytes.length : at) > maxHead) throw new HttpError('The head of the answer has no end')
+    if ((at === -1 ? bytes.length : at) > maxHead)
+      throw new HttpError(`The head of the answer has more than ${maxHead} bytes`)
     if (at === -1) {
       kept = bytes === chunk ? Buffer.from(chunk) : bytes
       return undefined
@@ -119,7 +120,8 @@ export function createResponseReader(parts: Parts): ResponseReader {
     const rest = after(bytes, at + headEnd.length)
     const { version, ...head } = parseHead(bytes.toString('latin1', 0, at))
     if (head.status < 200) {
-      if (head.status === 101 || ++interim > maxInterim) throw new HttpError('The server wants another protocol')
+      if (head.status === 101 || ++interim > maxInterim)
+        throw new HttpError('The server sent too many interim answers or switches the protocol')
       return rest
     }
     keepsOpen = head.keepsOpen
@@ -134,7 +136,7 @@ export function createResponseReader(parts: Parts): ResponseReader {
     const coding = headers.get('transfer-encoding')
     const length = headers.get('content-length')
     if (coding !== undefined) {
-      // Both lengths at once, or a coding of which we do not know where it ends, is how one answer is made into two.
+      // Two lengths, or a coding with an unknown end, are used for response splitting.
       if (length !== undefined || version !== '1' || coding.toLowerCase() !== 'chunked')
         throw new HttpError('The length of the answer is ambiguous')
       state = 'size-line'
@@ -166,7 +168,7 @@ export function createResponseReader(parts: Parts): ResponseReader {
     const { line, rest } = readLine(chunk, maxLine)
     if (line === undefined) return undefined
     const size = /^([0-9a-fA-F]{1,8})[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/.exec(line)?.[1]
-    if (size === undefined) throw new HttpError('A piece of the answer has no length')
+    if (size === undefined) throw new HttpError('A chunk of the answer has no length')
     left = Number.parseInt(size, 16)
     trailers = 0
     state = left === 0 ? 'trailers' : 'chunk'
@@ -179,7 +181,7 @@ export function createResponseReader(parts: Parts): ResponseReader {
     return rest
   }
 
-  /** What stands behind the last piece is read and let go. */
+  /** Trailers are read and ignored. */
   function readTrailers(chunk: Buffer): Buffer | undefined {
     const { line, rest } = readLine(chunk, maxTrailers - trailers)
     if (line === undefined) return undefined
@@ -193,7 +195,7 @@ export function createResponseReader(parts: Parts): ResponseReader {
     const bytes = kept ? Buffer.concat([kept, chunk]) : chunk
     const at = bytes.indexOf(lineEnd)
     const length = at === -1 ? bytes.length - 1 : at
-    if (length > most) throw new HttpError('A line of the answer has no end')
+    if (length > most) throw new HttpError(`A line of the answer has more than ${most} bytes`)
     kept = undefined
     if (at === -1) {
       kept = bytes === chunk ? Buffer.from(chunk) : bytes
@@ -238,7 +240,7 @@ function parseHead(text: string): ResponseHead & { version: string } {
   return { version, status: Number(status), headers, keepsOpen: version === '1' && !closes }
 }
 
-/** Only what HTTP calls a blank: other space would hide a difference between two values. */
+/** Removes only spaces and tabs, as HTTP defines it. Other white space is part of the value. */
 function trimBlanks(value: string): string {
   let start = 0
   let end = value.length

@@ -1,26 +1,26 @@
 import type { GatewayError } from '../../contract/errors.ts'
 import type { Carrier } from '../../wire/peer.ts'
 
-/** What every way to a server tells the link above it. */
+/** The callbacks of a transport to its link. */
 export type CarrierParts = {
   readonly maxMessageBytes: number
-  /** One message; `origin` is the request on whose stream it came, where the way knows. */
+  /** One message. `origin` is the request on whose stream it arrived, if the transport knows it. */
   onMessage(message: Buffer, origin: number | undefined): void
-  /** The answer to a request, by its raw id, was too long to keep. */
+  /** The answer to the request with this raw id exceeds the size limit. */
   onTooLong(id: string, error: GatewayError): void
-  /** The standing stream was interrupted and is back: what was said meanwhile is lost. */
+  /** The stream of notifications was interrupted and is open again: notifications in between are lost. */
   onGap(): void
-  /** The way is gone for good. */
+  /** The transport has ended and does not recover. */
   onClose(error: GatewayError): void
 }
 
-/** One way to a server: a child process, Streamable HTTP, or HTTP with a separate event stream. */
+/** One transport to a server: a child process, Streamable HTTP, or HTTP with a separate event stream. */
 export type ServerCarrier = Carrier & {
-  /** Opens the standing stream for notifications, where the way has one of its own. */
+  /** Opens the stream of notifications, if the transport has a separate one. */
   readonly listen: ((headers: Readonly<Record<string, string>>) => void) | undefined
-  /** Tells the server that the session is over, where there is one. */
+  /** Ends the MCP session at the server, if there is one. */
   endSession(headers: Readonly<Record<string, string>>): Promise<void>
-  /** Ends it and proves that it ended. */
+  /** Resolves when the transport has ended. */
   close(): Promise<void>
   readonly pid?: number
 }

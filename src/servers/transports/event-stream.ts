@@ -8,10 +8,10 @@ type StreamParts = {
   readonly maxBytes: number
   readonly signal: AbortSignal
   onOpen(): void
-  /** Never one without data, which only tells the place. */
+  /** Only events with data. Events without data only update the place. */
   onEvent(event: { event: string; data: Buffer }): void
   onPlace?(place: StreamPlace): void
-  /** `refused` is the status with which the server declined, if it did. */
+  /** `refused` is the error of a server that declined the stream. */
   onEnd(refused: GatewayError | undefined, error?: GatewayError): void
 }
 
@@ -36,7 +36,7 @@ export function openStream(
     maxBytes: parts.maxBytes,
     onEvent: (event) => event.data.length > 0 && parts.onEvent(event),
     onPlace: (place) => parts.onPlace?.(place),
-    onTooLong: () => abort(new GatewayError('result-too-large', 'An event has no end')),
+    onTooLong: () => abort(new GatewayError('result-too-large', `An event has more than ${parts.maxBytes} bytes`)),
   })
   if (parts.signal.aborted) return
   const unlink = onAbort(parts.signal, stop)

@@ -9,10 +9,10 @@ import { toLinkError, toStatusError } from '../http/errors.ts'
 import type { HttpRequest } from '../http/request.ts'
 import type { ResponseHeaders } from '../http/response.ts'
 
-/** A server should end the stream of an answered request itself; one that does not is helped. */
+/** A server should end the stream of an answered request. After this time the gateway closes it. */
 const lingerMs = 5000
 const maxIdleBody = 64 * 1024
-/** What a server may make us set aside by a mere promise of its length. */
+/** The most memory that is allocated from the `Content-Length` alone, before any byte has arrived. */
 const maxRoom = 4 * 1024 * 1024
 
 type ExchangeParts = {
@@ -21,19 +21,19 @@ type ExchangeParts = {
   readonly maxBytes: number
   readonly clock: Clock
   readonly closing: AbortSignal
-  /** Whether the answer comes in the response, or on a stream of its own. */
+  /** Whether the answer arrives in the response or on a separate stream. */
   readonly answers: 'here' | 'elsewhere'
-  /** The request went out under a session, so that a 404 means that the session is lost. */
+  /** The request was sent with an MCP session id, so a 404 means that the session is lost. */
   readonly lost: boolean
   onHeaders(status: number, headers: ResponseHeaders): void
   onMessage(message: Buffer): void
-  /** Goes on where the stream of the answer ended, if the server said where that is. */
+  /** Continues the answer at the place where its stream ended, if the server sent event ids. */
   resume?(place: StreamPlace): Promise<void>
 }
 
 type BodyKind = 'json' | 'events' | 'refusal' | 'nothing'
 
-/** One POST: hands on what comes back, whatever form it has, and never keeps more than it may. */
+/** Sends one POST and passes on the messages of the response, JSON or events, within the size limit. */
 export function exchange(message: Outgoing, parts: ExchangeParts): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   let status = 0
@@ -91,7 +91,7 @@ export function exchange(message: Outgoing, parts: ExchangeParts): Promise<void>
     })
   }
 
-  /** Where the length is known, the bytes are copied once, to where they stay. */
+  /** With a known length the bytes are copied only once, into their final buffer. */
   function makeRoom(length: number): void {
     if (length > parts.maxBytes) return tooLarge()
     if (length <= maxRoom) room = Buffer.allocUnsafe(length)
@@ -112,7 +112,7 @@ export function exchange(message: Outgoing, parts: ExchangeParts): Promise<void>
     const body = room ?? pieces.take()
     if (kind === 'refusal') return refuse(body)
     if (kind === 'json' && body.length > 0) parts.onMessage(body)
-    if (parts.answers === 'here' && message.waiting()) return breakOff(silentError(kind))
+    if (parts.answers === 'here' && message.waiting()) return breakOff(noResultError(kind))
     resolve()
   }
 
@@ -120,23 +120,23 @@ export function exchange(message: Outgoing, parts: ExchangeParts): Promise<void>
     done()
     if (!message.waiting()) return resolve()
     const { closing } = parts
-    breakOff(kind === 'events' && !closing.aborted ? silentError(kind) : toLinkError(error, closing.aborted))
+    breakOff(kind === 'events' && !closing.aborted ? noResultError(kind) : toLinkError(error, closing.aborted))
   }
 
-  /** A stream that ended before the answer is taken up again where the server said how. */
+  /** The stream ended before the answer: resumes it if the server sent event ids. */
   function breakOff(error: GatewayError): void {
     if (place.id === undefined || parts.closing.aborted || !parts.resume) return reject(error)
     parts.resume(place).then(resolve, reject)
   }
 
-  /** Nobody reads on what says nothing: neither a page about an error nor the rest of an acceptance. */
+  /** Stops reading bodies that contain no message: error pages and the body of a 202. */
   function cutShort(): void {
     if (kind === 'refusal') return fail(toStatusError(status, headers, parts.lost))
     resolve()
     onAbort()
   }
 
-  /** Newer servers put a JSON-RPC error into the body of a refusal: that is an answer like any other. */
+  /** Newer servers send a JSON-RPC error in the body of an HTTP error: it is the answer to the request. */
   function refuse(body: Buffer): void {
     const error = toStatusError(status, headers, parts.lost)
     const mayAnswer = error.code === 'connect-failed' || error.code === 'server-failed'
@@ -149,7 +149,7 @@ export function exchange(message: Outgoing, parts: ExchangeParts): Promise<void>
 const noHeaders: ResponseHeaders = new Map()
 
 function abandoned(): Error {
-  return new Error('Nobody waits for this answer')
+  return new Error('The request was cancelled')
 }
 
 function isErrorAnswer(body: Buffer, id: number | undefined): boolean {
@@ -165,14 +165,14 @@ function bodyKind(status: number, headers: ResponseHeaders, answered: boolean): 
   const type = headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase()
   const encoding = headers.get('content-encoding')
   if (status >= 300 || status < 200) return 'refusal'
-  if (encoding !== undefined && encoding !== 'identity') return 'refusal' // we asked for none: a bomb, or a broken server
+  if (encoding !== undefined && encoding !== 'identity') return 'refusal' // not requested: maybe a decompression bomb
   if (!answered || status === 202) return 'nothing'
   if (type === 'text/event-stream') return 'events'
   return type === 'application/json' ? 'json' : 'refusal'
 }
 
-/** A stream that breaks off tells of the way rather than of the tool: `dropped` lets who only reads ask again. */
-function silentError(kind: BodyKind): GatewayError {
+/** A broken stream is a problem of the network, not of the tool. `dropped` allows a reading call to be sent again. */
+function noResultError(kind: BodyKind): GatewayError {
   const dropped = kind === 'events'
   const message = 'The server ended its answer without a result'
   return new GatewayError('server-broken', message, { dropped }, { reach: 'sent' })

@@ -17,7 +17,7 @@ export type HttpParts = CarrierParts & {
   readonly clock: Clock
 }
 
-/** `missed`: a stream was open before, so that something may have been said in between. */
+/** `missed`: a stream was open before, so notifications may have been lost. */
 type Listening = { readonly signal: AbortSignal; readonly attempt: number; readonly missed: boolean }
 
 export const acceptBoth = 'application/json, text/event-stream'
@@ -28,7 +28,7 @@ export function createClient({ egress, definition, clock }: HttpParts, url: URL)
   return createHttpClient({ url, egress, connectTimeoutMs: definition.timeout.connect, clock })
 }
 
-/** Streamable HTTP: one exchange per message, answered in JSON or as a stream of events. */
+/** Streamable HTTP: one POST per message, answered with JSON or a stream of events. */
 export function openHttp(parts: HttpParts): ServerCarrier {
   const url = new URL(parts.definition.url)
   const path = `${url.pathname}${url.search}`
@@ -78,14 +78,14 @@ export function openHttp(parts: HttpParts): ServerCarrier {
     }
   }
 
-  /** A new session has a stream of its own: the one of the session before is let go. */
-  function listenAnew(own: Readonly<Record<string, string>>): void {
+  /** Every MCP session has its own stream: closes the stream of the previous session. */
+  function listenAgain(own: Readonly<Record<string, string>>): void {
     listening.abort()
     listening = new AbortController()
     listen(own, { signal: AbortSignal.any([closing.signal, listening.signal]), attempt: 1, missed: false })
   }
 
-  /** The standing stream of the older era. Servers may refuse it; one that drops it is asked again, ever more slowly. */
+  /** The stream of notifications in the older era. Servers may refuse it. A dropped stream is opened again with backoff. */
   function listen(own: Readonly<Record<string, string>>, state: Listening): void {
     const { signal, attempt, missed } = state
     if (signal.aborted) return
@@ -102,7 +102,7 @@ export function openHttp(parts: HttpParts): ServerCarrier {
         opened = parts.clock.monotonic()
         if (missed) parts.onGap()
       },
-      // The older era never answers a request here: an origin of 0 matches none.
+      // In the older era this stream contains no answers: an origin of 0 matches no request.
       onEvent: (event) => parts.onMessage(event.data, 0),
       onEnd: (refused) => {
         if (!refused || Number(refused.details.status) >= 500) again()
@@ -112,7 +112,7 @@ export function openHttp(parts: HttpParts): ServerCarrier {
 
   return {
     send,
-    listen: listenAnew,
+    listen: listenAgain,
     async endSession(own) {
       if (session === undefined) return
       const headers = headersFor(own, acceptBoth)
@@ -126,11 +126,11 @@ export function openHttp(parts: HttpParts): ServerCarrier {
   }
 }
 
-/** A request whose answer nobody needs, only that there was one. */
+/** Sends a request, waits for its end and ignores the answer. */
 function end(client: HttpClient, request: HttpRequest, clock: Clock): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const ignored = { onStart() {}, onHead() {}, onData() {} }
   const abort = client.send(request, { ...ignored, onEnd: resolve, onError: () => resolve() })
-  const cancel = clock.after(endSessionMs, () => abort(new Error('The server does not answer')))
+  const cancel = clock.after(endSessionMs, () => abort(new Error(`No answer within ${endSessionMs} ms`)))
   return promise.finally(cancel)
 }

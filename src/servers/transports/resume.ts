@@ -18,12 +18,12 @@ export type ResumeParts = {
 
 const usualWaitMs = 1000
 const longestWaitMs = 60_000
-/** So many streams in a row that bring nothing are enough. */
+/** Number of streams in a row without an event after which the gateway gives up. */
 const maxFruitless = 5
 
 /**
- * A server may end the stream of an answer before the answer is there, so that nobody holds a connection meanwhile.
- * The next stream goes on from the place where the last one ended, after the time that the server asks for.
+ * A server may end a stream before the answer is ready, so that no TCP connection stays open during a long call.
+ * The next stream continues after the last event, after the pause that the server requested.
  */
 export async function resumeStream(message: Outgoing, ended: StreamPlace, parts: ResumeParts): Promise<void> {
   const abandoned = new AbortController()
@@ -32,7 +32,7 @@ export async function resumeStream(message: Outgoing, ended: StreamPlace, parts:
   let place = ended
   let fruitless = 0
   while (message.waiting()) {
-    if (fruitless >= maxFruitless) throw silent()
+    if (fruitless >= maxFruitless) throw noResult()
     await sleep(parts.clock, Math.min(place.retryMs ?? usualWaitMs, longestWaitMs), signal)
     const before = place
     place = await follow(message, place, signal, parts)
@@ -40,13 +40,13 @@ export async function resumeStream(message: Outgoing, ended: StreamPlace, parts:
   }
 }
 
-/** One more stream, until it ends; resolves with where it ended. */
+/** Opens one more stream and waits for its end. Resolves with the place where it ended. */
 function follow(message: Outgoing, from: StreamPlace, signal: AbortSignal, parts: ResumeParts): Promise<StreamPlace> {
   const { promise, resolve, reject } = Promise.withResolvers<StreamPlace>()
   const enough = new AbortController()
   const headers = { ...parts.headers(), ...(from.id !== undefined && { 'last-event-id': from.id }) }
   let place = from
-  const unlink = onAbort(signal, () => reject(silent()))
+  const unlink = onAbort(signal, () => reject(noResult()))
   openStream(parts.client, parts.path, headers, {
     maxBytes: parts.maxBytes,
     signal: AbortSignal.any([signal, enough.signal]),
@@ -58,18 +58,18 @@ function follow(message: Outgoing, from: StreamPlace, signal: AbortSignal, parts
       parts.onMessage(event.data)
       if (message.waiting()) return
       resolve(place)
-      enough.abort() // it was answered: what else comes is for the standing stream
+      enough.abort() // the request is answered; further messages belong to the stream of notifications
     },
     onEnd(refused) {
       enough.abort()
-      if (refused) return reject(silent())
+      if (refused) return reject(noResult())
       resolve(place)
     },
   })
   return promise.finally(unlink)
 }
 
-function silent(): GatewayError {
+function noResult(): GatewayError {
   const message = 'The server ended its answer without a result'
   return new GatewayError('server-broken', message, { dropped: true }, { reach: 'sent' })
 }

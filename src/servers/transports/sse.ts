@@ -6,7 +6,7 @@ import { openStream } from './event-stream.ts'
 import { exchange } from './exchange.ts'
 import { acceptBoth, createClient, type HttpParts } from './http.ts'
 
-/** The oldest way: one standing stream brings every message, requests are posted to the address it names first. */
+/** The oldest transport: one stream carries all messages. Its first event names the address for POST requests. */
 export async function openSse(
   parts: HttpParts,
   { signal, timeoutMs }: { signal: AbortSignal; timeoutMs: number },
@@ -22,7 +22,7 @@ export async function openSse(
   }
   const unlink = onAbort(signal, () => endpoint.reject(signal.reason))
   const cancelTimer = parts.clock.after(timeoutMs, () => {
-    endpoint.reject(new GatewayError('call-timeout', `The server did not say where to post within ${timeoutMs} ms`))
+    endpoint.reject(new GatewayError('call-timeout', `The server sent no endpoint event within ${timeoutMs} ms`))
   })
 
   openStream(
@@ -75,9 +75,11 @@ export async function openSse(
   }
 }
 
-/** The server names where to post; only its own origin will do, or it could send our headers elsewhere. */
+/** The POST address must have the origin of the server: another origin would receive our headers. */
 function takeEndpoint(text: string, base: URL, endpoint: PromiseWithResolvers<string>): void {
   const target = URL.canParse(text, base.href) ? new URL(text, base) : undefined
   if (target?.origin === base.origin) return endpoint.resolve(`${target.pathname}${target.search}`)
-  endpoint.reject(new GatewayError('egress-denied', 'The server names an address of another origin to post to'))
+  endpoint.reject(
+    new GatewayError('egress-denied', 'The endpoint event of the server names an address of another origin'),
+  )
 }

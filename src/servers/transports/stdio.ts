@@ -19,14 +19,14 @@ export type StdioParts = CarrierParts & {
   readonly instance: string
   readonly clock: Clock
   readonly logs: ServerLogs
-  /** Where the program runs unless its entry has a `cwd`. Made when it is missing. */
+  /** Working folder of a program whose definition has no `cwd`. It is created if it is missing. */
   readonly workingFolder: string
-  /** An administrators' scope wrote the command. */
+  /** The command was configured in a scope of administrators. */
   readonly trusted: boolean
   readonly children: ChildRecords
 }
 
-/** Remembers children in storage, so that the next start can end what this one could not. */
+/** Stores child processes, so that a later gateway can end them if this one is killed. */
 export type ChildRecords = {
   add(child: { pid: number; startTime: string; connection: string }): Promise<void>
   remove(pid: number): void
@@ -37,10 +37,10 @@ const stderrPerWindow = 2 * 1024 * 1024
 const stderrWindowMs = 100
 const quietEndMs = 1000
 const askedEndMs = 2000
-/** A program that ended has usually written why: its last lines are read before its end is reported. */
+/** Waiting time for the last output of an ended program, which usually contains the reason. */
 const lastLinesMs = 250
 
-/** A child process that speaks in lines. Its whole process group ends with it. */
+/** A child process that exchanges messages as lines. When it ends, its whole process group is ended. */
 export async function openStdio(parts: StdioParts, connection: string): Promise<ServerCarrier> {
   const { definition, clock } = parts
   const cwd = definition.cwd ?? makeFolder(parts.workingFolder)
@@ -73,7 +73,7 @@ export async function openStdio(parts: StdioParts, connection: string): Promise<
     return ending
   }
 
-  /** Asks by closing its input, then by SIGTERM, then ends the group for good; grandchildren included. */
+  /** Closes the input, then sends SIGTERM, then kills the process group with all grandchildren. */
   async function end(): Promise<void> {
     queue.close()
     child.stdin?.end()
@@ -101,17 +101,17 @@ function start({ definition, instance, trusted }: StdioParts, cwd: string): Chil
       windowsHide: true,
     })
   } catch (error) {
-    throw toSpawnError(error, definition) // some failures are thrown, others are told by an event
+    throw toSpawnError(error, definition) // some failures are thrown, others are reported by an event
   }
 }
 
-/** Readable by the gateway's own user only. */
+/** Creates a folder that only the gateway's operating system user can read. */
 function makeFolder(folder: string): string {
   try {
     makePrivateFolder(folder)
     return folder
   } catch (error) {
-    const message = `The working folder ${folder} of the program could not be made: ${toSystemReason(error)}`
+    const message = `The working folder ${folder} of the program could not be created: ${toSystemReason(error)}`
     throw new GatewayError('spawn-failed', message, { errno: findSystemCode(error), folder })
   }
 }
@@ -120,12 +120,12 @@ function toEnd(code: number | null, signal: NodeJS.Signals | null): GatewayError
   if (signal === null) {
     return new GatewayError('server-broken', `The program ended with code ${code}`, { exitCode: code ?? undefined })
   }
-  const message = `The program was ended by ${signal}, and not by the gateway`
+  const message = `The program was ended by ${signal}, not by the gateway`
   return new GatewayError('server-broken', message, { exitCode: undefined, signal })
 }
 
 async function started(child: ChildProcess, definition: StdioServer): Promise<number> {
-  child.stdin?.on('error', () => {}) // a child that closes its input is noticed by its exit or by a deadline
+  child.stdin?.on('error', () => {}) // a closed input is detected by the exit or by a timeout
   if (child.pid !== undefined) return child.pid
   const [error]: unknown[] = await once(child, 'error').catch((thrown: unknown) => [thrown])
   throw toSpawnError(error, definition)
@@ -133,7 +133,7 @@ async function started(child: ChildProcess, definition: StdioServer): Promise<nu
 
 function toSpawnError(error: unknown, { command, cwd }: StdioServer): GatewayError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-  // The system says the same of a missing folder as of a missing program.
+  // The system reports ENOENT both for a missing folder and for a missing program.
   if (code === 'ENOENT' && cwd !== undefined && !existsSync(cwd)) {
     const details = { errno: code, missing: 'folder' }
     const message = `${command} could not be started: the working folder ${cwd} does not exist`
@@ -171,7 +171,7 @@ function readStdout(child: ChildProcess, parts: StdioParts, onEndless: () => voi
     },
     onEndless() {
       child.stdout?.off('data', read)
-      child.stdout?.pause() // the program has to wait until its output is closed
+      child.stdout?.pause() // blocks the program until its output is closed
       onEndless()
     },
   })
@@ -180,11 +180,11 @@ function readStdout(child: ChildProcess, parts: StdioParts, onEndless: () => voi
 }
 
 function endlessLine(most: number): GatewayError {
-  const message = `The gateway ended the program: it wrote a line without an end, far longer than the limit of ${most} bytes`
+  const message = `The gateway ended the program: it wrote a line that is far longer than the limit of ${most} bytes`
   return new GatewayError('server-broken', message, {}, { reach: 'sent' })
 }
 
-/** Keeps the last lines of a program; resolves when it has closed its standard error. A flood is read in portions. */
+/** Stores the standard error of a program and resolves when it is closed. Limits the bytes read per time window. */
 function readStderr(child: ChildProcess, parts: StdioParts): Promise<unknown> {
   let windowBytes = 0
   child.stderr?.on('data', (chunk: Buffer) => {
@@ -204,12 +204,12 @@ type WriteQueue = { send(message: Outgoing): Promise<void>; close(): void }
 
 const newline = Buffer.from('\n')
 
-/** What nobody waits for any more need not be sent; a notification is never waited for. */
+/** A cancelled request is not sent. Notifications have no waiter and are always sent. */
 function isWanted(message: Outgoing): boolean {
   return message.id === undefined || message.waiting()
 }
 
-/** Gathers the lines of one tick into one write, and holds a bounded number of bytes while the child is not reading. */
+/** Joins the lines of one tick into one write. Queues a limited number of bytes while the program does not read. */
 function createWriteQueue(child: ChildProcess): WriteQueue {
   let waiting: Outgoing[] = []
   let bytes = 0

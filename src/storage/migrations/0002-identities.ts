@@ -1,6 +1,6 @@
 import type { Migration } from './migration.ts'
 
-/** Whoever was removed keeps the row: a name that stands in the record must not pass to somebody else unnoticed. */
+/** Removed users keep their row, so that a name in the audit is not given to another user unnoticed. */
 export const identities: Migration = {
   id: 2,
   name: 'users, sign-ins, agents, sessions, whose a token is',

@@ -4,11 +4,11 @@ export const auditChain: Migration = {
   id: 4,
   name: 'audit chain',
   statements: [
-    // Empty for what was written before there was a chain.
+    // Empty for entries that were written before the chain existed.
     "alter table audit add column hash text not null default ''",
-    // Calls are most of the record, and none of their entries is in here: what they cost stays the same.
+    // Entries of calls are excluded: they are the largest part of the audit, and this index must not make them slower.
     'create index audit_by_kind on audit (kind, at) where call is null',
-    // On whose behalf; empty for whoever calls for himself.
+    // The user that the call was made for; empty if a user calls directly.
     "alter table calls add column owner text not null default ''",
   ],
 }

@@ -1,11 +1,11 @@
 import type { Migration } from './migration.ts'
 
-/** What several instances on one database need of each other. */
+/** Columns and tables for several instances on one database. */
 export const severalInstances: Migration = {
   id: 7,
   name: 'leases of instances, marks of batches, documents',
   statements: [
-    // By the clock of the database: when an instance last said that it lives and has read all that changed.
+    // When the instance last renewed its lease, by the database's clock. At that time it had read all changes.
     'alter table instances add column renewed_at bigint',
     `create table batches (
       instance text primary key,

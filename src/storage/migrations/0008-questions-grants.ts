@@ -4,7 +4,8 @@ export const questionsAndGrants: Migration = {
   id: 8,
   name: 'questions, grants',
   statements: [
-    // `live` names who asked for what, while an equal call joins this question; nobody can ask the same twice.
+    // `live` identifies principal and call while the question is open. It is unique, so that equal calls join one
+    // question.
     `create table questions (
       id text primary key,
       live text unique,

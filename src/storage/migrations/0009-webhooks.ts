@@ -4,7 +4,8 @@ export const webhooks: Migration = {
   id: 9,
   name: 'webhooks',
   statements: [
-    // `instance` has it under way; nobody else sends it meanwhile. `body` is sent as it stands, so that it can be signed again.
+    // `instance` is the instance that is sending the delivery; others skip it. `body` is the exact text that is sent,
+    // because it is signed.
     `create table deliveries (
       id text primary key,
       endpoint text not null,

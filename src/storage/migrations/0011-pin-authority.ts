@@ -4,7 +4,8 @@ export const pinAuthority: Migration = {
   id: 11,
   name: 'pin-authority',
   statements: [
-    // An administrator's decision counts for every scope that refines a server, anybody else's for its own scope only.
+    // An administrator's decision applies to every scope that refines a server. A decision of anyone else applies to
+    // its own scope only.
     'alter table pins add column by_administrator integer not null default 0',
   ],
 }

@@ -4,7 +4,7 @@ export const questionDrift: Migration = {
   id: 13,
   name: 'question-drift',
   statements: [
-    // How the tool differed from what was accepted when it was asked for, and why a question was withdrawn.
+    // How the tool differed from its accepted definition when the question was asked, and why a question was withdrawn.
     'alter table questions add column drift text',
     'alter table questions add column withdrawn_because text',
   ],

@@ -1,9 +1,9 @@
 import type { Migration } from './migration.ts'
 
 /**
- * What belongs to a user or an agent refers to an id, because a name can be given to somebody else after a removal. Rows from
- * before get ids made from kind and name. A removed identity gives its name up: `kim` becomes `kim~<id>`. Earlier versions
- * left the agents, secrets and grants of a removed user in place; they go here.
+ * Rows refer to users and agents by id, because a name can be used again after a removal. Existing rows get ids made
+ * from kind and name. A removed identity gives up its name: `kim` becomes `kim~<id>`. Earlier versions kept the agents,
+ * secrets and grants of a removed user; this migration removes them.
  */
 export const identityIds: Migration = {
   id: 14,

@@ -1,6 +1,6 @@
 import type { Migration } from './migration.ts'
 
-/** Changes of the configuration that were recorded and have not ended yet. */
+/** Changes of the configuration that were recorded but are not finished. */
 export const configChanges: Migration = {
   id: 15,
   name: 'changes of the configuration',

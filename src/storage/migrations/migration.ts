@@ -1,5 +1,5 @@
 /**
- * SQL that SQLite and PostgreSQL both understand: types text, integer, bigint, double precision, blob-like values as text.
- * `without rowid` at the end of a table is for SQLite; PostgreSQL gets the statement without it.
+ * SQL that both SQLite and PostgreSQL accept: types text, integer, bigint, double precision; binary values as text.
+ * `without rowid` at the end of a table is for SQLite and is removed for PostgreSQL.
  */
 export type Migration = { readonly id: number; readonly name: string; readonly statements: readonly string[] }

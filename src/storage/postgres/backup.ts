@@ -6,10 +6,10 @@ import { connectPostgres, describeDatabaseUrl, toUnavailable } from './connectio
 import { applyMigrations } from './migrate.ts'
 
 const rowsAtOnce = 500
-/** PostgreSQL counts the parameters of a statement with 16 bits. */
+/** PostgreSQL allows at most 65,535 parameters per statement. */
 const mostParameters = 60_000
 
-/** One transaction that sees one moment, however long it takes. */
+/** Reads everything in one transaction, which sees the database at one point in time. */
 export async function openPostgresSource(url: string): Promise<BackupSource> {
   const { client, close } = await connectPostgres({ url, name: 'sallyport backup', timeoutMs: 600_000 }, false)
   try {
@@ -28,7 +28,7 @@ export async function openPostgresSource(url: string): Promise<BackupSource> {
   } catch (error) {
     await close()
     if (isMissingTable(error))
-      throw new GatewayError('backup-failed', `There is no data in ${describeDatabaseUrl(url)}`)
+      throw new GatewayError('backup-failed', `There is no Sallyport data in ${describeDatabaseUrl(url)}`)
     throw toUnavailable('The database cannot be read', error, url)
   }
 }
@@ -49,7 +49,7 @@ async function* readPages(client: Client, table: string, columns: readonly strin
   await client.query('close backup')
 }
 
-/** Tables and rows in one transaction: there is nothing until there is everything. */
+/** Creates tables and rows in one transaction, so that a failed restore leaves nothing. */
 export async function openPostgresTarget(url: string, now: number): Promise<BackupTarget> {
   const { client, close } = await connectPostgres({ url, name: 'sallyport restore', timeoutMs: 600_000 }, false)
 
@@ -63,7 +63,7 @@ export async function openPostgresTarget(url: string, now: number): Promise<Back
       await client.query('begin')
       const tables = await client.query<{ count: number }>(countTables)
       if (tables.rows[0]?.count !== 0) {
-        throw new GatewayError('data-not-empty', `The database ${describeDatabaseUrl(url)} holds tables already`)
+        throw new GatewayError('data-not-empty', `The database ${describeDatabaseUrl(url)} already contains tables`)
       }
       await applyMigrations(
         client,
@@ -93,7 +93,7 @@ export async function openPostgresTarget(url: string, now: number): Promise<Back
 
 const countTables = 'select count(*) as count from information_schema.tables where table_schema = current_schema()'
 
-/** SQLite keeps a NUL in text, PostgreSQL does not. */
+/** PostgreSQL cannot store a NUL character in text. SQLite can. */
 function toStorable(value: string | number | null): string | number | null {
   return typeof value === 'string' ? value.replaceAll('\0', '\u{FFFD}') : value
 }

@@ -5,23 +5,23 @@ import { insertEntry, markBatch } from './writer.ts'
 
 type Done = Extract<UnitOutcome, { kind: 'done' }>
 
-/** What became of one statement that was sent. */
+/** The result or the error of one statement. */
 type Answer = { readonly result: QueryResult; readonly error?: never } | { readonly error: unknown }
 
 const nothing: Done = { kind: 'done', changes: 0, rows: [] }
 
-/** Statements are few and repeated, so the server keeps them; a bound keeps lists of changing length from piling up. */
+/** Most statements repeat, so they are prepared on the server. The limit is for statements with lists of varying length. */
 const mostPrepared = 256
 
-/** What says that the store is broken, not that one unit asked for something impossible. */
+/** Error codes that mean the database failed, not that one unit was invalid. */
 const brokenStore = /^(08|53|57|58|XX|25006)/
-/** Another instance was in the way: the same batch again finds it gone. */
+/** Error codes of a conflict with another instance. Repeating the batch succeeds. */
 const collision = /^40/
 
 export type PostgresBatches = {
   /**
-   * Begins a transaction and runs all units in it, of which each stands or falls by itself; whoever called commits.
-   * Throws when it failed as a whole.
+   * Begins a transaction and runs all units in it. A refused unit does not affect the other units. The caller commits.
+   * Throws if the whole batch failed.
    */
   run(units: readonly Unit[], batch: number): Promise<UnitOutcome[]>
 }
@@ -40,7 +40,7 @@ export function createPostgresBatches({ client, instance, entries }: BatchParts)
     },
   }
 
-  /** Everything is sent at once and answered together; undefined when a unit is refused. */
+  /** Sends all statements at once. Returns undefined if a unit is refused. */
   async function runPlainly(units: readonly Unit[]): Promise<UnitOutcome[] | undefined> {
     const begun = send('begin', [])
     const answers = await Promise.all(units.map(sendSteps))
@@ -49,7 +49,7 @@ export function createPostgresBatches({ client, instance, entries }: BatchParts)
     return outcomes.some(({ kind }) => kind === 'refused') ? undefined : outcomes
   }
 
-  /** From the beginning again, in a way that lets each be taken back by itself. */
+  /** Starts again with a savepoint for each unit, so that a refused unit can be rolled back alone. */
   async function runEach(units: readonly Unit[], before: EntryPosition): Promise<UnitOutcome[]> {
     entries.rewind(before)
     void send('rollback', [])
@@ -127,7 +127,7 @@ function unwrap(answer: Answer): QueryResult {
   throw answer.error
 }
 
-/** The server's own errors carry a code and how severe they are; those of a lost connection do not. */
+/** Errors from the server have a code and a severity. Errors of a lost connection do not. */
 function isBroken(error: unknown): boolean {
   const code = codeOf(error)
   return code === undefined || brokenStore.test(code) || collision.test(code)
@@ -137,7 +137,7 @@ export function isCollision(error: unknown): boolean {
   return collision.test(codeOf(error) ?? '')
 }
 
-/** The code of an error that ended a statement and nothing else. */
+/** The code of an error that failed a statement but not the connection; else undefined. */
 export function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('severity' in error) || error.severity !== 'ERROR') return undefined
   return 'code' in error ? String(error.code) : undefined
@@ -147,7 +147,7 @@ function toStorable(value: unknown): unknown {
   return typeof value === 'string' ? toText(value) : value
 }
 
-/** PostgreSQL keeps no NUL in text. */
+/** PostgreSQL cannot store a NUL character in text. */
 function toText(text: string): string {
   return text.includes('\0') ? text.replaceAll('\0', '\u{FFFD}') : text
 }

@@ -3,19 +3,19 @@ import type { Client, ClientConfig, Pool } from 'pg'
 import { GatewayError } from '../../contract/errors.ts'
 import type { Clock } from '../../lib/clock.ts'
 
-/** Every statement has a deadline: a network may swallow everything that is sent. */
+/** Every statement has a deadline, because a network can drop packets without an error. */
 const mostConnectMs = 5000
 const statementMs = 30_000
 const readMs = 10_000
 const mostReaders = 4
-/** How long a connection may take to say goodbye. */
-const goodbyeMs = 1000
+/** How long closing a connection may take before its socket is destroyed. */
+const closeMs = 1000
 
-/** The types of PostgreSQL that are numbers here: bigint holds times and counts, numeric their sums. */
+/** PostgreSQL types that are read as numbers: bigint for times and counts, numeric for their sums. */
 const bigint = 20
 const numeric = 1700
 
-/** Loaded when somebody has a PostgreSQL: nobody else pays for it. */
+/** Imported only when needed, so that installations with SQLite do not load the driver. */
 async function loadDriver() {
   const { default: driver } = await import('pg')
   return driver
@@ -23,38 +23,38 @@ async function loadDriver() {
 
 export type PostgresAddress = {
   readonly url: string
-  /** Stands beside each connection in `pg_stat_activity`, and tells the instance's own from others. */
+  /** The `application_name` in `pg_stat_activity`, by which an instance recognises its own connections. */
   readonly name: string
-  /** Longest that a statement may take. */
+  /** The maximum time for a statement. */
   readonly timeoutMs?: number
-  /** Longest that connecting may take. */
+  /** The maximum time for connecting. */
   readonly connectMs?: number
 }
 
 export type PostgresLink = {
   readonly client: Client
-  /** Resolves when the connection is gone. */
+  /** Resolves when the connection is lost. */
   readonly lost: Promise<void>
-  /** Bytes that have arrived: whether the database says anything. */
+  /** The number of bytes received, to detect a database that does not answer. */
   heard(): number
-  /** Ends the connection at once, without a word to the server. Statements under way fail. */
+  /** Destroys the socket at once. Running statements fail. */
   cut(): void
-  /** Never hangs: a server that does not answer is left. */
+  /** Closes the connection. Does not wait for a server that does not answer. */
   close(): Promise<void>
 }
 
-/** A connection of its own for one task. `pipeline` sends statements without waiting for the answers of others. */
+/** Opens a separate connection. `pipeline`: statements are sent without waiting for the answers of earlier ones. */
 export async function connectPostgres(address: PostgresAddress, pipeline: boolean): Promise<PostgresLink> {
   const driver = await loadDriver()
   const socket = new Socket()
   const settings = toSettings(address, driver.types.getTypeParser)
   const client = new driver.Client({ ...settings, pipeline, stream: () => socket })
   const lost = Promise.withResolvers<void>()
-  client.on('error', () => {}) // whoever uses it hears of it by `lost`
+  client.on('error', () => {}) // callers use `lost` instead
   client.once('end', () => lost.resolve())
 
   async function close(): Promise<void> {
-    const timer = setTimeout(() => socket.destroy(), goodbyeMs)
+    const timer = setTimeout(() => socket.destroy(), closeMs)
     await client.end().catch(() => {})
     clearTimeout(timer)
   }
@@ -68,7 +68,7 @@ export async function connectPostgres(address: PostgresAddress, pipeline: boolea
   }
 }
 
-/** Cuts the connection when the time is over, so that whatever waits for an answer on it fails. */
+/** Destroys the socket after `milliseconds`, so that `work` fails. */
 export async function withDeadline<Result>(link: PostgresLink, milliseconds: number, work: Promise<Result>) {
   const timer = setTimeout(link.cut, milliseconds)
   try {
@@ -78,11 +78,11 @@ export async function withDeadline<Result>(link: PostgresLink, milliseconds: num
   }
 }
 
-const looks = 4
+const checks = 4
 
 /**
- * Cuts the connection when no byte has arrived for so long while `work` waits for answers, and tells whether it had to. A
- * batch may take longer than that as long as the database answers one statement after the other.
+ * Destroys the socket if no byte has arrived for `silenceMs` while `work` is running. A batch may take longer, as long
+ * as the database answers one statement after the other.
  */
 export async function unlessSilent(
   { link, clock, silenceMs }: { link: PostgresLink; clock: Pick<Clock, 'after'>; silenceMs: number },
@@ -90,15 +90,15 @@ export async function unlessSilent(
 ): Promise<void> {
   let [heard, quiet] = [link.heard(), 0]
   let over = false
-  let cancel = clock.after(silenceMs / looks, look)
-  function look(): void {
-    // What has arrived is read first: this process may have been stopped, and not the database.
+  let cancel = clock.after(silenceMs / checks, check)
+  function check(): void {
+    // Lets received data be processed first: this process may have been suspended, not the database.
     setImmediate(() => {
       if (over) return
       quiet = link.heard() === heard ? quiet + 1 : 0
       heard = link.heard()
-      if (quiet >= looks) return link.cut()
-      cancel = clock.after(silenceMs / looks, look)
+      if (quiet >= checks) return link.cut()
+      cancel = clock.after(silenceMs / checks, check)
     })
   }
   try {
@@ -109,7 +109,7 @@ export async function unlessSilent(
   }
 }
 
-/** A connection of the same name that we lost may linger on the server: its end is asked for, so that its locks come free. */
+/** Ends an earlier lost connection of the same name that is still open on the server, so that its locks are released. */
 export async function endEarlier(client: Client, name: string): Promise<void> {
   await client.query(
     'select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1 and pid <> pg_backend_pid()',
@@ -117,7 +117,7 @@ export async function endEarlier(client: Client, name: string): Promise<void> {
   )
 }
 
-/** Connections for reading, made when they are needed. */
+/** A pool of connections for reading, opened on demand. */
 export async function createReaders(address: PostgresAddress): Promise<Pool> {
   const driver = await loadDriver()
   const settings = toSettings({ timeoutMs: readMs, ...address }, driver.types.getTypeParser)
@@ -126,7 +126,7 @@ export async function createReaders(address: PostgresAddress): Promise<Pool> {
     max: mostReaders,
     idleTimeoutMillis: 60_000,
     allowExitOnIdle: true,
-    // The server gives up as well, instead of working on for nobody.
+    // The server also cancels the statement, so that it does not keep working for a client that gave up.
     onConnect: (client) => client.query(`set statement_timeout = ${readMs}`),
   })
   pool.on('error', () => {})
@@ -151,17 +151,17 @@ function toSettings(
   }
 }
 
-/** Throws `request-invalid` without repeating the text: it may hold a password. */
+/** Throws `request-invalid` without the text, which may contain a password. */
 export function parseDatabaseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url && ['postgres:', 'postgresql:'].includes(url.protocol)) return url
   throw new GatewayError(
     'request-invalid',
-    'SALLYPORT_DATABASE_URL is not an address such as postgres://user:password@host:5432/database',
+    'SALLYPORT_DATABASE_URL must be a URL such as postgres://user:password@host:5432/database',
   )
 }
 
-/** The address without its password, for people. */
+/** The URL without user and password, to show to people. */
 export function describeDatabaseUrl(text: string): string {
   const { hostname, port, pathname } = parseDatabaseUrl(text)
   return `${hostname}${port === '' ? '' : `:${port}`}${pathname}`
@@ -179,17 +179,17 @@ function toMessage(error: unknown): string {
   return words === undefined ? said : `${words} (PostgreSQL: ${said})`
 }
 
-/** What a person can do something about, by the code of PostgreSQL. */
+/** Explanations for errors that an operator can fix, by PostgreSQL error code. */
 const troubles: Readonly<Record<string, string>> = {
   '53300':
-    'PostgreSQL has no connection left. A gateway needs about seven: raise max_connections, or the limit of the role ' +
+    'PostgreSQL has no free connections. A gateway needs about seven: raise max_connections, or the limit of the role ' +
     'or database, or stop other programs that use them',
   '53100': 'the disk of PostgreSQL is full',
   '25006': 'the database is read-only, for example a standby',
   '57P03': 'PostgreSQL does not accept connections yet',
 }
 
-/** What the driver says when a query got no connection of its pool in time. */
+/** The driver's message if no connection of the pool became free in time. */
 const poolTimeout = 'timeout exceeded when trying to connect'
 const readersBusy = 'all connections of this gateway for reading are in use, or the database does not answer'
 
@@ -199,11 +199,11 @@ export function hidePassword(text: string, url: string): string {
   return text.replaceAll(decodeURIComponent(password), '[secret]').replaceAll(password, '[secret]')
 }
 
-/** Advisory locks are numbers: these are the ones of names, worked out by the database itself. */
+/** Advisory locks are numbers. The database computes the number of each lock from a name. */
 export const migrationsLock = toLock("'migrations'")
-/** Held by whoever writes for an instance. */
+/** Held by the connection that writes for an instance. */
 export const writerLock = (instance: string) => toLock(`'writer:' || ${instance}`)
-/** Held as long as an instance lives. */
+/** Held while an instance is alive. */
 export const instanceLock = (instance: string) => toLock(`'instance:' || ${instance}`)
 
 function toLock(name: string): string {

@@ -11,27 +11,33 @@ export type PostgresSettings = {
   readonly url: string
   /** The instance whose entries this engine numbers. */
   readonly instance: string
-  /** The key that chains them. */
+  /** The key that chains the entries. */
   readonly auditKey: Uint8Array
   readonly clock: Clock
 }
 
-/** What one connection needs to write; another one begins with others. */
+/** The state of one writing connection. A new connection gets a new state. */
 type Writing = { readonly link: WriterLink; readonly entries: EntryNumbers; readonly batches: PostgresBatches }
 
-/** How long a batch waits for a database that is away for a moment before it counts as lost. */
+/** How long a batch waits for an unavailable database before it fails. */
 const patience = 3000
-/** A connection that says nothing for so long while a batch waits is given up; what is left of `patience` is for the next. */
+/**
+ * A connection that sends nothing for this long during a batch is given up. The rest of `patience` is for the next
+ * connection.
+ */
 const silenceMs = 2000
-/** The last attempt within the patience gets at least this. */
+/** The minimum time for the last attempt. */
 const leastAttempt = 500
 const openMs = 10_000
 const retryEvery = 100
 const mostCollisions = 5
-/** A batch that a lock of somebody else holds up loses every connection that it is given. */
+/** Maximum number of connections for one batch. If another client's lock blocks the batch, every connection times out. */
 const mostLosses = 3
 
-/** Batches of units on PostgreSQL; a connection that breaks is replaced, and a commit whose answer was lost is looked up. */
+/**
+ * Writes batches of units to PostgreSQL. A lost connection is replaced. If the answer to a commit is lost, the new
+ * connection checks whether the batch was committed.
+ */
 export async function openPostgresEngine({ url, instance, auditKey, clock }: PostgresSettings): Promise<Engine> {
   const address: PostgresAddress = { url, name: `sallyport ${instance} writer` }
   const ended = Promise.withResolvers<GatewayError>()
@@ -54,13 +60,13 @@ export async function openPostgresEngine({ url, instance, auditKey, clock }: Pos
     const entries = createEntryNumbers({ instance, key: auditKey, last: link.last })
     const opened = { link, entries, batches: createPostgresBatches({ client: link.client, instance, entries }) }
     link.lost.then(() => {
-      // A batch under way restores the connection itself, within what is left of its patience.
+      // A running batch restores the connection itself, within the rest of its `patience`.
       if (!closing.signal.aborted && writing === opened && !underWay) restore(opened).catch(() => {})
     })
     return opened
   }
 
-  /** Another connection in place of the lost one; once nobody can be reached for too long, this engine is over. */
+  /** Replaces a lost connection. If the database stays unreachable, the engine ends. */
   async function restore(lost: Writing, patiently = patience): Promise<Writing> {
     if (writing !== lost) return writing
     restoring ??= reopen(patiently).finally(() => {
@@ -78,7 +84,7 @@ export async function openPostgresEngine({ url, instance, auditKey, clock }: Pos
         return writing
       } catch (error) {
         if (closing.signal.aborted || clock.monotonic() >= until) {
-          throw stop(toUnavailable('The database is gone', error, url))
+          throw stop(toUnavailable('The database cannot be reached', error, url))
         }
       }
       await sleep(clock, retryEvery, closing.signal).catch(() => {})
@@ -103,12 +109,13 @@ export async function openPostgresEngine({ url, instance, auditKey, clock }: Pos
         if (isCollision(attempt.error) && collisions++ < mostCollisions) continue
         throw toUnavailable('The database cannot be written', attempt.error, url)
       }
-      // Nobody else writes this number, and the lost connection cannot any more: what the new one finds is the truth.
+      // Only this engine writes this batch number, and the lost connection cannot write any more. So the number that
+      // the new connection finds is reliable.
       if (attempt.kind === 'lost') {
         const left = patience - Math.min(clock.monotonic() - began, silenceMs)
         if ((await restore(current, left)).link.batch !== number) {
           if (++losses < mostLosses) continue
-          throw new GatewayError('storage-unavailable', 'The database answers, but it did not write in time')
+          throw new GatewayError('storage-unavailable', 'The database answers, but the write did not finish in time')
         }
       }
       batch = number
@@ -119,7 +126,7 @@ export async function openPostgresEngine({ url, instance, auditKey, clock }: Pos
   async function close(): Promise<void> {
     closing.abort()
     await Promise.allSettled([writing.link.close(), restoring])
-    stop(new GatewayError('storage-unavailable', 'The store is closed'))
+    stop(new GatewayError('storage-unavailable', 'The storage is closed'))
     await readersEnded
   }
 
@@ -148,7 +155,7 @@ export async function openPostgresEngine({ url, instance, auditKey, clock }: Pos
 type Attempt =
   | { readonly kind: 'committed'; readonly outcomes: readonly UnitOutcome[] }
   | { readonly kind: 'failed'; readonly error: unknown }
-  /** The connection is gone; if the commit was under way, what became of it stands in the database. */
+  /** The connection is lost. If the commit was already sent, only the database knows whether it succeeded. */
   | { readonly kind: 'lost'; readonly outcomes: readonly UnitOutcome[] }
 
 async function tryBatch(

@@ -6,7 +6,7 @@ import type { Engine, Statement } from '../unit.ts'
 import { instanceLock } from './connection.ts'
 import { databaseNow } from './presence.ts'
 
-/** How long an instance that lost its connection may take to come back, while the database answers. */
+/** How long an instance that lost its connection may take to reconnect, while the database answers. */
 const graceMs = 5000
 
 const lockedSql = `select id, renewed_at, ${databaseNow} as now, exists (
@@ -28,16 +28,17 @@ type LivingParts = {
   query: Engine['query']
   bootId: string
   mark: ProcessMark | undefined
-  /** For how many milliseconds this instance has had its lease without a gap. */
+  /** How many milliseconds this instance has held its lease without interruption. */
   steadyFor(): number
 }
 
 /**
- * An instance that has its lock is alive; the database releases the lock when the connection ends. A connection can break
- * while the process goes on, so a free lock alone proves nothing:
- * - Where the process can be seen, the process decides.
- * - Elsewhere the lock must be free and the lease over for `graceMs`. The database must have answered this instance for
- *   as long: after a pause of the database everybody's lease is over, and the first one back must not bury the others.
+ * An instance that holds its lock is alive. The database releases the lock when the connection ends, but the process
+ * may still be running, so a free lock is not enough:
+ * - If the process is visible, the process decides.
+ * - Otherwise the lock must be free and the lease must have expired `graceMs` ago. The database must also have answered
+ *   this instance for as long: after an outage of the database all leases have expired, and the first instance that
+ *   reconnects must not declare the others dead.
  */
 export function createFindLiving({ query, bootId, mark, steadyFor }: LivingParts): FindLiving {
   return async (candidates) => {
@@ -57,7 +58,8 @@ export function createFindLiving({ query, bootId, mark, steadyFor }: LivingParts
     if (theirs && sameBoot && theirs.namespace === mark?.namespace) return isRunning(candidate.pid, theirs)
     if (candidate.ended_at !== null) return false
     if (steadyFor() < graceMs || row.now - (row.renewed_at ?? candidate.started_at) < graceMs) return true
-    // Without a mark the process id is all there is: better to leave something behind than to end a living one's.
+    // Without a mark only the process id is known. In doubt the instance is treated as alive: leaving rows behind is
+    // better than closing the work of a running instance.
     return !theirs && sameBoot && candidate.host === hostname() && processExists(candidate.pid)
   }
 }
@@ -82,10 +84,10 @@ function processExists(pid: number): boolean {
 }
 
 /**
- * The first step of a unit that closes something of a dead instance: takes its lock until the commit. An instance that
- * came back after it was looked at has the lock, and the unit is refused.
+ * The first step of a unit that closes work of a dead instance: takes the lock of that instance until the commit. If
+ * the instance is alive again, it holds the lock and the unit is refused.
  */
-export function holdDeath(instance: string): Statement {
+export function lockDeadInstance(instance: string): Statement {
   return {
     sql: `select 1 where pg_try_advisory_xact_lock(${instanceLock('$1::text')})`,
     parameters: [instance],

@@ -2,7 +2,7 @@ import type { Client } from 'pg'
 import { type Migration, migrations, migrationsTable, toPending } from '../migrations.ts'
 import { migrationsLock } from './connection.ts'
 
-/** One transaction under a lock: of several gateways that start at once, one migrates and the others find it done. */
+/** Migrates in one transaction under a lock: if several gateways start at once, one migrates and the others wait for it. */
 export async function migratePostgres(
   client: Client,
   now: number,
@@ -18,7 +18,7 @@ export async function migratePostgres(
   }
 }
 
-/** Inside a transaction of the caller. */
+/** Must run inside a transaction of the caller. */
 export async function applyMigrations(client: Client, now: number, known: readonly Migration[]): Promise<void> {
   await client.query(`select pg_advisory_xact_lock(${migrationsLock})`)
   await client.query(migrationsTable)
@@ -33,7 +33,7 @@ export async function applyMigrations(client: Client, now: number, known: readon
   }
 }
 
-/** Text is compared byte by byte, as SQLite does, so that lists have the same order on both. */
+/** Text is compared byte by byte, as in SQLite, so that lists have the same order in both databases. */
 function toPostgres(statement: string): string {
   return statement.replace(/\s*without rowid\s*$/, '').replace(/\b(\w+) text\b/g, '$1 text collate "C"')
 }

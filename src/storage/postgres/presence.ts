@@ -8,17 +8,17 @@ import { type Changes, type ChangeTopic, changeTopics, createLocalChanges, perTo
 import { connectPostgres, endEarlier, instanceLock, type PostgresLink, toUnavailable } from './connection.ts'
 import type { SharedClock } from './shared-clock.ts'
 
-/** How the other instances on a database know that this one lives, and how it hears of what they change. */
+/** Shows the other instances on the database that this one is alive, and receives the changes that they announce. */
 export type Presence = {
   readonly changes: Changes
-  /** Why nothing may be served: the lease is over, or the machine's clock is too wrong. */
+  /** Why this instance must not accept calls: its lease has expired, or the machine's clock is too wrong. */
   findProblem(): GatewayError | undefined
   /**
-   * For how many milliseconds the lease has been renewed in time; 0 while it is over. With a lease, all that others changed
-   * before it was last renewed has been read.
+   * How many milliseconds the lease has been renewed in time; 0 if it has expired. While the lease is valid, all
+   * changes that others announced before its last renewal have been read.
    */
   steadyFor(): number
-  /** For the first time, when there is a row to renew it in; afterwards it goes on by itself. */
+  /** Takes the lease for the first time, after the row of this instance was inserted. Later renewals are automatic. */
   begin(): Promise<void>
   close(): Promise<void>
 }
@@ -33,13 +33,13 @@ type PresenceParts = {
 }
 
 const channel = 'sallyport'
-/** An instance that has not renewed for so long serves nobody, and nobody waits for it. */
+/** An instance that has not renewed its lease for this long accepts no calls, and other instances do not wait for it. */
 export const leaseMs = 2000
 const renewEvery = 500
 const retryEvery = 200
-/** The others have confirmed by then or lost their lease; longer means that we cannot reach the database ourselves. */
+/** By then the other instances have confirmed or lost their lease. If not, this instance cannot reach the database. */
 const announceMs = 10_000
-/** A database that has not answered for so long is away: whoever waits for an announcement is told so. */
+/** If the database has not answered for this long, announcements fail. */
 const silentMs = leaseMs + renewEvery
 
 const Notice = z.discriminatedUnion('kind', [
@@ -48,23 +48,26 @@ const Notice = z.discriminatedUnion('kind', [
 ])
 type Notice = z.infer<typeof Notice>
 
-/** Milliseconds since 1970 by the clock of the database, the one that all instances share. */
+/** Milliseconds since 1970 from the database's clock, which all instances share. */
 export const databaseNow = '(extract(epoch from clock_timestamp()) * 1000)::bigint'
 
-/** The lease counts from the moment up to which everything was read, so that nobody waits longer for this instance. */
+/**
+ * The lease starts at the time up to which all changes were read, so that other instances do not wait longer for this
+ * one.
+ */
 const renew = `update instances set renewed_at = ${databaseNow} - $2, ended_at = null where id = $1 returning ${databaseNow} as now`
 const living = `select id from instances where id <> $1 and ended_at is null and renewed_at > ${databaseNow} - ${leaseMs}`
 
-/** One connection holds the instance's lock, renews its lease and listens; when it breaks, another takes its place. */
+/** One connection holds the instance's lock, renews its lease and listens for notices. A lost connection is replaced. */
 export async function openPresence({ url, instance, clock, log }: PresenceParts): Promise<Presence> {
   const local = createLocalChanges()
   const closing = new AbortController()
-  /** Who has confirmed each announcement that is under way here. */
+  /** The instances that have confirmed each announcement that this instance is making. */
   const confirmed = new Map<string, Set<string>>()
-  /** Announcements of others that have not been read yet, with the time of their arrival. */
+  /** Announcements of other instances that have not been read yet, with their time of arrival. */
   const owed = new Map<string, Owed>()
   let heard = Promise.withResolvers<void>()
-  // Nothing is served before it begins.
+  // Never expires before `begin`, because no calls are accepted until then.
   let lease = { until: Number.POSITIVE_INFINITY, untilTime: Number.POSITIVE_INFINITY }
   let grantedAt = 0
   let steadySince = clock.monotonic()
@@ -109,60 +112,63 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
 
   async function readAgain(id: string, topic: ChangeTopic): Promise<void> {
     const read = untilRead(() => local.announce(topic))
-    // Announced repeatedly until it is confirmed: the first time counts.
+    // An announcement is repeated until it is confirmed. The first arrival is used.
     if (!owed.has(id)) owed.set(id, { since: clock.monotonic(), read })
     try {
       await read
       owed.delete(id)
-      await tell({ kind: 'seen', id, by: instance })
+      await notify({ kind: 'seen', id, by: instance })
     } catch {
-      owed.delete(id) // the connection is gone or this instance closes: either way everything is read again first
+      owed.delete(id) // connection lost (then everything is read again) or instance closing
     }
   }
 
-  /** Whatever keeps it from being read, the lease is not renewed before it was. */
+  /** Retries until the read succeeds. The lease is not renewed before that. */
   async function untilRead(read: () => Promise<void>): Promise<void> {
     while (true) {
       closing.signal.throwIfAborted()
       try {
         return await read()
       } catch (error) {
-        log.warn({ reason: String(error) }, 'What another gateway changed could not be read')
+        log.warn({ reason: String(error) }, 'could not read a change that another gateway announced; retrying')
       }
       await sleep(clock, retryEvery, closing.signal)
     }
   }
 
-  async function tell(notice: Notice): Promise<void> {
+  async function notify(notice: Notice): Promise<void> {
     await link.client.query('select pg_notify($1, $2)', [channel, JSON.stringify(notice)])
   }
 
-  /** Resolves when the database has answered. The lease follows once everything was read that was announced before. */
+  /**
+   * Resolves when the database has answered. The lease is granted once all changes that were announced before have been
+   * read.
+   */
   async function renewLease(): Promise<{ granted: Promise<void> }> {
     const sent = { at: clock.monotonic(), time: systemClock.now() }
     const unread = Math.ceil(sent.at - readUpTo(sent.at))
     await clock.measure(() => readTime(link.client, renew, [instance, unread]))
     answeredAt = clock.monotonic()
-    // PostgreSQL delivers notices before the answer to a later query, so `owed` has all of them. A process that slept
-    // reads notices long after they were sent: their time of arrival alone says nothing about what was announced before.
+    // PostgreSQL delivers notices before the answer to a later query, so `owed` contains all of them. A process that
+    // was suspended receives notices long after they were sent, so their time of arrival alone is not enough.
     const announced = [...owed.values()].map(({ read }) => read)
     return { granted: Promise.all(announced).then(() => grant(sent)) }
   }
 
   function grant({ at, time }: { at: number; time: number }): void {
     if (at < grantedAt) return
-    if (!holds()) steadySince = clock.monotonic()
+    if (!hasLease()) steadySince = clock.monotonic()
     grantedAt = at
     lease = { until: at + leaseMs, untilTime: time + leaseMs }
   }
 
-  /** Everything that arrived before this moment has been read. */
+  /** All changes that arrived before this time have been read. */
   function readUpTo(now: number): number {
     return Math.min(now, ...[...owed.values()].map(({ since }) => since))
   }
 
-  // The time of day too, and always the machine's own: the other clock stands still while a machine sleeps.
-  function holds(): boolean {
+  // Also compares the machine's time of day, because the monotonic clock stops while a machine sleeps.
+  function hasLease(): boolean {
     return clock.monotonic() < lease.until && systemClock.now() < lease.untilTime
   }
 
@@ -170,7 +176,7 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
     while (!closing.signal.aborted) {
       try {
         const { granted } = await renewLease()
-        granted.catch(() => {}) // this instance closes
+        granted.catch(() => {}) // rejected when this instance closes
         await sleep(clock, renewEvery, closing.signal)
       } catch {
         await replace()
@@ -183,7 +189,7 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
     while (!closing.signal.aborted) {
       try {
         link = await connect()
-        // What was announced meanwhile never arrives: everything could have changed.
+        // Notices that were sent while the connection was lost never arrive, so all topics are read again.
         await untilRead(async () => void (await Promise.all(changeTopics.map((topic) => local.announce(topic)))))
         return
       } catch {
@@ -192,11 +198,11 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
     }
   }
 
-  /** Changes that are announced while one of the same topic is under way share the next announcement. */
-  const announcing = perTopic((topic) => () => tellEverybody(topic))
+  /** Changes that are announced during an announcement of the same topic share the next announcement. */
+  const announcing = perTopic((topic) => () => announceToAll(topic))
 
-  /** Told again and again: a notice that nobody confirmed may have been lost with a connection. */
-  async function tellEverybody(topic: ChangeTopic): Promise<void> {
+  /** Repeats the announcement until all living instances confirm, because a notice can be lost with a connection. */
+  async function announceToAll(topic: ChangeTopic): Promise<void> {
     await local.announce(topic)
     const id = `${instance}-${++announcements}`
     const by = new Set<string>()
@@ -212,7 +218,7 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
     }
     throw new GatewayError(
       'storage-unavailable',
-      'The change is saved, but whether the other gateways have read it is not known: the database does not answer',
+      'The change is saved, but the database does not answer, so other gateways may not have read the change yet',
     )
   }
 
@@ -220,7 +226,7 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
     const round = AbortSignal.any([closing.signal, AbortSignal.timeout(renewEvery)])
     const passed = sleep(clock, renewEvery, round).catch(() => {})
     try {
-      await tell({ kind: 'changed', id, from: instance, topic })
+      await notify({ kind: 'changed', id, from: instance, topic })
       while (!round.aborted) {
         const news = heard.promise
         const others = await link.client.query<{ id: string }>(living, [instance])
@@ -235,26 +241,26 @@ export async function openPresence({ url, instance, clock, log }: PresenceParts)
 
   return {
     changes: { announce: (topic) => announcing[topic](), on: local.on },
-    findProblem: () => (holds() ? clock.findProblem() : away()),
-    steadyFor: () => (holds() ? clock.monotonic() - steadySince : 0),
+    findProblem: () => (hasLease() ? clock.findProblem() : leaseExpired()),
+    steadyFor: () => (hasLease() ? clock.monotonic() - steadySince : 0),
     async begin() {
       await (await renewLease()).granted
       steadySince = clock.monotonic()
       keeping = keep()
     },
     async close() {
-      closing.abort(new GatewayError('storage-unavailable', 'The store is closed'))
+      closing.abort(new GatewayError('storage-unavailable', 'The storage is closed'))
       await keeping
       await link.close()
     },
   }
 }
 
-function away(): GatewayError {
+function leaseExpired(): GatewayError {
   return new GatewayError('storage-unavailable', `The database has not answered for ${leaseMs / 1000} seconds`)
 }
 
-/** Anybody at the database may write to the channel: what we do not know is not ours. */
+/** Any client of the database can write to the channel, so unknown notices are ignored. */
 function parseNotice(payload: string): Notice | undefined {
   try {
     return Notice.safeParse(parseJson(payload)).data

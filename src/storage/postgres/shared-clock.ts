@@ -2,24 +2,24 @@ import { GatewayError } from '../../contract/errors.ts'
 import type { Clock } from '../../lib/clock.ts'
 
 /**
- * The time of day by the database's clock, the same for all instances on it. Approvals, grants, tokens and sessions
- * therefore expire at the same moment everywhere, even where a machine's clock is wrong.
+ * The time of day from the database's clock, the same for all instances. So approvals, grants, tokens and sessions
+ * expire at the same moment everywhere, even if a machine's clock is wrong.
  */
 export type SharedClock = Clock & {
-  /** Reads the database's clock and takes over how far the machine's clock is from it. */
+  /** Reads the database's clock and stores the offset of the machine's clock. */
   measure(readDatabase: () => Promise<number>): Promise<void>
-  /** The machine's clock is too wrong to serve with. */
+  /** An error if the machine's clock is too wrong to accept calls. */
   findProblem(): GatewayError | undefined
 }
 
 /**
- * Small errors are corrected. A larger one means that the machine's clock is not kept at all: certificates, signed webhooks
- * and whatever else goes by the machine's clock would be wrong too.
+ * Smaller offsets are corrected. A larger one means that the machine's clock is not synchronised at all: certificates
+ * and signed webhooks, which use the machine's clock, would fail too.
  */
 export const mostOffsetMs = 10 * 60_000
 
 export function createSharedClock(machine: Clock): SharedClock {
-  /** Added to the machine's clock. */
+  /** The difference between the database's clock and the machine's clock. */
   let offset = 0
 
   return {
@@ -28,12 +28,12 @@ export function createSharedClock(machine: Clock): SharedClock {
     after: (milliseconds, task) => machine.after(milliseconds, task),
     async measure(readDatabase) {
       const [sentAt, began] = [machine.now(), machine.monotonic()]
-      const told = await readDatabase()
+      const databaseTime = await readDatabase()
       if (machine.common) return
       const roundTrip = Math.ceil(machine.monotonic() - began)
-      // The database read its clock at some moment of the round trip, and dropped the fraction of a millisecond.
-      const [least, most] = [told - sentAt - roundTrip, told - sentAt + 1]
-      // An offset that is still possible stays: a slow answer must not move the time.
+      // The database read its clock at some time during the round trip, and rounded down to milliseconds.
+      const [least, most] = [databaseTime - sentAt - roundTrip, databaseTime - sentAt + 1]
+      // The offset only changes if it is outside the possible range, so that a slow answer does not change the time.
       offset = Math.min(most, Math.max(least, offset))
     },
     findProblem() {
@@ -41,7 +41,7 @@ export function createSharedClock(machine: Clock): SharedClock {
       const off = `${describe(Math.abs(offset))} ${offset > 0 ? 'behind' : 'ahead of'}`
       return new GatewayError(
         'clock-wrong',
-        `The clock of this machine is ${off} the database's clock; at most ${describe(mostOffsetMs)} are allowed`,
+        `The clock of this machine is ${off} the database's clock; the maximum is ${describe(mostOffsetMs)}`,
         { offsetMs: offset },
       )
     },

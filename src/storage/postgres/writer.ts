@@ -8,9 +8,9 @@ import {
   writerLock,
 } from './connection.ts'
 
-/** The one connection by which an instance writes. */
+/** The only connection that writes for an instance. */
 export type WriterLink = PostgresLink & {
-  /** The last batch and the last entry of this instance that are in the database. */
+  /** The last batch and the last entry of this instance in the database. */
   readonly batch: number
   readonly last: EntryPosition | undefined
 }
@@ -18,8 +18,8 @@ export type WriterLink = PostgresLink & {
 const fenceMs = 3000
 
 /**
- * Before anything is read, whatever an earlier connection of this instance had under way is over: its end is asked for,
- * and the lock that it held proves it. Only then can nothing of it become true later.
+ * Ends an earlier connection of this instance and takes its lock before anything is read. With the lock, no commit of
+ * the earlier connection can succeed later.
  */
 export async function openWriterLink(
   address: PostgresAddress,
@@ -40,7 +40,7 @@ async function takeOver({ client }: PostgresLink, address: PostgresAddress, inst
   await endEarlier(client, address.name)
   await client.query(`select pg_advisory_lock(${writerLock('$1::text')})`, [instance])
   await client.query('set lock_timeout = 0')
-  // Whatever the server's own setting is: a commit that was answered is on the disk.
+  // Whatever the server's own setting is: a confirmed commit must be on disk.
   await client.query(
     "select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') in ('off', 'local')",
   )

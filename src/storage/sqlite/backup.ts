@@ -11,8 +11,8 @@ import { type Connection, lockFolder, migrate, openPrivate, stepwiseMode } from 
 const rowsAtOnce = 500
 
 /**
- * Reads the file beside the gateway that has it: a transaction of our own sees one moment. Only ever in a process of its
- * own, never in that of the gateway, whose locks it would drop.
+ * Reads the file while the gateway has it open; a transaction gives a consistent snapshot. Use it only in a separate
+ * process: in the gateway's own process, closing the file would drop the gateway's locks.
  */
 export function openSqliteSource(folder: string): BackupSource {
   const connection = openExisting(folder)
@@ -44,17 +44,19 @@ function openExisting(folder: string): Connection {
   try {
     return new Sqlite(join(folder, 'sallyport.db'), { fileMustExist: true, timeout: 5000 })
   } catch (error) {
-    throw new GatewayError('backup-failed', `There is no data in ${folder}`, { folder }, { cause: error })
+    throw new GatewayError('backup-failed', `There is no Sallyport data in ${folder}`, { folder }, { cause: error })
   }
 }
 
-/** Everything goes into a file of another name, which takes its place at the end. */
+/** Writes to a temporary file, which gets its final name at the end. */
 export function openSqliteTarget(folder: string, now: number): BackupTarget {
   const path = join(folder, 'sallyport.db')
   const unlock = lockFolder(folder)
   if (existsSync(path)) {
     unlock()
-    throw new GatewayError('data-not-empty', `${folder} holds data already`, { folder })
+    throw new GatewayError('data-not-empty', `${folder} already contains data`, {
+      folder,
+    })
   }
   const draft = `${path}.${process.pid}.restoring`
   const connection = openPrivate(draft, 0)

@@ -10,14 +10,14 @@ type Done = Extract<UnitOutcome, { kind: 'done' }>
 
 const nothing: Done = { kind: 'done', changes: 0, rows: [] }
 
-/** Statements are few and repeated; a bound keeps lists of changing length from piling up. */
+/** Most statements repeat, so they are prepared once. The limit is for statements with lists of varying length. */
 const mostPrepared = 256
 
-/** What says that the store is broken, not that one unit asked for something impossible. */
+/** Error codes that mean the database failed, not that one unit was invalid. */
 const brokenStore = /^SQLITE_(FULL|IOERR|CORRUPT|NOTADB|READONLY|CANTOPEN|NOMEM|BUSY|LOCKED|PROTOCOL|INTERRUPT|PERM)/
 
 export type Batches = {
-  /** One transaction for all units, of which each stands or falls by itself; throws when it failed as a whole. */
+  /** Runs all units in one transaction. A refused unit does not affect the other units. Throws if the whole batch failed. */
   run(units: readonly Unit[]): UnitOutcome[]
   query(statement: Statement): unknown[]
 }
@@ -50,7 +50,7 @@ export function createBatches(connection: Connection, entries: Entries): Batches
     query: ({ sql, parameters }) => prepare(sql).all(...parameters),
   }
 
-  /** Nearly always no unit is refused, and then none needs a savepoint; undefined when one is. */
+  /** Runs without savepoints, because units are rarely refused. Returns undefined if a unit is refused. */
   function runPlainly(units: readonly Unit[]): UnitOutcome[] | undefined {
     const outcomes: UnitOutcome[] = []
     for (const unit of units) {
@@ -61,7 +61,7 @@ export function createBatches(connection: Connection, entries: Entries): Batches
     return outcomes
   }
 
-  /** From the beginning again, in a way that lets each be taken back by itself. */
+  /** Starts again with a savepoint for each unit, so that a refused unit can be rolled back alone. */
   function runEach(units: readonly Unit[], before: EntryPosition): UnitOutcome[] {
     rollback.run()
     entries.rewind(before)
@@ -119,7 +119,7 @@ export function createBatches(connection: Connection, entries: Entries): Batches
     return statement
   }
 
-  /** SQLite ends the whole transaction by itself on some errors: then no unit of it stands. */
+  /** On some errors SQLite rolls back the whole transaction: then all units have failed. */
   function isBrokenStore(error: unknown): boolean {
     if (!connection.inTransaction) return true
     return error instanceof Sqlite.SqliteError && brokenStore.test(error.code)

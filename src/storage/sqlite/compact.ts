@@ -7,7 +7,7 @@ import type { CompactHow, CompactStep } from '../unit.ts'
 import { busyTimeout, type Connection, lockFolder, openPrivate, stepwiseMode } from './file.ts'
 import { compactFailed, sizeOnDisk } from './room.ts'
 
-/** About half a megabyte: a few milliseconds for which a commit may have to wait. */
+/** Pages that one step of the compaction returns to the disk, about half a megabyte: commits wait a few milliseconds for it. */
 const pagesPerStep = 128
 const incrementalMode = 2
 const shortTimeout = 100
@@ -18,36 +18,36 @@ export function compact(connection: Connection, folder: string, how: CompactHow)
   if (how === 'step' && stepwise) connection.pragma(`incremental_vacuum(${pagesPerStep})`)
   if (how === 'trim') trim(connection)
   const left = Number(connection.pragma('freelist_count', { simple: true }))
-  // The file gets shorter when its log is copied into it. PASSIVE waits for nobody.
+  // The file shrinks when its WAL is checkpointed. PASSIVE does not wait for readers.
   if (how === 'step' && left === 0) connection.pragma('wal_checkpoint(PASSIVE)')
   return { size: sizeOnDisk(folder), left, stepwise }
 }
 
-/** Nothing else can be written meanwhile. What fails is taken back by SQLite. */
+/** Blocks all writes. If it fails, SQLite restores the old file. */
 function writeWhole(connection: Connection, folder: string): void {
-  // In a container only the data folder may be writable.
+  // SQLite needs a writable folder for temporary files. In a container only the data folder may be writable.
   connection.pragma(`temp_store_directory = '${folder.replaceAll("'", "''")}'`)
   connection.pragma(stepwiseMode)
   try {
     connection.exec('vacuum')
   } finally {
-    // Also after a full disk: else the log keeps the room that the attempt has taken.
+    // Also after an error such as a full disk: otherwise the WAL keeps the space that the attempt used.
     trim(connection)
     connection.pragma("temp_store_directory = ''")
   }
 }
 
-/** Calls wait meanwhile, so a program that still reads, a backup for example, is not waited for. */
+/** Uses a short timeout, because calls wait during this step: it does not wait for readers such as a backup. */
 function trim(connection: Connection): void {
   connection.pragma(`busy_timeout = ${shortTimeout}`)
   connection.pragma('wal_checkpoint(TRUNCATE)')
   connection.pragma(`busy_timeout = ${busyTimeout}`)
 }
 
-/** For a data folder that no gateway uses: nobody else gets its lock meanwhile. */
+/** For a data folder that no gateway uses. Holds the folder's lock, so that no gateway can start. */
 export function compactFolder(folder: string): Compaction {
   const path = join(folder, 'sallyport.db')
-  if (!existsSync(path)) throw new GatewayError('not-found', `${folder} contains no database`, { folder })
+  if (!existsSync(path)) throw new GatewayError('not-found', `There is no database in ${folder}`, { folder })
   const unlock = lockFolder(folder)
   try {
     const connection = openPrivate(path, busyTimeout)

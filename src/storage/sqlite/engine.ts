@@ -8,12 +8,12 @@ import type { CompactStep, Engine, UnitOutcome } from '../unit.ts'
 import { packUnits, type SqliteReply, type SqliteRequest, type SqliteSettings, unpackOutcomes } from './protocol.ts'
 import { compactFailed } from './room.ts'
 
-/** The sources run without a build. A build writes the worker beside this module, as `sqlite-worker.js`. */
+/** When run from source, the worker is `worker.ts`. A build writes it next to this module as `sqlite-worker.js`. */
 const workerFile = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './sqlite-worker.js', import.meta.url)
 
 type Waiting = { answer(reply: SqliteReply): void; fail(error: GatewayError): void }
 
-/** Starts the thread that owns the file; every call on it fails once the thread is gone. */
+/** Starts the thread that owns the database file. All requests fail after the thread has ended. */
 export function openSqliteEngine(settings: SqliteSettings): Promise<Engine> {
   const opening = Promise.withResolvers<Engine>()
   const closed = Promise.withResolvers<void>()
@@ -81,7 +81,7 @@ export function openSqliteEngine(settings: SqliteSettings): Promise<Engine> {
       answer(reply) {
         if (reply.kind !== 'failed') return answer(reply)
         if (request.kind === 'compact') return fail(compactFailed(settings.folder, reply.message))
-        fail(unavailable(`The store cannot be ${request.kind === 'run' ? 'written' : 'read'}: ${reply.message}`))
+        fail(unavailable(`The database cannot be ${request.kind === 'run' ? 'written' : 'read'}: ${reply.message}`))
       },
     })
     worker.postMessage(request)
@@ -108,7 +108,7 @@ function toOpenError(folder: string, code: GatewayError['code'], message: string
   return new GatewayError(code, facts.length > 0 ? `${message} (${facts.join(', ')})` : message, { folder, ...holder })
 }
 
-/** What a running gateway tells about itself beside its data. */
+/** The content of `gateway.json`, which a running gateway writes into its data folder. */
 const Holder = z.object({ pid: z.int().optional(), url: z.string().optional() })
 
 function readHolder(folder: string): z.infer<typeof Holder> {

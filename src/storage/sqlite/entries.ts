@@ -3,7 +3,7 @@ import type { NewEntry } from '../unit.ts'
 import type { Connection } from './file.ts'
 
 export type Entries = {
-  /** Gives the entry the next place in this instance's record and inserts it. */
+  /** Gives the entry the next sequence number of this instance and inserts it. */
   append(entry: NewEntry): void
   position(): EntryPosition
   rewind(position: EntryPosition): void

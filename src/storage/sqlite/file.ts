@@ -11,15 +11,15 @@ import type { SqliteSettings } from './protocol.ts'
 export type Connection = Sqlite.Database
 export type SqliteFile = { readonly connection: Connection; close(): void }
 
-/** Another program may hold the file for a moment, a backup for example. */
+/** Another program, such as a backup, may lock the file briefly. */
 export const busyTimeout = 5000
-/** Long enough for two gateways that start in the same moment to sort out which one has it. */
+/** Long enough to decide between two gateways that start at the same time. */
 const lockTimeout = 200
 
-/** 16 MB: most pages change many times in between, and are copied into the database once. */
+/** 16 MB: most pages change many times between checkpoints, and are copied into the database only once. */
 const checkpointPages = 4000
 
-/** A file in this mode can give unused pages back a few at a time. An existing file changes by a full VACUUM only. */
+/** With this mode a file can return unused pages in small steps. An existing file gets this mode only by a full VACUUM. */
 export const stepwiseMode = 'auto_vacuum = INCREMENTAL'
 
 /** Takes the lock of the folder, then opens and migrates its database. */
@@ -41,14 +41,14 @@ export function openSqliteFile(settings: SqliteSettings): SqliteFile {
   }
 }
 
-/** For whoever puts data into a folder; call what it returns to give it free. */
+/** Locks a folder for writing data into it. Returns the function that releases the lock. */
 export function lockFolder(folder: string): () => void {
   makePrivateFolder(folder)
   const lock = takeLock(folder)
   return () => void lock.close()
 }
 
-/** A transaction that never ends: the system takes the lock back when this process dies, however it dies. */
+/** A transaction that never ends: the operating system releases the lock when this process ends, even after a crash. */
 function takeLock(folder: string): Connection {
   const lock = openPrivate(join(folder, 'gateway.lock'), lockTimeout)
   try {
@@ -80,7 +80,7 @@ function openDatabase({ folder, maxPages, now }: SqliteSettings): Connection {
   }
 }
 
-/** The first migration that data of an earlier version still needs; undefined for new and for current data. */
+/** The first migration that is missing in existing data; undefined for new and for current data. */
 function findPending(connection: Connection): number | undefined {
   const isThere = connection.prepare("select 1 from sqlite_schema where name = 'migrations'").get() !== undefined
   const applied = isThere ? listApplied(connection) : []
@@ -106,13 +106,13 @@ export function migrate(connection: Connection, now: number, known: readonly Mig
     .immediate()
 }
 
-/** SQLite would create the file readable for everybody; its WAL files then take over the mode we give here. */
+/** SQLite would create the file readable for everyone. Its WAL files inherit the mode that is set here. */
 export function openPrivate(path: string, timeout: number): Connection {
   try {
     closeSync(openSync(path, 'wx', 0o600))
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
-    // By path and never by descriptor: closing any descriptor of a file drops this process's locks on it.
+    // Uses the path, not a descriptor: closing any descriptor of a file drops this process's locks on it.
     chmodSync(path, 0o600)
   }
   return new Sqlite(path, { timeout })

@@ -6,11 +6,11 @@ export type SqliteSettings = {
   readonly folder: string
   /** The instance whose entries this worker numbers. */
   readonly instance: string
-  /** The key that chains them. */
+  /** The key that chains the entries. */
   readonly auditKey: Uint8Array
-  /** Most pages of 4 KiB that the database may have. */
+  /** The maximum number of 4 KiB pages of the database. */
   readonly maxPages?: number
-  /** When it was opened, for the table of migrations. */
+  /** The time of opening, for the migrations table. */
   readonly now: number
 }
 
@@ -29,13 +29,13 @@ export type SqliteReply =
   | { readonly kind: 'failed'; readonly id: number; readonly message: string }
 
 /**
- * Units as one flat list: between threads each object costs more than all its values. For every unit the number of its
- * steps, and for every step either the number of a text, what it expects, how many parameters, and those; or the mark of
- * an entry and its fields.
+ * Units as one flat list, because sending many objects between threads is slow. For every unit: the number of steps.
+ * For every step: the number of its SQL text, the expected number of changes, the number of parameters, and the
+ * parameters; or `entryMark` and the fields of an entry.
  */
 export type PackedUnits = { readonly texts: readonly string[]; readonly values: readonly unknown[] }
 
-/** Most outcomes are a number of changed rows and nothing else. */
+/** Most outcomes are only a number of changed rows. */
 export type PackedOutcomes = readonly (number | UnitOutcome)[]
 
 const entryMark = -1
@@ -86,7 +86,7 @@ export function unpackUnits({ texts, values }: PackedUnits): Unit[] {
   }
 }
 
-/** Trusted: it comes from `packUnits` in the other thread. */
+/** The cast is safe: the values come from `packUnits`. */
 function toEntry(values: readonly unknown[], from: number): NewEntry {
   const [at, kind, call, principal, subject, body] = values.slice(from, from + entryFields)
   return { at, kind, call, principal, subject, body } as NewEntry

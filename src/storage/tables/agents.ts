@@ -13,17 +13,17 @@ export type StoredAgent = {
   readonly removedAt?: number
 }
 
-/** An agent that comes along with something else, and the entry that tells of it. */
+/** An agent that is added together with something else, and its audit entry. */
 export type NewAgent = { readonly agent: StoredAgent; readonly change: Change }
 
 export type AgentStore = {
-  /** The removed ones included. */
+  /** Includes removed agents. */
   all(): Promise<StoredAgent[]>
-  /** `false` when there is one of this name. */
+  /** False if an agent of this name exists. */
   add(added: NewAgent): Promise<boolean>
-  /** `false` when it is not there. */
+  /** False if the agent does not exist. */
   change(id: string, fields: { ownerId?: string; description?: string }, change: Change): Promise<boolean>
-  /** A step of a removal: the name is free for another agent afterwards. */
+  /** A step of a removal. Afterwards the name is free for another agent. */
   retire(id: string): Statement
 }
 
@@ -59,9 +59,9 @@ export function createAgentStore({ database, writer, now }: AgentStoreParts): Ag
   }
 }
 
-/** Refused as a whole when there is one of this name. */
+/** The whole unit is refused if an agent of this name exists. */
 export function addAgent(database: Database, { agent, change }: NewAgent, now: number): Unit {
-  // An agent of a user who was removed in the same moment, or by an earlier version, must not block its name.
+  // An agent of a user who was removed at the same time, or by an earlier version, must not block its name.
   const removed = database.selectFrom('users').select('id').where('removed_at', 'is not', null)
   const orphan = database
     .updateTable('agents')

@@ -12,7 +12,7 @@ import type { AuditTable, Database } from '../database.ts'
 import { type Page, parseCursor, toCursor, toPage, toPageLimit } from '../page.ts'
 import type { NewEntry } from '../unit.ts'
 
-/** Something people did to the gateway: who, to what, and the facts. */
+/** A change that a principal made: who, to what, and the details. */
 export type Change = {
   readonly principal: string
   readonly subject: string
@@ -21,16 +21,16 @@ export type Change = {
 
 export type AuditFilter = {
   readonly principal?: string
-  /** On whose behalf. */
+  /** The user that the call was made for. */
   readonly owner?: string
-  /** A tool or a changed thing, or a glob on its name. */
+  /** A tool or a changed object, or a glob on its name. */
   readonly subject?: string
   readonly server?: string
   readonly kind?: AuditKind
   readonly call?: string
-  /** How the call of the entry ended, or where it stands. */
+  /** The current or final state of the entry's call. */
   readonly state?: CallState
-  /** From this time on, and before that one. */
+  /** Entries at or after `since` and before `until`. */
   readonly since?: number
   readonly until?: number
 }
@@ -39,14 +39,14 @@ export type AuditQuery = AuditFilter & { readonly limit: number; readonly cursor
 
 export type AuditStore = {
   find(instance: string, sequence: number): Promise<AuditEntry | undefined>
-  /** Newest first. A page may be short, or even empty, while there is a next one. */
+  /** Newest first. A page may be short or empty although there is a next page. */
   list(query: AuditQuery): Promise<Page<AuditEntry>>
 }
 
 const Cursor = z.tuple([z.number(), z.string(), z.number()])
 type Key = z.infer<typeof Cursor>
 
-/** Rows looked at by one statement, and statements for one page: what is rare is looked for without holding up the others. */
+/** Rows per statement and statements per page. The limits keep a search for rare entries from blocking other queries. */
 const windowRows = 4000
 const mostWindows = 25
 
@@ -71,7 +71,7 @@ export function createAuditStore(database: Database): AuditStore {
         const rows = await select(filter, { after, bound, limit: limit + 1 - found.length })
         found.push(...rows.filter((row) => fits(row, filter)))
         if (found.length > limit || bound === undefined) return toPage(found, limit, toAuditEntry, toKey)
-        // What a glob let through and the name did not fit may have used up the rows of this window.
+        // LIKE may have returned rows that `fits` rejects, so this window may have rows that were not read yet.
         const last = rows.at(-1)
         after = rows.length > limit - found.length && last ? toKey(last) : bound
       }
@@ -79,14 +79,14 @@ export function createAuditStore(database: Database): AuditStore {
     },
   }
 
-  /** A call has few entries, and an index of its own. */
+  /** A call has few entries, and there is an index on the call. */
   async function listOfCall(filter: AuditFilter, limit: number, cursor?: string): Promise<Page<AuditEntry>> {
     const after = cursor === undefined ? undefined : parseCursor(cursor, Cursor)
     const rows = await select(filter, { after, limit: limit + 1 })
     return toPage(rows, limit, toAuditEntry, toKey)
   }
 
-  /** The last row of a window, from the index alone; undefined when the record ends before. */
+  /** The last row of a window, read from the index only; undefined if the window reaches the end of the audit. */
   async function findBound({ since, until }: AuditFilter, after: Key | undefined): Promise<Key | undefined> {
     let rows = database.selectFrom('audit').select(['at', 'instance', 'sequence'])
     if (since !== undefined) rows = rows.where('at', '>=', since)
@@ -111,7 +111,7 @@ export function createAuditStore(database: Database): AuditStore {
     if (filter.subject !== undefined) {
       rows = rows.where(sql<boolean>`audit.subject like ${toLike(filter.subject)} escape '!'`)
     }
-    if (filter.kind !== undefined) rows = rows.where('audit.kind', '=', filter.kind)
+    if (filter.kind !== undefined) rows = rows.where('audit.kind', 'in', kindsOf(filter.kind))
     if (filter.call !== undefined) rows = rows.where('audit.call', '=', filter.call)
     if (filter.since !== undefined) rows = rows.where('audit.at', '>=', filter.since)
     if (filter.until !== undefined) rows = rows.where('audit.at', '<', filter.until)
@@ -148,7 +148,7 @@ function toKey(row: Pick<AuditTable, 'at' | 'instance' | 'sequence'>): Key {
   return [row.at, row.instance, row.sequence]
 }
 
-/** Databases differ in how LIKE takes capitals, so it only narrows down and `fits` decides. */
+/** LIKE treats upper and lower case differently in the two databases. So it only narrows the search, and `fits` decides. */
 function toLike(glob: string): string {
   return glob.replace(/[!%_]/g, '!$&').replaceAll('*', '%').replaceAll('?', '_')
 }
@@ -161,28 +161,28 @@ export function toIntentEntry(call: ResolvedCall, at: number): NewEntry {
   return { ...toCallEntry('intent', call, at), body: JSON.stringify(toIntentBody(call)) }
 }
 
-/** `waiting` is the end of an attempt of which nothing was sent: the call waits again. */
+/** `waiting`: nothing was sent in this attempt, and the call waits again. */
 export function toOutcomeEntry(call: ResolvedCall, end: Attempted): NewEntry {
   return { ...toCallEntry('outcome', call, end.endedAt), body: JSON.stringify(toOutcomeBody(end)) }
 }
 
-/** The end of a call that another instance had closed as `unknown`, because this one seemed to be dead. */
+/** The outcome of a call that another instance had closed as `unknown`, because this instance seemed to be dead. */
 export function toLateEntry(call: ResolvedCall, end: CallEnd): NewEntry {
   const body = JSON.stringify({ ...toOutcomeBody(end), was: 'unknown' })
   return { ...toCallEntry('late-outcome', call, end.endedAt), body }
 }
 
-/** A refused call has no intent, so the one entry says what was asked for as well. */
+/** A refused call has no intent entry, so its single entry also contains the request. */
 export function toRefusalEntry(call: ResolvedCall, end: CallEnd): NewEntry {
   const body = JSON.stringify({ ...toIntentBody(call), ...toOutcomeBody(end) })
   return { ...toCallEntry('outcome', call, end.endedAt), body }
 }
 
-/** Refused calls of one principal that are counted and not recorded each. */
+/** Refused calls of one principal that are counted in one entry instead of being recorded one by one. */
 export type RefusalCount = {
   readonly principal: string
   readonly owner?: string
-  /** The tool, or the server for names of other kinds; `unknown names` for those that lead nowhere. */
+  /** The tool, or the server for other kinds of names, or `unknown names` for names that do not exist. */
   readonly subject: string
   readonly method: string
   readonly server: string
@@ -190,6 +190,11 @@ export type RefusalCount = {
   readonly count: number
   readonly firstAt: number
   readonly lastAt: number
+}
+
+/** The stored kinds for a kind: earlier versions wrote `question` for `approval`. */
+export function kindsOf(kind: AuditKind): AuditKind[] {
+  return kind === 'approval' ? ['approval', 'question'] : [kind]
 }
 
 export function toRefusalsEntry(refusals: RefusalCount, at: number): NewEntry {
@@ -206,33 +211,21 @@ export function toChangeOutcomeEntry({ principal, subject, body }: Change, at: n
   return { at, kind: 'change-outcome', call: null, principal, subject, body: JSON.stringify(body) }
 }
 
-/** A call that a person is asked about: all that the person sees stands here. */
-export function toQuestionEntry(question: Approval & { drift?: ApprovalDrift | undefined }, at: number): NewEntry {
-  const {
-    id: approval,
-    title,
-    arguments: args,
-    input,
-    meta,
-    hash,
-    risk,
-    reason,
-    approvers,
-    expiresAt,
-    drift,
-  } = question
-  const body = { approval, title, arguments: args, input, meta, hash, risk, reason, approvers, expiresAt, drift }
-  return { ...toApprovalEntry('question', question, question.principal), at, body: JSON.stringify(body) }
+/** The request for an approval, with everything that the approver sees. */
+export function toRequestEntry(approval: Approval & { drift?: ApprovalDrift | undefined }, at: number): NewEntry {
+  const { id, title, arguments: args, input, meta, hash, risk, reason, approvers, expiresAt, drift } = approval
+  const body = { approval: id, title, arguments: args, input, meta, hash, risk, reason, approvers, expiresAt, drift }
+  return { ...toApprovalEntry('approval', approval, approval.principal), at, body: JSON.stringify(body) }
 }
 
-export function toAnswerEntry(question: Approval, answer: ApprovalAnswer, grant: Grant | undefined): NewEntry {
+export function toAnswerEntry(approval: Approval, answer: ApprovalAnswer, grant: Grant | undefined): NewEntry {
   const { by, verdict, reason, at } = answer
-  const body = { approval: question.id, verdict, reason, hash: question.hash, grant }
-  const entry = toApprovalEntry('answer', question, by.includes(':') ? by : `user:${by}`)
+  const body = { approval: approval.id, verdict, reason, hash: approval.hash, grant }
+  const entry = toApprovalEntry('answer', approval, by.includes(':') ? by : `user:${by}`)
   return { ...entry, at: Date.parse(at), body: JSON.stringify(body) }
 }
 
-function toApprovalEntry(kind: 'question' | 'answer', { call, tool }: Approval, principal: string) {
+function toApprovalEntry(kind: 'approval' | 'answer', { call, tool }: Approval, principal: string) {
   return { kind, call, principal, subject: tool }
 }
 

@@ -7,48 +7,49 @@ import { parseJson } from '../../lib/json.ts'
 import { type CallsTable, compiledOnce, type Database, toStatement } from '../database.ts'
 import { type Page, parseCursor, toPage, toPageLimit } from '../page.ts'
 import type { Statement } from '../unit.ts'
+import { kindsOf } from './audit.ts'
 
 export type CallQuery = {
   readonly limit: number
   readonly id?: string
   readonly cursor?: string
   readonly principal?: string
-  /** Only calls of this identity: a name alone may stand for an earlier one too. */
+  /** Only calls of the principal with this id. An earlier principal may have had the same name. */
   readonly principalId?: string
-  /** The id of a user: only calls of this user, and of the agents and sessions that the user owns. */
+  /** The id of a user: only calls of this user, and of the user's agents and sessions. */
   readonly ownerId?: string
   readonly tool?: string
   readonly server?: string
   readonly state?: CallState
 }
 
-/** A call that an instance had sent and not ended when it died. */
+/** A call that was running when its instance died. */
 export type OpenCall = Pick<CallsTable, 'id' | 'principal' | 'tool' | 'instance'>
 
 export type CallStore = {
   find(id: string): Promise<Call | undefined>
   /** Newest first. */
   list(query: CallQuery): Promise<Page<Call>>
-  /** Those that these instances sent and did not end. */
+  /** Calls that these instances sent and did not end. */
   openOf(instances: readonly string[], limit: number): Promise<OpenCall[]>
-  /** The row of a call that runs, or that has ended already. */
+  /** The row of a call that is running or has already ended. */
   insert(call: ResolvedCall, end?: CallEnd & { readonly late?: boolean }): Statement
-  /** The row of a call that waits for a person. */
+  /** The row of a call that waits for approval. */
   insertWaiting(call: ResolvedCall): Statement
-  /** A call that waited runs now, in this instance; changes one row or none. */
+  /** Starts a waiting call in this instance. The unit is refused if the call is not waiting. */
   start(call: ResolvedCall): Statement
-  /** Of a call that runs. Changes one row, or none if the call has ended: then its unit is refused. */
+  /** Ends a running call. The unit is refused if the call has already ended. */
   end(call: string, end: RowEnd): Statement
-  /** Of a call of this instance that another one has ended as `unknown`. Changes one row, or none in any other state. */
+  /** Ends a call of this instance that another instance closed as `unknown`. The unit is refused in any other state. */
   endUnknown(call: string, end: RowEnd): Statement
-  /** Of a call that waits and will not run. */
-  /** Nothing of it was sent, and its approval is unused. */
+  /** Returns a running call to `waiting`: nothing was sent, and its approval is unused. */
   waitAgain(id: string): Statement
+  /** Ends a waiting call that will not run. */
   endWaiting(call: string, end: RowEnd): Statement
   markLate(call: string): Statement
 }
 
-/** What the row of a call says of its end; a call found dead has no duration. */
+/** The outcome in the row of a call. A call of a dead instance has no duration. */
 export type RowEnd = Omit<CallEnd, 'durationMs'> & { readonly durationMs?: number }
 
 const Cursor = z.tuple([z.string()])
@@ -93,7 +94,7 @@ export function createCallStore(database: Database, instance: string): CallStore
       if (query.server !== undefined) rows = rows.where('server', '=', query.server)
       if (query.state !== undefined) rows = rows.where('state', '=', query.state)
       if (cursor !== undefined) rows = rows.where('id', '<', parseCursor(cursor, Cursor)[0])
-      // An id begins with its time, so that the table needs no second order.
+      // Ids begin with their time, so ordering by id is ordering by time.
       const found = await rows
         .orderBy('id', 'desc')
         .limit(limit + 1)
@@ -162,18 +163,19 @@ export function createCallStore(database: Database, instance: string): CallStore
       .selectFrom('audit')
       .select(['call', 'kind', 'at'])
       .where('call', 'in', ids)
-      .where('kind', 'in', ['question', 'intent'])
+      .where('kind', 'in', [...kindsOf('approval'), 'intent'])
       .execute()
-    const waits = new Map<string, { question?: number; intent?: number }>()
+    const waits = new Map<string, { approval?: number; intent?: number }>()
     for (const { call, kind, at } of entries) {
-      if (call !== null) waits.set(call, { ...waits.get(call), [kind]: Number(at) })
+      const key = kind === 'intent' ? 'intent' : 'approval'
+      if (call !== null) waits.set(call, { ...waits.get(call), [key]: Number(at) })
     }
     return waits
   }
 }
 
-/** By call, when it asked for approval and when it was sent after that. */
-type Waits = ReadonlyMap<string, { readonly question?: number; readonly intent?: number }>
+/** For each call, the time of its approval request and the time of its intent. */
+type Waits = ReadonlyMap<string, { readonly approval?: number; readonly intent?: number }>
 
 function toRow(call: ResolvedCall, instance: string, end?: CallEnd & { readonly late?: boolean }): CallsTable {
   const shown = call.recorded ?? call
@@ -244,10 +246,10 @@ function toEndColumns(end: RowEnd): EndColumns {
   }
 }
 
-/** Until it was sent, or until it ended without being sent. */
-function toWaited({ ended_at }: CallsTable, wait: { question?: number; intent?: number } | undefined) {
+/** The time from the approval request until the call was sent, or until it ended without being sent. */
+function toWaited({ ended_at }: CallsTable, wait: { approval?: number; intent?: number } | undefined) {
   const end = wait?.intent ?? ended_at
-  return wait?.question === undefined || end === null ? undefined : Math.max(0, end - wait.question)
+  return wait?.approval === undefined || end === null ? undefined : Math.max(0, end - wait.approval)
 }
 
 function toCall(row: CallsTable, waits: Waits): Call {

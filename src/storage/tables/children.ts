@@ -5,7 +5,7 @@ import type { InstanceStore } from './instances.ts'
 
 export type NewChild = {
   readonly pid: number
-  /** When the system says the process began: tells it from another with the same number. */
+  /** The start time of the process from the system, because process ids are reused. */
   readonly startTime: string
   readonly connection: string
 }
@@ -18,13 +18,13 @@ export type ChildRow = NewChild & {
 
 export type ChildStore = {
   add(child: NewChild): Promise<void>
-  /** The child of this instance with that process id has ended. */
+  /** Call it when the child of this instance with that process id has ended. */
   remove(pid: number): void
   ofDeadInstances(): Promise<ChildRow[]>
   forget(rows: readonly ChildRow[]): Promise<void>
   /**
-   * Instances that ended without saying so, and whose processes can be seen from here: a child of theirs may have been
-   * started and not yet recorded.
+   * Instances that ended without a regular stop and whose processes are visible from here. A child of such an instance
+   * may have been started before it was recorded.
    */
   deadInstances(): Promise<string[]>
 }
@@ -45,7 +45,7 @@ export function createChildStore({ database, writer, instances, instance, bootId
       await database
         .insertInto('children')
         .values({ pid, instance, ...rest })
-        // The system gives numbers again, and the end of their last owner may not be written yet.
+        // The system reuses process ids, and the removal of the earlier child may not be written yet.
         .onConflict((conflict) => conflict.columns(['instance', 'pid']).doUpdateSet(rest))
         .execute()
     },
@@ -61,7 +61,7 @@ export function createChildStore({ database, writer, instances, instance, bootId
         .innerJoin('instances', 'instances.id', 'children.instance')
         .selectAll('children')
         .where('instances.id', 'in', dead)
-        // Those of another machine are for a gateway there.
+        // Children on another machine are handled by a gateway there.
         .where(({ eb, or }) => or([eb('children.boot_id', '=', bootId), eb('instances.host', '=', hostname())]))
         .execute()
       return rows.map(toChildRow)

@@ -8,19 +8,22 @@ import type { Writer } from '../writer.ts'
 import { type Change, toChangeEntry, toChangeOutcomeEntry } from './audit.ts'
 import { toNote } from './documents.ts'
 
-/** Keyed digests of the parts of a configuration: they show what differs, without the values themselves. */
+/** Keyed digests of the parts of a configuration. They show which parts differ, without revealing values. */
 export type ConfigMarks = Readonly<Record<string, string>>
 
-/** Who made the configuration that is in force what it is, and its marks. */
+/** The marks of the current configuration, and the principal that last changed it. */
 export type ConfigInForce = { readonly by: string; readonly marks: ConfigMarks }
 
-/** `unknown`: nobody can say whether the change was in force for a moment, because the file differs from both. */
+/**
+ * `unknown`: the file differs from both the old and the new configuration, so the change may have been in effect
+ * briefly.
+ */
 export type ChangeOutcome = {
   readonly state: 'applied' | 'not-applied' | 'unknown'
   readonly error?: { readonly code: string; readonly message: string }
 }
 
-/** `inForce` is the configuration after the change. */
+/** `inForce` describes the configuration after the change. */
 export type NewConfigChange = Change & { readonly inForce: ConfigInForce }
 
 /** A change whose intent is recorded. */
@@ -33,25 +36,34 @@ export type BegunChange = {
 }
 
 export type ConfigChangeStore = {
-  /** Resolves when the intent is durable. Until then the change must not take effect. */
+  /** Resolves when the intent is durable. The change must not take effect before that. */
   begin(change: NewConfigChange): Promise<BegunChange>
-  /** The steps that record the outcome, for whoever commits them together with the change itself. */
+  /** The steps that record the outcome, for callers that commit them together with the change. */
   toEnd(change: BegunChange, outcome: ChangeOutcome): Unit
   /**
-   * Records the outcome; a change that has one already keeps it. Does not throw: while the store cannot write, the
-   * outcome is kept and written as soon as it can.
+   * Records the outcome. An existing outcome is not replaced. Does not throw: if the database cannot be written, the
+   * outcome is queued.
    */
   end(change: BegunChange, outcome: ChangeOutcome): Promise<void>
   /** Changes that other instances began and did not end. */
   unfinished(): Promise<BegunChange[]>
   findInForce(): Promise<ConfigInForce | undefined>
   keepInForce(inForce: ConfigInForce): Promise<void>
+  /** The steps of `keepInForce`, for callers that commit them together with the text. */
+  toKeep(inForce: ConfigInForce): Unit
+  /** Stores the marks if none are stored. */
+  keepFirst(inForce: ConfigInForce): Promise<void>
 }
 
 type ConfigChangeParts = { database: Database; writer: Writer; ids: Ids; instance: string; now(): number }
 
-const inForceName = 'config-in-force'
+/** Name of the note with the marks in the table `documents`. */
+export const inForceName = 'config-in-force'
 const InForce = z.object({ by: z.string(), marks: z.record(z.string(), z.string()) })
+
+export function parseInForce(text: string): ConfigInForce {
+  return InForce.parse(parseJson(text))
+}
 
 export function createConfigChangeStore(parts: ConfigChangeParts): ConfigChangeStore {
   const { database, writer, ids, instance, now } = parts
@@ -104,10 +116,16 @@ export function createConfigChangeStore(parts: ConfigChangeParts): ConfigChangeS
         .select('body')
         .where('name', '=', inForceName)
         .executeTakeFirst()
-      return row && InForce.parse(parseJson(row.body))
+      return row && parseInForce(row.body)
     },
     async keepInForce(inForce) {
       await writer.commit([keep(inForce)])
+    },
+    toKeep: (inForce) => [keep(inForce)],
+    async keepFirst(inForce) {
+      const row = { name: inForceName, version: 1, format: 'note', body: JSON.stringify(inForce), updated_at: now() }
+      const insert = database.insertInto('documents').values(row)
+      await writer.commit([toStatement(insert.onConflict((conflict) => conflict.column('name').doNothing()))])
     },
   }
 }

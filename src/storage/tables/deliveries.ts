@@ -20,21 +20,21 @@ export type NewDelivery = {
   readonly id: string
   readonly endpoint: string
   readonly type: string
-  /** JSON, as it is sent. */
+  /** The JSON text that is sent. */
   readonly body: string
   readonly createdAt: number
 }
 
-/** A delivery that this instance has under way. */
+/** A delivery that this instance is sending. */
 export type TakenDelivery = NewDelivery & {
-  /** Those before this one. */
+  /** The number of earlier attempts. */
   readonly attempts: number
 }
 
-/** What came of one attempt. */
+/** The result of one attempt. */
 export type Attempt = { readonly at: number; readonly status?: number | undefined; readonly error?: string | undefined }
 
-/** `waiting` tells when it is tried again. */
+/** `next` is the final state, or the time of the next attempt. */
 export type AttemptEnd = Attempt & ({ readonly next: 'delivered' | 'failed' } | { readonly next: number })
 
 export type EndpointTally = {
@@ -45,7 +45,7 @@ export type EndpointTally = {
   readonly lastFailure?: { readonly at: number; readonly error: string }
 }
 
-/** How many of each endpoint are kept, and how long. */
+/** The limits per endpoint: how many deliveries are stored, and for how long. */
 export type DeliveryBounds = {
   readonly waiting: number
   readonly delivered: { readonly count: number; readonly milliseconds: number }
@@ -53,27 +53,27 @@ export type DeliveryBounds = {
 }
 
 export type DeliveryStore = {
-  /** One that is there already stays as it is: gateways that hear of the same thing write it once. */
+  /** Existing deliveries are not changed, so gateways that receive the same event write it only once. */
   add(deliveries: readonly NewDelivery[]): Promise<void>
-  /** Those of an endpoint that are due and that nobody has under way, longest due first. */
+  /** The due deliveries of an endpoint that no instance is sending, in the order in which they became due. */
   due(endpoint: string, limit: number): Promise<string[]>
-  /** From now on this instance has it under way; undefined when somebody else was faster. */
+  /** Assigns the delivery to this instance. Undefined if another instance took it first. */
   take(id: string): Promise<TakenDelivery | undefined>
-  /** Nothing comes of an attempt if the delivery was taken over meanwhile. */
+  /** Records the result of an attempt. Ignored if another instance has taken over the delivery. */
   end(id: string, end: AttemptEnd): Promise<void>
-  /** As it was before it was taken. */
+  /** Undoes `take`. */
   putBack(id: string): Promise<void>
   find(id: string): Promise<Delivery | undefined>
   /** Newest first. */
   list(query: DeliveryQuery): Promise<Page<Delivery>>
   tally(): Promise<ReadonlyMap<string, EndpointTally>>
-  /** Due at once, with all its attempts before it; false when it was delivered, or is under way. */
+  /** Makes the delivery due now and resets its attempts. False if it was delivered or is being sent. */
   again(id: string, change: Change): Promise<boolean>
-  /** What waits for these endpoints has failed. */
+  /** Marks the waiting deliveries of these endpoints as failed. */
   giveUp(endpoints: readonly string[], error: string): Promise<void>
-  /** Forgets what is old or too much; tells how many that waited were dropped, by endpoint. */
+  /** Removes deliveries that exceed the limits. Returns the number of waiting deliveries that were dropped, by endpoint. */
   sweep(bounds: DeliveryBounds): Promise<ReadonlyMap<string, number>>
-  /** A step of clearing up: what dead instances had under way is for anybody again. */
+  /** A step of recovery: makes deliveries of dead instances available again. */
   release(dead: readonly string[]): Statement
 }
 
@@ -230,11 +230,11 @@ export function createDeliveryStore({ database, writer, instance, now }: Deliver
       .where('state', '=', state)
       .where('ended_at', '<=', before)
     while ((await remove(old.limit(atOnce))) === atOnce) {
-      // the rest in the next commit
+      // continue with the next commit
     }
   }
 
-  /** Those before the newest `most`: several gateways that do it at once drop the same ones. */
+  /** Drops all but the newest `most`. Several gateways that do this at once drop the same deliveries. */
   async function dropOldest(endpoint: string, state: DeliveryState, most: number): Promise<number> {
     const rows = database.selectFrom('deliveries').where('endpoint', '=', endpoint).where('state', '=', state)
     const last = await rows
@@ -254,7 +254,7 @@ export function createDeliveryStore({ database, writer, instance, now }: Deliver
     return gone
   }
 
-  /** Looks first: a gateway without webhooks writes nothing. */
+  /** Selects first, so that a gateway without webhooks does not write. */
   async function remove(selected: Selected): Promise<number> {
     const found = await selected.execute()
     if (found.length === 0) return 0
@@ -266,7 +266,7 @@ export function createDeliveryStore({ database, writer, instance, now }: Deliver
     return Number(numDeletedRows)
   }
 
-  /** False when a row is not as it is expected. */
+  /** False if a row was not in the expected state. */
   async function commit(unit: Unit): Promise<boolean> {
     const outcome = await writer.commit(unit)
     if (outcome.kind === 'done') return true
@@ -274,7 +274,7 @@ export function createDeliveryStore({ database, writer, instance, now }: Deliver
     throw new GatewayError('internal', `A delivery could not be written: ${outcome.reason}`)
   }
 
-  /** What happened is not forgotten because the store cannot write for a moment: it would be sent again. */
+  /** If the database is unavailable, the result is queued. Otherwise the message would be sent again. */
   async function write(unit: Unit): Promise<void> {
     await writer.commit(unit).catch(() => writer.keep(unit))
   }
@@ -282,7 +282,7 @@ export function createDeliveryStore({ database, writer, instance, now }: Deliver
 
 type Selected = SelectQueryBuilder<Tables, 'deliveries', { id: string }>
 
-/** So many in one commit: claims come in between. */
+/** Rows per commit, so that claims can be committed in between. */
 const atOnce = 500
 
 function toColumns({ at, status, error, next }: AttemptEnd) {

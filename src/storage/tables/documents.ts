@@ -2,22 +2,23 @@ import { type Database, type DocumentsTable, toStatement } from '../database.ts'
 import type { Statement, Unit } from '../unit.ts'
 import type { Writer } from '../writer.ts'
 
-/** Text that all gateways on this database share. */
+/** A text that all gateways on this database share. */
 export type StoredDocument = {
   readonly name: string
-  /** What the text is written in, such as `yaml`. */
+  /** The format of the text, such as `yaml`. */
   readonly format: string
   readonly text: string
-  /** Counts up with every change. */
+  /** Increases by one with every change. */
   readonly version: number
 }
 
 export type DocumentStore = {
   find(name: string): Promise<StoredDocument | undefined>
+  /** Several documents and notes in one statement, so that they are of the same moment. */
+  findAll(names: readonly string[]): Promise<ReadonlyMap<string, StoredDocument>>
   /**
-   * One step from the version that it was made from to the next; a new one is made from version 0. In the same commit
-   * `notes` are kept, whatever they said before, and `steps` are done. `false` when somebody else was first, or one of
-   * the steps is refused: then nothing is changed.
+   * Replaces the version that the document was made from; version 0 creates a document. Writes `notes` and `steps` in
+   * the same commit. Returns false, and writes nothing, if the version has changed or a step is refused.
    */
   replace(document: StoredDocument, beside?: { notes?: readonly StoredNote[]; steps?: Unit }): Promise<boolean>
 }
@@ -30,7 +31,11 @@ export function createDocumentStore({ database, writer, now }: DocumentStorePart
   return {
     async find(name) {
       const row = await database.selectFrom('documents').selectAll().where('name', '=', name).executeTakeFirst()
-      return row && { name: row.name, format: row.format, text: row.body, version: row.version }
+      return row && toDocument(row)
+    },
+    async findAll(names) {
+      const rows = await database.selectFrom('documents').selectAll().where('name', 'in', names).execute()
+      return new Map(rows.map((row) => [row.name, toDocument(row)]))
     },
     async replace(document, { notes = [], steps = [] } = {}) {
       const outcome = await writer.commit([
@@ -62,7 +67,11 @@ export function createDocumentStore({ database, writer, now }: DocumentStorePart
   }
 }
 
-/** A note is kept whatever it said before. */
+function toDocument({ name, format, body, version }: DocumentsTable): StoredDocument {
+  return { name, format, text: body, version }
+}
+
+/** Writes a note. An existing note of this name is replaced. */
 export function toNote(database: Database, { name, text }: StoredNote, at: number): Statement {
   const rest = { version: 1, format: 'note', body: text, updated_at: at }
   return toStatement(

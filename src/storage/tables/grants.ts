@@ -17,21 +17,21 @@ export type GrantQuery = {
 }
 
 export type GrantStore = {
-  /** Those that may still permit something: not revoked, not over, not used up. */
+  /** Grants that can still be used: not revoked, not expired, not used up. */
   active(): Promise<Grant[]>
   find(id: string): Promise<Grant | undefined>
   /** Newest first. */
   list(query: GrantQuery): Promise<Page<Grant>>
   add(grant: Grant, change: Change): Promise<void>
-  /** `false` when it was revoked before, or never was. */
+  /** False if the grant was already revoked or does not exist. */
   revoke(id: string, by: string, change: Change): Promise<boolean>
-  /** A step of a removal: the grants for these principals and scopes, and those that these users gave. */
+  /** A step of a removal: revokes the grants for these principals and scopes, and the grants that these users gave. */
   revokeAll(of: { readonly keys: readonly string[]; readonly giverIds: readonly string[] }, by: string): Statement
-  /** A step of a claim: one more call, or the claim does not stand. */
+  /** A step of a claim: uses one call of the budget. The unit is refused if the grant cannot be used. */
   spend(id: string): Statement
-  /** A step of a call's end: it was not sent, so it does not count. */
+  /** A step of a call's outcome: the call was not sent, so its use is refunded. */
   refund(id: string): Statement
-  /** The grant as a step of a unit, for whoever gives it with an answer. */
+  /** Inserts a grant as a step of a unit, for a grant that is given with an answer. */
   insert(grant: Grant): Statement
 }
 

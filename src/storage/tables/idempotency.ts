@@ -2,47 +2,50 @@ import type { ResolvedCall } from '../../contract/permit.ts'
 import { type Database, type IdempotencyTable, toStatement } from '../database.ts'
 import type { Statement } from '../unit.ts'
 
-/** What became of the call that took a key. */
+/** The state of the call that used a key. */
 export type TakenKey = {
   readonly hash: string
   readonly call: string
 } & (
   | { readonly state: 'running' }
   | { readonly state: 'done'; readonly response: string }
-  /** It was sent, and nobody can say whether it took effect. */
+  /** The call was sent, but nobody knows whether it took effect. */
   | { readonly state: 'unknown' }
 )
 
-/** How the key of a call that ended goes on. */
+/** The state of a key after its call has ended. */
 export type KeyEnd =
   | { readonly kind: 'done'; readonly response: string }
   | { readonly kind: 'unknown' }
-  /** Nothing was done: the key is free again. */
+  /** Nothing was done, so the key can be used again. */
   | { readonly kind: 'released' }
 
 export type KeyedCall = Pick<ResolvedCall, 'id' | 'principalId'> & { readonly once: NonNullable<ResolvedCall['once']> }
 
 export type IdempotencyStore = {
   find(principalId: string, key: string): Promise<TakenKey | undefined>
-  /** By the call that took it, whatever the key was. */
+  /** Finds the key by the call that used it. */
   findOf(call: string): Promise<TakenKey | undefined>
-  /** Changes one row, or none while the key is taken: then its unit is refused, and with it the call. */
+  /** Uses the key for a call. The unit is refused, and with it the call, if the key is in use. */
   take(call: KeyedCall): Statement
   end(call: KeyedCall, end: KeyEnd): Statement
-  /** What was kept under it has reached who asked first; those who asked the same meanwhile come for it in a moment. */
+  /**
+   * Shortens the storage time after the first caller received the outcome. Callers of the same call can still read it
+   * for a while.
+   */
   leave(principalId: string, key: string): Statement
   sweep(): Statement
   /** A step of a removal. */
   removeAll(principalIds: readonly string[]): Statement
 }
 
-/** The outcome of a call that a person approved is kept like that of a call with a key, until it was delivered. */
-export function toApprovalKey(question: string): string {
-  return `approval ${question}`
+/** The outcome of an approved call is stored under such a key until it is delivered. */
+export function toApprovalKey(approval: string): string {
+  return `approval ${approval}`
 }
 
 const keptMs = 24 * 60 * 60 * 1000
-/** Longer than anybody waits for a call that is running. */
+/** Longer than any caller waits for a running call. */
 const leftMs = 5 * 60 * 1000
 
 export function createIdempotencyStore(database: Database, now: () => number): IdempotencyStore {
@@ -117,7 +120,7 @@ export function createIdempotencyStore(database: Database, now: () => number): I
 
 type FoundRow = Pick<IdempotencyTable, 'hash' | 'call' | 'state' | 'response'> & { readonly ended_at: number | null }
 
-/** A key and its call end in one commit. If only the call has ended, it was found dead after its gateway was killed. */
+/** A key and its call end in one commit. If only the call has ended, its gateway was killed, so the outcome is unknown. */
 function toTakenKey({ hash, call, state, response, ended_at }: FoundRow): TakenKey {
   if (state === 'done' && response !== null) return { hash, call, state: 'done', response }
   if (state === 'running' && ended_at === null) return { hash, call, state: 'running' }

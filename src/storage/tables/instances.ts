@@ -7,18 +7,18 @@ import type { Statement } from '../unit.ts'
 export type InstanceStore = {
   start(at: number): Statement
   end(at: number): Statement
-  /** Others that are not alive and left something: no end, calls without an end, child processes, changes, or deliveries. */
+  /** Dead instances that left something: no end, calls without an outcome, child processes, config changes or deliveries. */
   dead(): Promise<DeadInstance[]>
   endDead(dead: readonly string[], at: number): Statement
 }
 
 export type DeadInstance = {
   readonly id: string
-  /** Its process ran where this one can see processes, so those that it started may be ended from here. */
+  /** Whether processes of that instance are visible from here, so that its child processes can be ended. */
   readonly visible: boolean
 }
 
-/** With SQLite one instance lives at a time, the one that has the lock: all others are dead. */
+/** Returns the ids that are alive. Not needed for SQLite: only one instance can hold the lock, so all others are dead. */
 export type FindLiving = (candidates: readonly InstancesTable[]) => Promise<ReadonlySet<string>>
 
 type InstanceStoreParts = {
@@ -76,7 +76,8 @@ export function createInstanceStore(parts: InstanceStoreParts): InstanceStore {
         }),
         1,
       ),
-    // Without a mark: the process may go on after its gateway was closed, and says nothing about the instance any more.
+    // The mark is cleared: the process may continue after its gateway was closed, so it no longer shows whether the
+    // instance is alive.
     end: (at) =>
       toStatement(database.updateTable('instances').set({ ended_at: at, process: null }).where('id', '=', instance)),
     endDead: (ids, at) =>
@@ -86,12 +87,12 @@ export function createInstanceStore(parts: InstanceStoreParts): InstanceStore {
   }
 }
 
-/** A process id means something only until the next boot. */
+/** Process ids are valid only until the next boot. */
 export function readBootId(now: number): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
   } catch {
-    // Elsewhere the time of boot, in minutes, because clock and uptime drift a little against each other.
+    // Without /proc: the boot time, in minutes, because clock and uptime drift slightly.
     return `booted-${Math.round((now / 1000 - uptime()) / 60)}`
   }
 }

@@ -2,7 +2,7 @@ import { compiledOnce, type Database, type MemoryTable, toStatement } from '../d
 import type { Unit } from '../unit.ts'
 import type { Writer } from '../writer.ts'
 
-/** Small facts that make the next start quicker, such as which protocol worked for a server. */
+/** Small values that are kept between starts, such as which protocol worked for a server. */
 export type Memory = {
   get(key: string): Promise<string | undefined>
   set(key: string, value: string): void
@@ -34,7 +34,7 @@ export function createMemory({ database, writer, now }: MemoryParts): Memory {
   }
 }
 
-/** Takes the room that a few calls need, commits, and gives it back: what succeeds only if the store can be written. */
+/** Writes and removes a row of 64 KB. It succeeds only if the database can be written and has space for a few calls. */
 export function toProbe(database: Database, now: number): Unit {
   const key = 'storage-probe'
   return [

@@ -5,7 +5,7 @@ import type { Statement } from '../unit.ts'
 import type { Writer } from '../writer.ts'
 import { type Change, toChangeEntry } from './audit.ts'
 
-/** What the definition of one thing is known by: who offers it, what it is, and what the server calls it. */
+/** Identifies a definition: its server, its kind, and its name on the server. */
 export type PinKey = {
   readonly server: string
   readonly scope: string
@@ -13,33 +13,33 @@ export type PinKey = {
   readonly name: string
 }
 
-/** A definition as its server wrote it, and its hash. */
+/** A definition as its server sent it, and its hash. */
 export type Definition = { readonly hash: string; readonly text: string }
 
 export type StoredPin = PinKey & {
   readonly state: 'accepted' | 'blocked' | 'waiting'
   readonly accepted: Definition | undefined
-  /** Accepted with the first list of its server, and by nobody in person. */
+  /** Accepted automatically with the first list of its server. */
   readonly baseline: boolean
   readonly decidedBy: string | undefined
-  /** Decided by an administrator, who may decide for every scope. */
+  /** Decided by an administrator. Such a decision applies to every scope. */
   readonly byAdministrator: boolean
   readonly decidedAt: number | undefined
-  /** What the server said last that was not accepted, so that people see it while the server is away. */
+  /** The last definition that was not accepted, so that people can see it while the server is disconnected. */
   readonly seen: (Definition & { readonly at: number }) | undefined
 }
 
 export type PinStore = {
   all(): Promise<StoredPin[]>
-  /** The first list of a server: whole or not at all, and without touching what another instance pinned first. */
+  /** Stores the first list of a server, in one unit. Pins that another instance stored first are not changed. */
   addBaseline(pins: readonly StoredPin[], change: Change): Promise<void>
-  /** What people decided, and the entry that tells of it, in one unit. */
+  /** Stores decisions and their audit entries in one unit. */
   decide(pins: readonly StoredPin[], changes: readonly Change[]): Promise<void>
-  /** What a server says now, with the entry that tells of it; what was decided stays as it is. */
+  /** Stores what a server sends now, with its audit entry. Decisions are not changed. */
   note(pins: readonly StoredPin[], change: Change): Promise<void>
-  /** All pins of a server that is no longer there. */
+  /** Removes all pins of a server that no longer exists. */
   forget(server: string, scope: string, change: Change): Promise<void>
-  /** A step of a removal: all pins of these scopes. */
+  /** A step of a removal: removes all pins of these scopes. */
   removeAll(scopes: readonly string[]): Statement
 }
 

@@ -3,44 +3,44 @@ import { type AuditTable, type Database, toStatement } from '../database.ts'
 import type { Unit } from '../unit.ts'
 import type { Writer } from '../writer.ts'
 
-/** A chain as the table of instances knows it. */
+/** The last entry of a chain. */
 export type ChainHead = { readonly instance: string; readonly sequence: number; readonly hash: string }
 
-/** The record as it stands on disk, chain by chain, for whoever proves it, copies it or cuts it. */
+/** Reads the audit entries chain by chain, for verification, export and retention. */
 export type RecordStore = {
   /** The next chain by name; undefined after the last. */
   nextChain(after: string): Promise<string | undefined>
-  /** In the order of their places. */
+  /** Ordered by sequence. */
   entries(instance: string, after: number, limit: number): Promise<AuditTable[]>
-  /** Anchors or checkpoints, oldest first, from a time on. */
+  /** Anchors or checkpoints after a position, oldest first. */
   marks(kind: 'anchor' | 'checkpoint', from: MarkPlace, limit: number): Promise<AuditTable[]>
-  /** Where the chains end: of the instances that live, and of the newest others. */
+  /** The last entries of the chains of living instances, and of the newest other instances. */
   heads(limit: number): Promise<ChainHead[]>
   head(instance: string): Promise<ChainHead | undefined>
-  /** Instances that have not ended, or died and were not cleared up after yet. */
+  /** Instances that have not ended, or that died and were not cleaned up yet. */
   openInstances(): Promise<string[]>
-  /** Calls in the order of their ids, and whether the record has an entry of each. */
+  /** Calls in the order of their ids, and whether the audit has an entry for each. */
   calls(after: string, limit: number): Promise<{ id: string; recorded: unknown }[]>
   /**
-   * The first place of a chain from this time on, or the one behind its last. Reading calls are entered up to 50 ms
-   * after their time: so near to it some may stand on the other side.
+   * The first sequence number of a chain at or after this time, or the one after its last entry. Entries of read calls
+   * are written up to 50 ms late, so some entries near the time may be on the other side.
    */
   firstSince(instance: string, time: number): Promise<number>
-  /** The first place of a part of a chain whose time is not before this one; looks at every entry of the part. */
+  /** The first sequence number in a part of a chain whose time is not before `time`. Compares every entry of the part. */
   firstNotBefore(part: { instance: string; from: number; through: number; time: number }): Promise<number | undefined>
-  /** The time of the oldest entry, without those of some chains. */
+  /** The time of the oldest entry, ignoring the chains in `except`. */
   oldest(except: readonly string[]): Promise<number | undefined>
-  /** The time of the newest entry that other instances wrote. */
+  /** The time of the newest entry of other instances. */
   newestOfOthers(instance: string): Promise<number | undefined>
-  /** A piece of what retention removes: entries of a chain between two places, both of them included. */
+  /** Removes entries of a chain from `from` to `through`, both included. */
   removal(instance: string, from: number, through: number): Unit
-  /** A piece of the calls that ended before a time, of those whose ids sort before `floor`. */
+  /** Removes up to `limit` calls that ended before a time and whose ids sort before `floor`. */
   callRemoval(floor: string, before: number, limit: number): Unit
-  /** A piece of the questions that ended before a time. */
-  questionRemoval(before: number, limit: number): Unit
+  /** Removes up to `limit` approvals that ended before a time. */
+  approvalRemoval(before: number, limit: number): Unit
 }
 
-/** A place among marks of one kind: time, then chain and sequence, because several may share one time. */
+/** A position among marks of one kind: time, then chain and sequence, because several marks may have the same time. */
 export type MarkPlace = { readonly at: number; readonly instance: string; readonly sequence: number }
 
 export const beforeAllMarks: MarkPlace = { at: -1, instance: '', sequence: 0 }
@@ -72,7 +72,7 @@ export function createRecordStore(database: Database): RecordStore {
       const rows = await database
         .selectFrom('audit')
         .selectAll()
-        .where('call', 'is', null) // what its index is for
+        .where('call', 'is', null) // required to use the index
         .where('kind', '=', kind)
         .where(({ eb, refTuple, tuple }) =>
           eb(refTuple('at', 'instance', 'sequence'), '>', tuple(from.at, from.instance, from.sequence)),
@@ -160,10 +160,10 @@ export function createRecordStore(database: Database): RecordStore {
         .limit(limit)
       return [toStatement(database.deleteFrom('calls').where('id', 'in', old))]
     },
-    questionRemoval(before, limit) {
-      const old = database.selectFrom('questions').select('id').where('asked_at', '<', before)
-      const ended = old.where('ended_at', '<', before).orderBy('asked_at').limit(limit)
-      return [toStatement(database.deleteFrom('questions').where('id', 'in', ended))]
+    approvalRemoval(before, limit) {
+      const old = database.selectFrom('approvals').select('id').where('requested_at', '<', before)
+      const ended = old.where('ended_at', '<', before).orderBy('requested_at').limit(limit)
+      return [toStatement(database.deleteFrom('approvals').where('id', 'in', ended))]
     },
   }
 
@@ -190,7 +190,7 @@ export function createRecordStore(database: Database): RecordStore {
   }
 }
 
-/** The column cannot be null until somebody changes the table: such an entry has no hash, like one with an empty one. */
+/** The column is null only if someone changed the table. Such an entry has no hash, like an entry with an empty hash. */
 function withHash<Row extends { readonly hash: string | null }>(row: Row): Row & { readonly hash: string } {
   return { ...row, hash: row.hash ?? '' }
 }
@@ -206,7 +206,7 @@ type MarkParts = {
 
 const pageRows = 500
 
-/** Writes an entry of the gateway's own and finds its place: whatever else was written meanwhile stands around it. */
+/** Writes an entry of the gateway and finds its row. Other entries may be written before and after it at the same time. */
 export async function writeMark(parts: MarkParts): Promise<{ row: AuditTable; previous: string }> {
   const { writer, record, instance, now, kind } = parts
   const head = await record.head(instance)
@@ -224,6 +224,6 @@ export async function writeMark(parts: MarkParts): Promise<{ row: AuditTable; pr
       previous = row.hash
       after = row.sequence
     }
-    if (rows.length === 0) throw new GatewayError('internal', `The ${kind} is not where it was recorded`)
+    if (rows.length === 0) throw new GatewayError('internal', `The ${kind} was recorded, but its entry cannot be found`)
   }
 }

@@ -5,11 +5,11 @@ import { type Database, type ResultPartsTable, type ResultsTable, toStatement } 
 import type { Statement, Unit } from '../unit.ts'
 import type { Writer } from '../writer.ts'
 
-/** What a kept text is: what the tool wrote, or the JSON of something that cannot be cut. */
+/** The form of a stored text: text that the tool wrote, or the JSON of content that cannot be cut. */
 export type ResultForm = 'text' | 'json'
 
 export type NewResult = {
-  /** Unguessable, and known to nobody but whom it is given to: the database has only its digest. */
+  /** Unguessable. Only the caller knows it: the database stores its digest. */
   readonly handle: string
   readonly principalId: string
   readonly form: ResultForm
@@ -19,12 +19,12 @@ export type NewResult = {
 export type ResultPiece = {
   readonly form: ResultForm
   readonly text: string
-  /** Where the piece begins, and how long the whole is, in characters as JavaScript counts them. */
+  /** The start of the piece, and the length of the whole text, in UTF-16 units. */
   readonly offset: number
   readonly total: number
 }
 
-export type ResultWish = {
+export type ResultRequest = {
   readonly handle: string
   readonly principalId: string
   readonly offset: number
@@ -32,13 +32,16 @@ export type ResultWish = {
 }
 
 export type ResultStore = {
-  /** Resolves when all of it is durable; `false` when it is more than may be kept. The oldest make room. */
+  /**
+   * Resolves when all of the text is durable. False if the text exceeds the limits. The oldest results are dropped to
+   * make space.
+   */
   keep(result: NewResult): Promise<boolean>
-  /** Undefined for a handle that never was, is somebody else's, or has not been used for `keptMs`. */
-  read(wish: ResultWish, keptMs: number): Promise<ResultPiece | undefined>
-  /** Drops what has not been used for `keptMs`. */
+  /** Undefined if the handle does not exist, belongs to another principal, or has not been used for `keptMs`. */
+  read(request: ResultRequest, keptMs: number): Promise<ResultPiece | undefined>
+  /** Drops results that have not been used for `keptMs`. */
   sweep(keptMs: number): Promise<void>
-  /** A step of a removal: the next sweep drops what was kept for them. */
+  /** A step of a removal: the next sweep drops the results of these principals. */
   removeAll(principalIds: readonly string[]): Statement
 }
 
@@ -52,13 +55,16 @@ const bounds: ResultBounds = {
   inAll: { count: 1000, characters: 268_435_456 },
 }
 
-/** Small enough that the commit of one part delays nobody's claim; large enough that most pages lie in one. */
+/** Small enough that a commit of one part does not delay claims. Large enough that most pages are within one part. */
 const partLength = 131_072
 const partsPerDrop = 16
 
 type ResultStoreParts = { database: Database; writer: Writer; now(): number; bounds?: ResultBounds | undefined }
 
-/** Results that did not fit, part by part: each is a commit of its own, so that claims come in between. */
+/**
+ * Stores the rest of truncated results in parts. Each part is its own commit, so that claims can be committed in
+ * between.
+ */
 export function createResultStore({ database, writer, now, bounds: given = bounds }: ResultStoreParts): ResultStore {
   let turn: Promise<unknown> = Promise.resolve()
 
@@ -87,7 +93,8 @@ export function createResultStore({ database, writer, now, bounds: given = bound
     const id = toDigest(handle)
     const at = now()
     const row = { id, principal: principalId, form, characters: text.length, created_at: at, used_at: at }
-    // One after the other, or two would make room for the same place. Writing the parts holds up nobody else.
+    // Reservations run one after the other, or two of them would use the same space. The parts are written
+    // concurrently.
     const reserved = turn.then(() => reserve(row))
     turn = reserved.catch(() => {})
     await reserved
@@ -100,33 +107,33 @@ export function createResultStore({ database, writer, now, bounds: given = bound
     return true
   }
 
-  /** The row comes before its parts, so that what a crash leaves of them is dropped with it. */
+  /** The row is written before its parts, so that parts left by a crash are dropped together with it. */
   async function reserve(row: ResultsTable): Promise<void> {
     await makeRoom(row.principal, row.characters)
     await commit([toStatement(database.insertInto('results').values(row), 1)])
   }
 
-  /** `false` when the result was dropped meanwhile, to make room. */
+  /** False if the result was dropped to make space. */
   function add(part: ResultPartsTable): Promise<boolean> {
     const row = database.updateTable('results').set({ used_at: now() }).where('id', '=', part.result)
     return commit([toStatement(row, 1), toStatement(database.insertInto('result_parts').values(part), 1)])
   }
 
-  async function read(wish: ResultWish, keptMs: number): Promise<ResultPiece | undefined> {
-    const id = toDigest(wish.handle)
+  async function read(request: ResultRequest, keptMs: number): Promise<ResultPiece | undefined> {
+    const id = toDigest(request.handle)
     const row = await database
       .selectFrom('results')
       .select(['form', 'characters'])
       .where('id', '=', id)
-      .where('principal', '=', wish.principalId)
+      .where('principal', '=', request.principalId)
       .where('used_at', '>', now() - keptMs)
       .executeTakeFirst()
     if (!row) return undefined
     writer.attempt([toStatement(database.updateTable('results').set({ used_at: now() }).where('id', '=', id))])
     const total = Number(row.characters)
-    const offset = Math.min(wish.offset, total)
-    const end = Math.min(offset + wish.length, total)
-    // One character more on each side tells whether the piece would begin or end inside of one.
+    const offset = Math.min(request.offset, total)
+    const end = Math.min(offset + request.length, total)
+    // Reads one character more on each side, to detect a surrogate pair at the edge.
     const parts = await database
       .selectFrom('result_parts')
       .select(['from_at', 'text'])
@@ -138,11 +145,11 @@ export function createResultStore({ database, writer, now, bounds: given = bound
     const base = Number(parts[0]?.from_at ?? 0)
     const text = parts.map((part) => String(parseJson(Buffer.from(part.text)))).join('')
     const from = splitsPair(text, offset - base) ? offset - base - 1 : offset - base
-    const piece = text.slice(from, wholeEnd(text, from, Math.min(from + wish.length, total - base)))
+    const piece = text.slice(from, wholeEnd(text, from, Math.min(from + request.length, total - base)))
     return { form: row.form === 'json' ? 'json' : 'text', text: piece, offset: base + from, total }
   }
 
-  /** The oldest go first: of this principal if it has too much, of anybody if there is too much in all. */
+  /** Drops the oldest results first: those of this principal above its limit, then any above the total limit. */
   async function makeRoom(principal: string, characters: number): Promise<void> {
     const rows = await database.selectFrom('results').selectAll().orderBy('used_at').orderBy('id').execute()
     const gone = new Set<string>()
@@ -165,7 +172,7 @@ export function createResultStore({ database, writer, now, bounds: given = bound
     for (const id of gone) await drop(id)
   }
 
-  /** In steps, as it was written; the row goes with the last of them, and from then on no part can come. */
+  /** Drops in steps, as it was written. The row is removed in the last step; afterwards no part can be added. */
   async function drop(id: string): Promise<void> {
     const rest = database.deleteFrom('result_parts').where('result', '=', id)
     const parts = await database
@@ -180,12 +187,12 @@ export function createResultStore({ database, writer, now, bounds: given = bound
     await commit([toStatement(rest), toStatement(database.deleteFrom('results').where('id', '=', id))])
   }
 
-  /** `false` when what it expects is not there any more. */
+  /** False if an expected row no longer exists. */
   async function commit(unit: Unit): Promise<boolean> {
     const outcome = await writer.commit(unit)
     if (outcome.kind === 'done') return true
     if (outcome.by === 'expectation') return false
-    throw new Error(`A result was not kept: ${outcome.reason}`)
+    throw new Error(`A result could not be stored: ${outcome.reason}`)
   }
 }
 

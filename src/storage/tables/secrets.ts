@@ -6,18 +6,18 @@ import type { Statement } from '../unit.ts'
 import type { Writer } from '../writer.ts'
 import { type Change, toChangeEntry } from './audit.ts'
 
-/** A secret as it is kept: without the key it says nothing. Times are milliseconds. */
+/** A stored secret. Its value is encrypted. Times are milliseconds. */
 export type StoredSecret = {
   readonly id: string
   readonly scope: string
-  /** The id of the user whose scope it is; undefined for every other kind of scope. */
+  /** The id of the user, if the scope is a user; undefined for every other scope. */
   readonly ownerId?: string | undefined
   readonly name: string
   readonly ciphertext: string
   readonly keyVersion: number
   readonly hosts: readonly string[]
   readonly servers: readonly string[]
-  /** Whether it is long enough to be hidden wherever it turns up. */
+  /** Whether the value is long enough to be masked. */
   readonly masked: boolean
   readonly createdAt: number
   readonly createdBy: string
@@ -26,42 +26,45 @@ export type StoredSecret = {
   readonly lastUsedAt?: number
 }
 
-/** By what a key is recognised. */
+/** A key version, and a proof to recognise its key. */
 export type StoredKey = { readonly version: number; readonly proof: string }
 
-/** Secrets of these scopes, and of all sessions of these users. */
-export type GoneSecrets = { readonly scopes: readonly string[]; readonly ownerIds: readonly string[] }
+/** Selects the secrets of these scopes, and of all sessions of these users. */
+export type RemovedSecrets = { readonly scopes: readonly string[]; readonly ownerIds: readonly string[] }
 
 export type SecretStore = {
   all(): Promise<StoredSecret[]>
   find(scope: string, name: string): Promise<StoredSecret | undefined>
-  /** `false` when there is one of that name in that scope by now: then nothing changes. `instead` is the id of one that goes. */
+  /**
+   * False, and nothing is written, if a secret of that name exists in that scope. `instead` is the id of a secret to
+   * remove first.
+   */
   add(secret: StoredSecret, change: Change, instead?: string): Promise<boolean>
-  /** `false` when it is gone by now. */
+  /** False if the secret no longer exists. */
   replace(secret: StoredSecret, change: Change): Promise<boolean>
   remove(id: string, change: Change): Promise<boolean>
-  /** What a removal takes along. */
-  allOf(gone: GoneSecrets): Promise<StoredSecret[]>
+  /** The secrets that a removal removes. */
+  allOf(removed: RemovedSecrets): Promise<StoredSecret[]>
   /** A step of a removal. */
-  removeAll(gone: GoneSecrets): Statement
-  /** The same value under another key; `false` when somebody changed it meanwhile. */
-  recrypt(before: StoredSecret, after: Pick<StoredSecret, 'ciphertext' | 'keyVersion'>): Promise<boolean>
+  removeAll(removed: RemovedSecrets): Statement
+  /** Stores the same value encrypted with another key. False if the secret was changed since it was read. */
+  reencrypt(before: StoredSecret, after: Pick<StoredSecret, 'ciphertext' | 'keyVersion'>): Promise<boolean>
   markUsed(id: string, at: number): void
   keys(): Promise<StoredKey[]>
-  /** `false` when another instance has taken that version. */
+  /** False if another instance already used that version. */
   addKey(key: StoredKey): Promise<boolean>
 }
 
 type SecretStoreParts = { database: Database; writer: Writer; now(): number }
 
 export function createSecretStore({ database, writer, now }: SecretStoreParts): SecretStore {
-  async function holds(statement: ReturnType<typeof toStatement>, change?: Change): Promise<boolean> {
+  async function commit(statement: ReturnType<typeof toStatement>, change?: Change): Promise<boolean> {
     const entry = change ? [{ entry: toChangeEntry(change, now()) }] : []
     return (await writer.commit([statement, ...entry])).kind === 'done'
   }
 
-  const isGone =
-    ({ scopes, ownerIds }: GoneSecrets) =>
+  const isRemoved =
+    ({ scopes, ownerIds }: RemovedSecrets) =>
     ({ eb, or }: ExpressionBuilder<Tables, 'secrets'>) => {
       const sessions = database.selectFrom('sessions').select(sql<string>`'session:' || name`.as('scope'))
       return or([
@@ -71,8 +74,8 @@ export function createSecretStore({ database, writer, now }: SecretStoreParts): 
     }
 
   return {
-    async allOf(gone) {
-      const rows = database.selectFrom('secrets').selectAll().where(isGone(gone))
+    async allOf(removed) {
+      const rows = database.selectFrom('secrets').selectAll().where(isRemoved(removed))
       return (await rows.orderBy('scope').orderBy('name').execute()).map(toStoredSecret)
     },
     async all() {
@@ -93,11 +96,11 @@ export function createSecretStore({ database, writer, now }: SecretStoreParts): 
       return outcome.kind === 'done'
     },
     replace: (secret, change) =>
-      holds(toStatement(database.updateTable('secrets').set(toRow(secret)).where('id', '=', secret.id), 1), change),
-    remove: (id, change) => holds(toStatement(database.deleteFrom('secrets').where('id', '=', id), 1), change),
-    removeAll: (gone) => toStatement(database.deleteFrom('secrets').where(isGone(gone))),
-    recrypt: (before, { ciphertext, keyVersion }) =>
-      holds(
+      commit(toStatement(database.updateTable('secrets').set(toRow(secret)).where('id', '=', secret.id), 1), change),
+    remove: (id, change) => commit(toStatement(database.deleteFrom('secrets').where('id', '=', id), 1), change),
+    removeAll: (removed) => toStatement(database.deleteFrom('secrets').where(isRemoved(removed))),
+    reencrypt: (before, { ciphertext, keyVersion }) =>
+      commit(
         toStatement(
           database
             .updateTable('secrets')
@@ -111,7 +114,7 @@ export function createSecretStore({ database, writer, now }: SecretStoreParts): 
       writer.attempt([toStatement(database.updateTable('secrets').set({ last_used_at: at }).where('id', '=', id))]),
     keys: () => database.selectFrom('secret_keys').select(['version', 'proof']).orderBy('version').execute(),
     addKey: ({ version, proof }) =>
-      holds(toStatement(database.insertInto('secret_keys').values({ version, proof, created_at: now() }), 1)),
+      commit(toStatement(database.insertInto('secret_keys').values({ version, proof, created_at: now() }), 1)),
   }
 }
 

@@ -25,18 +25,18 @@ export type SessionHolders = {
 }
 
 export type SessionStore = {
-  /** Those that have neither ended nor expired. */
+  /** Sessions that have not ended or expired. */
   open(): Promise<StoredSession[]>
   find(name: string): Promise<StoredSession | undefined>
-  /** The newest first, the ended ones included. */
+  /** Newest first, including ended sessions. */
   list(limit: number, ownerId?: string): Promise<StoredSession[]>
-  /** With its first token; `false` when there ever was one of this name. */
+  /** Adds a session with its first token. False if the name was ever used before. */
   add(session: StoredSession, token: StoredToken, change: Change): Promise<boolean>
-  /** Its tokens end when it does; `false` when it is not open. */
+  /** Also changes the expiry of its tokens. False if the session is not open. */
   change(name: string, fields: { servers?: SessionServers; expiresAt?: number }, change: Change): Promise<boolean>
-  /** Steps of a removal: every open session of these users, agents and projects ends, with its tokens. */
+  /** Steps of a removal: ends every open session of these users, agents and projects, and revokes their tokens. */
   endAll(of: SessionHolders): readonly Statement[]
-  /** `false` when it has ended before. */
+  /** False if the session has already ended. */
   end(name: string, change: Change): Promise<boolean>
 }
 

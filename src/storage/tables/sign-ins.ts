@@ -2,7 +2,7 @@ import { type Database, type SignInsTable, toStatement } from '../database.ts'
 import type { Writer } from '../writer.ts'
 import { type Change, toChangeEntry } from './audit.ts'
 
-/** A person in a browser, or at a terminal for one command: the digest of what the cookie holds, never itself. */
+/** A sign-in in a browser, or at a terminal for one command. Stores only the digest of the cookie. */
 export type StoredSignIn = {
   readonly id: string
   readonly hash: string
@@ -15,10 +15,10 @@ export type StoredSignIn = {
 }
 
 export type SignInStore = {
-  /** Those that have neither ended nor expired. */
+  /** Sign-ins that have not ended or expired. */
   open(): Promise<StoredSignIn[]>
   find(id: string): Promise<StoredSignIn | undefined>
-  /** `false` when the user is no longer as it was when the password was compared. */
+  /** False if the user was changed after the password was verified. */
   add(signIn: StoredSignIn, user: { id: string; revision: number }, change: Change): Promise<boolean>
   revoke(id: string, at: number, change: Change): Promise<boolean>
   markUsed(id: string, at: number): void
@@ -53,7 +53,7 @@ export function createSignInStore({ database, writer, now }: SignInStoreParts): 
       const outcome = await writer.commit([
         toStatement(unchanged, 1),
         toStatement(database.insertInto('sign_ins').values(toRow(signIn)), 1),
-        // What is over is of no use to anybody; the record knows when it began.
+        // Expired sign-ins are not needed any more. The audit shows when they began.
         toStatement(database.deleteFrom('sign_ins').where('expires_at', '<=', now())),
         { entry: toChangeEntry(change, now()) },
       ])

@@ -4,11 +4,11 @@ import type { Writer } from '../writer.ts'
 import { addAgent, type NewAgent } from './agents.ts'
 import { type Change, toChangeEntry } from './audit.ts'
 
-/** A token as it is kept: its digest, never itself. Times are milliseconds. */
+/** A stored token. Contains only its digest. Times are milliseconds. */
 export type StoredToken = {
   readonly id: string
   readonly kind: 'agent' | 'session'
-  /** Of the agent or the session. */
+  /** The name of the agent or the session. */
   readonly name: string
   readonly holderId: string
   readonly prefix: string
@@ -22,13 +22,13 @@ export type StoredToken = {
 }
 
 export type TokenStore = {
-  /** Those of sessions only while they can still be used: there are many, and nobody asks for them later. */
+  /** All tokens of agents, and the valid tokens of sessions: invalid session tokens are many and not needed. */
   all(): Promise<StoredToken[]>
-  /** The token, its agent if there is none of that name yet, and the entries that tell of it, in one unit; `false` when the agent is there. */
+  /** Adds the token, optionally a new agent, and their audit entries in one unit. False if an agent of that name exists. */
   add(token: StoredToken, change: Change, agent?: NewAgent): Promise<boolean>
-  /** `false` when it was revoked before, or never was: then nothing changes and no entry is written. */
+  /** False if the token was already revoked or does not exist. Then nothing is written. */
   revoke(id: string, at: number, change: Change): Promise<boolean>
-  /** A step of a removal: the tokens of these agents. */
+  /** A step of a removal: revokes the tokens of these agents. */
   revokeAll(holderIds: readonly string[]): Statement
   markUsed(id: string, at: number): void
 }

@@ -5,20 +5,20 @@ import type { Statement, Unit, UnitOutcome } from '../unit.ts'
 import type { Writer } from '../writer.ts'
 import { type Change, toChangeEntry } from './audit.ts'
 
-/** A user as it is kept. Times are milliseconds. */
+/** A stored user. Times are milliseconds. */
 export type StoredUser = {
   readonly id: string
   readonly name: string
   readonly role: Role
   readonly groups: readonly string[]
-  /** What `identity` makes of it: salted, slow, with its parameters. */
+  /** The salted hash from `identity/passwords.ts`, with its parameters. */
   readonly password: string
   readonly createdAt: number
   readonly createdBy: string
   readonly signedInAt?: number
   readonly disabledAt?: number
   readonly removedAt?: number
-  /** Counts the changes, so that nothing is changed that looked different when it was decided. */
+  /** Increases with every change, to detect that a user was changed since it was read. */
   readonly revision: number
 }
 
@@ -26,32 +26,32 @@ export type UserFields = {
   readonly role?: Role
   readonly groups?: readonly string[]
   readonly password?: string
-  /** Null takes it back. */
+  /** Null enables the user again. */
   readonly disabledAt?: number | null
 }
 
-/** Why nothing was changed: the row changed meanwhile, or nobody could administer any more. */
-export type UserRefusal = 'changed-meanwhile' | 'last-administrator'
+/** Why nothing was changed: the user was changed since it was read, or no administrator would be left. */
+export type UserRefusal = 'conflict' | 'last-administrator'
 
 export type UserStore = {
-  /** The removed ones included. */
+  /** Includes removed users. */
   all(): Promise<StoredUser[]>
-  /** `false` when there is one of this name. */
+  /** False if a user of this name exists. */
   add(user: StoredUser, change: Change): Promise<boolean>
-  /** Only while there is no administrator; agents that nobody owns become the new one's. */
+  /** Adds a user only if there is no administrator. Agents without an owner then belong to this user. */
   addFirst(user: StoredUser, change: Change): Promise<boolean>
-  /** All sign-ins of the user end in the same unit. */
+  /** Changes a user and ends all sign-ins of that user in the same unit. */
   change(user: StoredUser, fields: UserFields, change: Change): Promise<'done' | UserRefusal>
-  /** Steps of a removal. The first ones are refused if the user is the last administrator. */
+  /** Steps of a removal. The guards are refused if the user is the last administrator. */
   disable(user: StoredUser): { readonly guards: readonly Statement[]; readonly steps: readonly Statement[] }
-  /** The name is free for somebody else afterwards. */
+  /** Steps of a removal. Afterwards the name is free for another user. */
   retire(id: string): readonly Statement[]
 }
 
 type UserStoreParts = { database: Database; writer: Writer; now(): number }
 
-/** Whoever changes who administers does so one after the other, on every instance. */
-const turn = 'administrators'
+/** The row that serialises changes of the administrators on all instances. */
+const lockKey = 'administrators'
 
 export function createUserStore({ database, writer, now }: UserStoreParts): UserStore {
   async function commit(statements: readonly Statement[], change: Change): Promise<UnitOutcome> {
@@ -61,11 +61,11 @@ export function createUserStore({ database, writer, now }: UserStoreParts): User
     return outcome
   }
 
-  function takeTurn(): Statement {
+  function lockAdministrators(): Statement {
     return toStatement(
       database
         .insertInto('memory')
-        .values({ key: turn, value: '', updated_at: now() })
+        .values({ key: lockKey, value: '', updated_at: now() })
         .onConflict((conflict) =>
           conflict.column('key').doUpdateSet(({ ref }) => ({ updated_at: ref('excluded.updated_at') })),
         ),
@@ -73,8 +73,8 @@ export function createUserStore({ database, writer, now }: UserStoreParts): User
     )
   }
 
-  /** After its turn was taken: a statement sees what others have committed before it, and not what the unit saw first. */
-  function unlessAdministrators(wanted: 'none' | 'some', except: string): Statement {
+  /** Must come after `lockAdministrators` in the unit: then the statement sees all earlier commits of other instances. */
+  function expectAdministrators(wanted: 'none' | 'some', except: string): Statement {
     const others = database
       .selectFrom('users')
       .select('name')
@@ -82,7 +82,7 @@ export function createUserStore({ database, writer, now }: UserStoreParts): User
       .where('disabled_at', 'is', null)
       .where('removed_at', 'is', null)
       .where('id', '!=', except)
-    const guard = database.updateTable('memory').set({ updated_at: now() }).where('key', '=', turn)
+    const guard = database.updateTable('memory').set({ updated_at: now() }).where('key', '=', lockKey)
     return toStatement(
       guard.where(({ exists, not }) => (wanted === 'some' ? exists(others) : not(exists(others)))),
       1,
@@ -90,7 +90,7 @@ export function createUserStore({ database, writer, now }: UserStoreParts): User
   }
 
   function guardsOf(user: StoredUser, fields: UserFields): readonly Statement[] {
-    return endsAdministrator(user, fields) ? [takeTurn(), unlessAdministrators('some', user.id)] : []
+    return endsAdministrator(user, fields) ? [lockAdministrators(), expectAdministrators('some', user.id)] : []
   }
 
   function endSignIns(id: string): Statement {
@@ -116,7 +116,7 @@ export function createUserStore({ database, writer, now }: UserStoreParts): User
     },
     async addFirst(user, change) {
       const adopt = database.updateTable('agents').set({ owner_id: user.id }).where('owner_id', 'is', null)
-      const steps = [takeTurn(), unlessAdministrators('none', ''), insert(user), toStatement(adopt)]
+      const steps = [lockAdministrators(), expectAdministrators('none', ''), insert(user), toStatement(adopt)]
       return (await commit(steps, change)).kind === 'done'
     },
     disable(user) {
@@ -127,7 +127,8 @@ export function createUserStore({ database, writer, now }: UserStoreParts): User
       }))
       return {
         guards: guardsOf(user, fields),
-        // Unless the row is as it was read, the guards may be missing: the user may have become an administrator since.
+        // Expects the revision that was read: if the user has become an administrator since, the guards would be
+        // missing.
         steps: [
           toStatement(update.where('id', '=', user.id).where('revision', '=', user.revision), 1),
           endSignIns(user.id),
@@ -157,7 +158,7 @@ export function createUserStore({ database, writer, now }: UserStoreParts): User
       const steps = [...guards, toStatement(update, 1), endSignIns(user.id)]
       const outcome = await commit(steps, change)
       if (outcome.kind === 'done') return 'done'
-      return outcome.step < guards.length ? 'last-administrator' : 'changed-meanwhile'
+      return outcome.step < guards.length ? 'last-administrator' : 'conflict'
     },
   }
 }

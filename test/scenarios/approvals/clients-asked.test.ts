@@ -11,7 +11,7 @@ const isComplete = ({ method }: Fields) => method === 'notifications/elicitation
 describe.each<[string, Kind]>([
   ['a 2026 client', { sdk: 'v2', over: 'http', elicitation: { form: {}, url: {} } }],
   ['a 2025 client', { sdk: 'v1', over: 'http', elicitation: { form: {}, url: {} } }],
-  ['a 2025 client that names no kind of question', { sdk: 'v1', over: 'http', elicitation: {} }],
+  ['a 2025 client that names no kind of approval', { sdk: 'v1', over: 'http', elicitation: {} }],
 ])('the person at %s, where a rule lets them answer', (_name, kind) => {
   let scene: Scene
   beforeAll(async () => {
@@ -124,7 +124,7 @@ describe('whoever sits at the client, where no rule lets them answer', () => {
 })
 
 describe('a client that opens addresses', () => {
-  it('is sent to the page of the question, under the public address where there is one', async () => {
+  it('is sent to the page of the approval, under the public address where there is one', async () => {
     await using scene = await startScene({ listen: { port: 0, publicUrl: 'https://gate.example.com/' } })
     const client = await scene.connect({ sdk: 'v2', over: 'http', elicitation: { url: {} } })
     const call = client.call(tool, { path: '/page' })
@@ -150,7 +150,7 @@ describe('a client that opens addresses', () => {
     expect(await scene.received()).toEqual([{ path: 'v1' }, { path: 'v2' }])
   })
 
-  it('of the older era gets the result while its question is still shown, which is taken back', async () => {
+  it('of the older era gets the result while its approval is still shown, which is taken back', async () => {
     await using scene = await startScene()
     const kind: Kind = { sdk: 'v1', over: 'http', elicitation: { url: {} } }
     const client = await scene.connect(kind, { atClient: () => Promise.withResolvers<never>().promise })
@@ -196,7 +196,7 @@ describe('a client that opens addresses', () => {
     expect(await scene.received()).toEqual([{ path: '/mine' }])
   })
 
-  it('of the newer era comes back to a gateway that was started anew, and joins its question', async () => {
+  it('of the newer era comes back to a gateway that was started anew, and joins its approval', async () => {
     await using folder = await temporaryFolder()
     const { server } = recordingAt(folder.path)
     const config = { servers: { rec: server }, limits: { hold: 0 } }

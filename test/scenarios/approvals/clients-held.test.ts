@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { adminToken } from '../../../src/identity/identity.ts'
 import { stdioFixture } from '../../fixtures/fixtures.ts'
 import { type Fields, toFields } from '../../fixtures/lib/json-rpc.ts'
 import { poll, startTestGateway } from '../../support/gateway.ts'
@@ -67,7 +68,7 @@ it.each(plain)('holds a call that hears of progress until it is answered, and te
   expect(textOf(await call)).toContain('/a')
 })
 
-it('leaves the question behind when a session’s client hangs up without a word', async () => {
+it('leaves the approval behind when a session’s client hangs up without a word', async () => {
   await using scene = await startScene()
   const session = await openSession(scene.gateway)
   const headers = await headersOf(scene.gateway, 'agent', { 'mcp-session-id': session.id })
@@ -85,13 +86,13 @@ it('leaves the question behind when a session’s client hangs up without a word
 
 it.each(plain)('lets go of a call whose token is revoked, and an approval then runs nothing ($sdk)', async (kind) => {
   await using scene = await startScene()
-  const { identity } = scene.gateway.gateway
+  const { tokens } = scene.gateway.gateway
   const client = await scene.connect(kind, { agent: 'fired' })
   const call = client.call(tool, given)
   call.catch(() => {})
   const { id } = await scene.asked(given)
-  const token = identity.listTokens().find(({ agent }) => agent === 'fired')
-  await identity.revokeToken(token?.id ?? '')
+  const token = tokens.list(adminToken).find(({ agent }) => agent === 'fired')
+  await tokens.revoke(adminToken, token?.id ?? '')
   await expect(call).rejects.toThrow('revoked')
   await scene.quiet()
   await scene.answer(id, 'approve')

@@ -15,7 +15,7 @@ async function askFor(scene: Scene, client: AnyClient, path: string): Promise<st
   return (await scene.asked({ path })).id
 }
 
-it('tells an agent how its question stands and what to do next, at each of its states', async () => {
+it('tells an agent how its approval stands and what to do next, at each of its states', async () => {
   await using scene = await startScene({ limits: { hold: 0 } })
   const client = await scene.connect(plain)
   expect(await client.tools()).toEqual(expect.arrayContaining([status, wait]))
@@ -66,7 +66,7 @@ it('ends with its caller, and when the gateway stops', async () => {
   expect(['waiting', 'gone']).toContain(toFields(await waiting).state)
 })
 
-it('knows nothing of the questions of others, and lets nobody join them', async () => {
+it('knows nothing of the approvals of others, and lets nobody join them', async () => {
   await using scene = await startScene({ limits: { hold: 0 } })
   const [ann, bob] = [await scene.connect(plain, { agent: 'ann' }), await scene.connect(plain, { agent: 'bob' })]
   const id = await askFor(scene, ann, '/a')

@@ -43,7 +43,7 @@ export type Calling = { signal?: AbortSignal; onprogress?: (progress: Fields) =>
 export type AnyClient = {
   /** What it was asked to show to the person at it, in order. */
   readonly asked: Fields[]
-  /** The questions that were taken back while they were shown. */
+  /** The approvals that were taken back while they were shown. */
   readonly takenBack: Fields[]
   readonly heard: Fields[]
   call(name: string, given?: Fields, options?: Calling): Promise<Fields>
@@ -56,7 +56,7 @@ export type Scene = AsyncDisposable & {
   readonly ada: Principal
   /** The arguments of what reached the server, in order. */
   received(): Promise<Fields[]>
-  /** The question that waits for a call with these arguments, once there is one. */
+  /** The approval that waits for a call with these arguments, once there is one. */
   asked(given: Fields): Promise<Approval>
   answer(id: string, verdict: 'approve' | 'deny', reason?: string): Promise<Approval>
   stateOf(id: string): Promise<string>
@@ -81,7 +81,7 @@ export async function startScene(config: ConfigInput = {}): Promise<Scene> {
     asked: (given) =>
       poll(async () => {
         const { items } = await approvals.list(ada, { limit: 100, state: 'waiting' })
-        return items.find((question) => isDeepStrictEqual(question.arguments, given))
+        return items.find((approval) => isDeepStrictEqual(approval.arguments, given))
       }),
     answer: (id, verdict, reason) => approvals.answer(ada, id, { verdict, reason }),
     stateOf: async (id) => (await approvals.get(ada, id)).state,
@@ -167,9 +167,9 @@ function createNotes(atClient: AtClient) {
   return { asked, takenBack, heard, show }
 
   async function show(params: unknown, signal?: AbortSignal): Promise<Elicited> {
-    const question = toFields(params)
-    asked.push(question)
-    signal?.addEventListener('abort', () => takenBack.push(question))
-    return atClient(question)
+    const approval = toFields(params)
+    asked.push(approval)
+    signal?.addEventListener('abort', () => takenBack.push(approval))
+    return atClient(approval)
   }
 }

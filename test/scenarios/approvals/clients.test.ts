@@ -12,27 +12,27 @@ describe.each(Object.entries(kinds))('%s', (_name, kind) => {
     return () => scene[Symbol.asyncDispose]()
   })
 
-  /** The question, when the client has shown it or there is nothing that it could show. */
+  /** The approval, when the client has shown it or there is nothing that it could show. */
   async function held(given: { path: string }, client: { asked: readonly unknown[] }) {
-    const question = await scene.asked(given)
+    const approval = await scene.asked(given)
     if (kind.elicitation?.url) await poll(() => client.asked.length > 0 || undefined)
-    return question
+    return approval
   }
 
   it('waits with a writing call until a person approves it; it runs once, and the client gets the result', async () => {
     const given = { path: '/approved' }
     const client = await scene.connect(kind)
     const call = client.call(tool, given)
-    const question = await held(given, client)
-    expect(question).toMatchObject({ tool, principal: 'agent:agent', state: 'waiting' })
+    const approval = await held(given, client)
+    expect(approval).toMatchObject({ tool, principal: 'agent:agent', state: 'waiting' })
     expect(await scene.received()).toEqual([])
-    await scene.answer(question.id, 'approve')
+    await scene.answer(approval.id, 'approve')
     const result = await call
     expect(result.isError).toBeUndefined()
     expect(textOf(result)).toContain('/approved')
     expect(await scene.received()).toEqual([given])
-    expect(await scene.stateOf(question.id)).toBe('used')
-    expect(await scene.gateway.gateway.calls.find(question.call)).toMatchObject({ state: 'ok' })
+    expect(await scene.stateOf(approval.id)).toBe('used')
+    expect(await scene.gateway.gateway.calls.find(approval.call)).toMatchObject({ state: 'ok' })
   })
 
   it('hears that a person denied it, with the reason, and nothing is sent', async () => {
@@ -55,19 +55,19 @@ describe.each(Object.entries(kinds))('%s', (_name, kind) => {
     const client = await scene.connect(kind, parks ? { atClient: secondTime(leaving.signal) } : {})
     const left = client.call(tool, given, { signal: leaving.signal })
     left.catch(() => {})
-    const question = await held(given, client)
+    const approval = await held(given, client)
     leaving.abort()
     await expect(left).rejects.toThrow()
     if (!parks) await scene.quiet()
-    await scene.answer(question.id, 'approve')
-    expect(await scene.stateOf(question.id)).toBe('approved')
+    await scene.answer(approval.id, 'approve')
+    expect(await scene.stateOf(approval.id)).toBe('approved')
     expect(await scene.received()).not.toContainEqual(given)
 
     expect(textOf(await client.call(tool, given))).toContain('/left')
-    expect(await scene.stateOf(question.id)).toBe('used')
+    expect(await scene.stateOf(approval.id)).toBe('used')
     const anew = client.call(tool, given)
     const second = await scene.asked(given)
-    expect(second.id).not.toBe(question.id)
+    expect(second.id).not.toBe(approval.id)
     await scene.answer(second.id, 'deny')
     expect(textOf(await anew)).toContain('approval-denied')
     expect((await scene.received()).filter((each) => each.path === given.path)).toEqual([given])

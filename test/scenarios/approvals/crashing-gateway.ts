@@ -41,7 +41,7 @@ async function ask(part: string, wanted: WantedAnswer, tool = 'write_thing'): Pr
   })
 }
 
-function call(part: string, tool: string, onShown?: (question: Approval) => void): Promise<CallOutcome> {
+function call(part: string, tool: string, onShown?: (approval: Approval) => void): Promise<CallOutcome> {
   return gateway.calls.run(
     {
       principal: { kind: 'agent', name: 'tester' },
@@ -53,8 +53,8 @@ function call(part: string, tool: string, onShown?: (question: Approval) => void
     {
       signal: AbortSignal.timeout(20_000),
       ...(onShown && {
-        async present(question, { settled }) {
-          onShown(question)
+        async present(approval, { settled }) {
+          onShown(approval)
           await settled
           return undefined
         },

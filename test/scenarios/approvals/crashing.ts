@@ -40,7 +40,7 @@ export async function killAndRepeat(stage: CrashStage, run: number, crashAt: str
 
 type Row = Record<string, unknown>
 
-/** What may stand of a question, by what stands of its call. */
+/** What may stand of an approval, by what stands of its call. */
 const together: Readonly<Record<string, readonly string[]>> = {
   waiting: ['waiting'],
   approved: ['waiting'],
@@ -54,12 +54,12 @@ const together: Readonly<Record<string, readonly string[]>> = {
 /** Whatever happened: no approval and no grant permitted more than it says, nothing is half written, the chain verifies. */
 export async function expectOrder(stage: CrashStage, where: string): Promise<void> {
   const received = existsSync(stage.record) ? await readRecord(stage.record) : []
-  const questions = all(
+  const approvals = all(
     stage,
-    'select q.state, q.arguments, c.state as call from questions q join calls c on c.id = q.call',
+    'select q.state, q.arguments, c.state as call from approvals q join calls c on c.id = q.call',
   )
-  for (const { state, call } of questions) expect(together[String(state)], where).toContain(call)
-  expect(questions, where).toHaveLength(count(stage, 'select count(*) as n from questions'))
+  for (const { state, call } of approvals) expect(together[String(state)], where).toContain(call)
+  expect(approvals, where).toHaveLength(count(stage, 'select count(*) as n from approvals'))
 
   const permitted = all(
     stage,
@@ -73,7 +73,7 @@ export async function expectOrder(stage: CrashStage, where: string): Promise<voi
     )
     expect(part, where).not.toMatch(/denied/)
   }
-  const used = questions.filter(({ state }) => state === 'used')
+  const used = approvals.filter(({ state }) => state === 'used')
   expect(used, where).toHaveLength(permitted.filter(({ decision }) => decision !== byGrant).length)
   const spent = (tool: string) =>
     count(stage, 'select count(*) as n from calls where tool = ? and decision = ?', tool, byGrant)
@@ -83,24 +83,24 @@ export async function expectOrder(stage: CrashStage, where: string): Promise<voi
   }
   expect(count(stage, 'select count(*) as n from grants where used > budget'), where).toBe(0)
   const given = count(stage, "select count(*) as n from grants where tools = 'files_write_thing'")
-  expect(given, where).toBe(count(stage, 'select count(*) as n from questions where grant_id is not null'))
+  expect(given, where).toBe(count(stage, 'select count(*) as n from approvals where grant_id is not null'))
 
   const report = await verify(stage.data)
   expect(kindsOf(report), `${where}: ${JSON.stringify(report.findings)}`).toEqual([])
 }
 
-const byGrant = 'a grant of admin permits it'
+const byGrant = 'allowed by a grant of admin'
 
 /** Which step of which run a call belongs to. */
 function partOf({ arguments: given }: { arguments?: Row }): string {
   return `${given?.run} ${given?.part}`
 }
 
-/** Calls that have no end although whoever made them has gone, and questions that nobody waits for any more. */
+/** Calls that have no end although whoever made them has gone, and approvals that nobody waits for any more. */
 function open(stage: CrashStage): Row[] {
   return all(
     stage,
-    "select id from calls where ended_at is null union select id from questions where state = 'waiting'",
+    "select id from calls where ended_at is null union select id from approvals where state = 'waiting'",
   )
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { GrantWish } from '../../../src/contract/grant.ts'
 import { databases } from '../../storage/support.ts'
-import { ada, answer, ask, codeOf, openOn, question } from './stage.ts'
+import { ada, answer, ask, codeOf, openOn, requestApproval } from './stage.ts'
 
 const staging = { 'example.com/tenant': 'staging' }
 const production = { 'example.com/tenant': 'production' }
@@ -10,11 +10,11 @@ const traceOf = (span: string) => ({ traceparent: `00-0af7651916cd43dd8448eb211c
 describe.each(databases)('`_meta` of a call on %s', (kind) => {
   it('is part of what is approved: with another one the call asks again', async () => {
     const gate = await openOn(kind)
-    const approval = await question(gate, { meta: staging })
+    const approval = await requestApproval(gate, { meta: staging })
     expect(approval.meta).toEqual(staging)
     await answer(gate, ada, approval)
-    const other = await question(gate, { meta: production })
-    const none = await question(gate)
+    const other = await requestApproval(gate, { meta: production })
+    const none = await requestApproval(gate)
     expect(new Set([approval.id, other.id, none.id]).size).toBe(3)
     expect(new Set([approval.hash, other.hash, none.hash]).size).toBe(3)
     expect(await gate.received()).toEqual([])
@@ -22,15 +22,15 @@ describe.each(databases)('`_meta` of a call on %s', (kind) => {
     expect((await gate.lines()).map(({ meta }) => meta)).toEqual([staging])
   })
 
-  it('stands in the question, in the call and in every entry of the record', async () => {
+  it('stands in the approval, in the call and in every entry of the record', async () => {
     const gate = await openOn(kind)
-    const approval = await question(gate, { meta: staging })
+    const approval = await requestApproval(gate, { meta: staging })
     expect(await gate.gateway.approvals.get(ada, approval.id)).toMatchObject({ meta: staging })
     await answer(gate, ada, approval)
     await ask(gate, { meta: staging })
     expect(await gate.gateway.calls.find(approval.call)).toMatchObject({ meta: staging, state: 'ok' })
     const { items } = await gate.gateway.audit.list({ limit: 50, call: approval.call })
-    const metas = items.filter((entry) => entry.kind === 'question' || entry.kind === 'intent')
+    const metas = items.filter((entry) => entry.kind === 'approval' || entry.kind === 'intent')
     expect(metas.map(({ body }) => body.meta)).toEqual([staging, staging])
     expect(await gate.gateway.audit.verify(AbortSignal.timeout(20_000))).toMatchObject({ clean: true })
   })
@@ -53,7 +53,7 @@ describe.each(databases)('`_meta` of a call on %s', (kind) => {
   ])('is fixed by a grant for %s, as it was in the approved call', async (_, covers) => {
     const gate = await openOn(kind)
     const grant: GrantWish = { covers, budget: 10, minutes: 5, ...(covers === 'shape' && { same: ['/n'] }) }
-    await answer(gate, ada, await question(gate, { meta: staging }), { verdict: 'approve', grant })
+    await answer(gate, ada, await requestApproval(gate, { meta: staging }), { verdict: 'approve', grant })
     const ends = [
       await codeOf(ask(gate, { meta: staging })),
       await codeOf(ask(gate, { meta: staging })),
@@ -75,7 +75,7 @@ describe.each(databases)('`_meta` of a call on %s', (kind) => {
 
   it('may have another trace context when it runs, which is sent and recorded', async () => {
     const gate = await openOn(kind)
-    const approval = await question(gate, { meta: staging, trace: traceOf('b7ad6b7169203331') })
+    const approval = await requestApproval(gate, { meta: staging, trace: traceOf('b7ad6b7169203331') })
     expect(approval.meta).toEqual(staging)
     await answer(gate, ada, approval)
     const trace = traceOf('00f067aa0ba902b7')

@@ -5,13 +5,13 @@ import { ada, answer, ask, codeOf, createStage, type Gate, held, type Stage } fr
 
 const expiry = 600_000
 
-/** What people would say of it: one question for each of two calls, a row of grants, and how often something ran. */
+/** What people would say of it: one approval for each of two calls, a row of grants, and how often something ran. */
 type Model = {
   now: number
   ran: number
   readonly calls: [ModelCall, ModelCall]
-  /** How every question that was ever asked must stand. */
-  readonly questions: Map<string, string>
+  /** How every approval that was ever asked must stand. */
+  readonly approvals: Map<string, string>
   readonly grants: ModelGrant[]
 }
 type ModelCall = { id: string; state: 'none' | 'waiting' | 'approved' | 'denied'; endsAt: number; held: Caller[] }
@@ -42,9 +42,9 @@ function make(model: Model, which: Which): string {
   return 'waiting'
 }
 
-/** The question of a call has its end, and whoever asked has heard of it. */
+/** The approval of a call has its end, and whoever asked has heard of it. */
 function settle(model: Model, call: ModelCall, state: 'used' | 'denied' | 'expired' | 'lapsed', told: string): string {
-  model.questions.set(call.id, state)
+  model.approvals.set(call.id, state)
   if (state === 'used') model.ran++
   call.state = 'none'
   return told
@@ -53,9 +53,9 @@ function settle(model: Model, call: ModelCall, state: 'used' | 'denied' | 'expir
 function noteQuestion(model: Model, which: Which, id: string): void {
   const call = model.calls[which]
   if (call.state === 'waiting') return expect(id).toBe(call.id)
-  expect(model.questions.has(id)).toBe(false)
+  expect(model.approvals.has(id)).toBe(false)
   Object.assign(call, { id, state: 'waiting', endsAt: model.now + expiry })
-  model.questions.set(id, 'waiting')
+  model.approvals.set(id, 'waiting')
 }
 
 /** Everyone who was held hears the same. */
@@ -64,11 +64,11 @@ async function release(call: ModelCall, told: string): Promise<void> {
   expect(outcomes).toEqual(outcomes.map(() => told))
 }
 
-/** After every step: as often as the model says it ran, questions stand as it says, grants are used as it says. */
+/** After every step: as often as the model says it ran, approvals stand as it says, grants are used as it says. */
 async function compare(model: Model, { gate, principal, lines }: Real): Promise<void> {
   expect(await lines()).toBe(model.ran)
   const { items } = await gate.gateway.approvals.list(principal, { limit: 200 })
-  expect(new Map(items.map(({ id, state }) => [id, state]))).toEqual(model.questions)
+  expect(new Map(items.map(({ id, state }) => [id, state]))).toEqual(model.approvals)
   const grants = await gate.gateway.grants.list(principal, { limit: 200 })
   expect(new Map(grants.items.map(({ id, used }) => [id, used]))).toEqual(
     new Map(model.grants.map(({ id, used }) => [id, used])),
@@ -134,7 +134,7 @@ const say = (which: Which, verdict: 'approve' | 'deny') =>
       if (current.state !== 'waiting') return expect(code).toBe('approval-answered')
       expect(code).toBe('done')
       current.state = verdict === 'approve' ? 'approved' : 'denied'
-      model.questions.set(current.id, current.state)
+      model.approvals.set(current.id, current.state)
       // Those who stayed go on at once: one of them runs it, all of them hear.
       if (current.held.length > 0) await release(current, make(model, which))
     },
@@ -189,7 +189,7 @@ async function untilExpired(model: Model, { gate, principal }: Real): Promise<vo
       const { items } = await gate.gateway.approvals.list(principal, { limit: 200 })
       return items.filter(({ state }) => state === 'expired' || state === 'lapsed').length
     })
-    .toBe([...model.questions.values()].filter((state) => state === 'expired' || state === 'lapsed').length)
+    .toBe([...model.approvals.values()].filter((state) => state === 'expired' || state === 'lapsed').length)
 }
 
 const restart = command('restart', always, async (model, real) => {
@@ -230,7 +230,7 @@ export async function followModel(numRuns: number, seed?: number): Promise<void>
         now: stage.time.now,
         ran: 0,
         calls: [fresh(), fresh()],
-        questions: new Map(),
+        approvals: new Map(),
         grants: [],
       }
       const mine: Real = { stage, gate: real.gate, principal, lines }

@@ -33,7 +33,7 @@ describe.each(databases)('on %s', (kind) => {
   it('is told of once, also when the database is read before the instance that wrote the answer goes on', async () => {
     const road = await build(readsBeforeItReturns)
     const told: unknown[] = []
-    road.events.on('question-answered', ({ approval, elsewhere }) => told.push([approval.id, elsewhere]))
+    road.events.on('approval-answered', ({ approval, elsewhere }) => told.push([approval.id, elsewhere]))
     const people = Array.from({ length: 10 }, (_, index) => person(`person-${index}`, 'administrator'))
     const caller = road.hold(1)
     const { id } = await caller.shown

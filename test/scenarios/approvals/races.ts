@@ -10,7 +10,7 @@ import {
   createGrantCache,
   type GrantService,
 } from '../../../src/approvals/approvals.ts'
-import { type CallOutcome, createCalls, type Present } from '../../../src/calls/calls.ts'
+import { type CallOutcome, createCalls } from '../../../src/calls/calls.ts'
 import { createCatalog } from '../../../src/catalog/catalog.ts'
 import { createConfig } from '../../../src/config/config.ts'
 import type { Approval } from '../../../src/contract/approval.ts'
@@ -26,6 +26,7 @@ import { createMasking } from '../../../src/masking/masking.ts'
 import { createPins } from '../../../src/pins/pins.ts'
 import { createServers } from '../../../src/servers/servers.ts'
 import { openStorage, type Storage } from '../../../src/storage/storage.ts'
+import type { Caller } from '../../../src/wire/caller.ts'
 import { plainSeal } from '../../config/record.ts'
 import type { RecordedCall } from '../../fixtures/fixtures.ts'
 import { auditKey, ids, type Place, temporaryFolder } from '../../storage/support.ts'
@@ -124,8 +125,8 @@ export async function buildRoad(place: Place, wrong: Wrong = right, url?: string
     call: (n) => calls.advance(request(n), { signal }),
     hold(n) {
       const shown = Promise.withResolvers<Approval>()
-      const present: Present = async (question, { settled }) => {
-        shown.resolve(question)
+      const present: Caller['present'] = async (approval, { settled }) => {
+        shown.resolve(approval)
         await settled
         return undefined
       }
@@ -173,17 +174,17 @@ export const readsThenSpends: Wrong = (storage, sql) => ({
   },
 })
 
-/** Looks whether a question still waits, and writes the answer afterwards. */
+/** Looks whether an approval still waits, and writes the answer afterwards. */
 export const readsThenAnswers: Wrong = (storage, sql) => ({
   ...storage,
-  asking: {
-    ...storage.asking,
+  approvalChanges: {
+    ...storage.approvalChanges,
     async answer({ id }, { answer, next }) {
-      const question = await storage.questions.find(id)
-      if (question?.state !== 'waiting') return false
+      const approval = await storage.approvals.find(id)
+      if (approval?.state !== 'waiting') return false
       await delay(windowMs)
-      const answers = JSON.stringify([...question.answers, answer])
-      await sql('update questions set state = ?, answers = ? where id = ?', next, answers, id)
+      const answers = JSON.stringify([...approval.answers, answer])
+      await sql('update approvals set state = ?, answers = ? where id = ?', next, answers, id)
       return true
     },
   },
@@ -192,11 +193,11 @@ export const readsThenAnswers: Wrong = (storage, sql) => ({
 /** Not wrong, but slow: everybody has read an answer before the instance that wrote it goes on. */
 export const readsBeforeItReturns: Wrong = (storage) => ({
   ...storage,
-  asking: {
-    ...storage.asking,
-    async answer(question, said) {
-      const isWritten = await storage.asking.answer(question, said)
-      await storage.changes.announce('questions')
+  approvalChanges: {
+    ...storage.approvalChanges,
+    async answer(approval, said) {
+      const isWritten = await storage.approvalChanges.answer(approval, said)
+      await storage.changes.announce('approvals')
       return isWritten
     },
   },
@@ -206,13 +207,13 @@ export const readsBeforeItReturns: Wrong = (storage) => ({
 export const readsThenUses: Wrong = (storage, sql) => ({
   ...storage,
   async claim({ permission, ...call }) {
-    if (!permission || !('question' in permission)) return storage.claim({ ...call, ...(permission && { permission }) })
-    const question = await storage.questions.find(permission.question)
-    if (question?.state !== 'approved') throw new GatewayError('permission-spent', 'Used')
+    if (!permission || !('approval' in permission)) return storage.claim({ ...call, ...(permission && { permission }) })
+    const approval = await storage.approvals.find(permission.approval)
+    if (approval?.state !== 'approved') throw new GatewayError('permission-spent', 'Used')
     await delay(windowMs)
     const { once: _key, ...unkeyed } = call
     const permit = await storage.claim({ ...unkeyed, id: ids.next('call') })
-    await sql("update questions set state = 'used' where id = ?", question.id)
+    await sql("update approvals set state = 'used' where id = ?", approval.id)
     return permit
   },
 })
@@ -222,14 +223,14 @@ export const releasesWhatFailed: Wrong = (storage) => ({
   ...storage,
   finishOnce: (call, end, key) =>
     storage.finishOnce(call, end.error ? { ...end, unsent: true } : end, end.error ? { kind: 'released' } : key),
-  asking: { ...storage.asking, async deliver() {} },
+  approvalChanges: { ...storage.approvalChanges, async deliver() {} },
 })
 
 function numbersIn(lines: readonly RecordedCall[]): number[] {
   return lines.map(({ arguments: given }) => Number(given?.n))
 }
 
-/** Many people approve one question at once; tells how many of them were heard and how often the call ran. */
+/** Many people approve one approval at once; tells how many of them were heard and how often the call ran. */
 export async function approveAtOnce(roads: readonly Road[], people: number, n: number) {
   const lines = await recordFromNowOn()
   const [first] = roads
@@ -303,12 +304,12 @@ export async function spendAtOnce(roads: readonly Road[], { calls, budget }: { c
   }
 }
 
-/** Equal calls on several gateways wait for one question that is answered on the last; tells how often it ran. */
+/** Equal calls on several gateways wait for one approval that is answered on the last; tells how often it ran. */
 export async function joinOver(roads: readonly Road[], calls: number) {
   const lines = await recordFromNowOn()
   const callers = Array.from({ length: calls }, (_, index) => roads[index % roads.length]?.hold(7))
   const shown = await Promise.all(callers.map((caller) => caller?.shown))
-  const ids = new Set(shown.map((question) => question?.id))
+  const ids = new Set(shown.map((approval) => approval?.id))
   expect(ids.size).toBe(1)
   const [id = ''] = ids
   await roads.at(-1)?.approvals.answer(person('ada', 'administrator'), id, { verdict: 'approve' })

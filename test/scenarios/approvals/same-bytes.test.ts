@@ -89,8 +89,8 @@ it('what a rule judges, a person sees, the record keeps and the server gets is t
       }
       outcomes.sent++
       const { items } = toFields((await person.request('GET', '/api/approvals?state=waiting&limit=1')).message)
-      const [question] = [items].flat()
-      const shown = toFields(question)
+      const [approval] = [items].flat()
+      const shown = toFields(approval)
       expect(JSON.stringify(shown.arguments)).toBe(JSON.stringify(parseJson(args)))
       expect(JSON.stringify(shown.meta)).toBe(JSON.stringify(parseJson(along)))
       const answer = { verdict: 'approve', hash: shown.hash }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { WantedAnswer } from '../../../src/approvals/approvals.ts'
-import type { CallOutcome, Present } from '../../../src/calls/calls.ts'
+import type { CallOutcome } from '../../../src/calls/calls.ts'
 import type { Approval, Verdict } from '../../../src/contract/approval.ts'
 import { GatewayError } from '../../../src/contract/errors.ts'
 import type { JsonObject } from '../../../src/contract/json.ts'
@@ -12,6 +12,7 @@ import type { Principal, Role } from '../../../src/contract/principal.ts'
 import { createGateway, type Gateway, type GatewayOptions } from '../../../src/gateway/gateway.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createIds } from '../../../src/lib/ids.ts'
+import type { Caller } from '../../../src/wire/caller.ts'
 import {
   type HttpFixture,
   type RecordedCall,
@@ -132,13 +133,13 @@ export async function connected(gateway: Gateway): Promise<void> {
   await poll(() => gateway.servers.list().every(({ state }) => state === 'connected') || undefined)
 }
 
-async function introduce({ identity }: Gateway): Promise<void> {
+async function introduce({ identity, users, agents }: Gateway): Promise<void> {
   await identity.setup.finish({ code: identity.setup.code() ?? '', name: 'ada', password })
-  await identity.users.add({ name: 'bob', role: 'administrator', password }, ada)
-  await identity.users.add({ name: 'mia', role: 'member', password }, ada)
-  await identity.users.add({ name: 'gus', role: 'member', password, groups: ['ops'] }, ada)
-  await identity.users.add({ name: 'ivy', role: 'auditor', password }, ada)
-  await identity.agents.add({ name: 'helper', owner: 'mia' }, ada)
+  await users.add(ada, { name: 'bob', role: 'administrator', password })
+  await users.add(ada, { name: 'mia', role: 'member', password })
+  await users.add(ada, { name: 'gus', role: 'member', password, groups: ['ops'] })
+  await users.add(ada, { name: 'ivy', role: 'auditor', password })
+  await agents.add(ada, { name: 'helper', owner: 'mia' })
 }
 
 /** A gateway with an own stage, for tests that need one. */
@@ -157,16 +158,16 @@ export type Asked = {
   readonly meta?: JsonObject
   readonly trace?: JsonObject
   readonly signal?: AbortSignal
-  /** Stays until a person has answered; hears the question. */
-  readonly hold?: ((question: Approval) => void) | undefined
+  /** Stays until a person has answered; hears the approval. */
+  readonly hold?: ((approval: Approval) => void) | undefined
 }
 
 /** One call; without `hold` whoever asks hears at once that it waits. */
 export function ask({ gateway }: Pick<Gate, 'gateway'>, asked: Asked = {}): Promise<CallOutcome> {
   const { as = helper, tool = 'write_thing', given = { n: 1 }, input, meta, trace, hold } = asked
   const signal = asked.signal ?? new AbortController().signal
-  const present: Present = async (question, { settled }) => {
-    hold?.(question)
+  const present: Caller['present'] = async (approval, { settled }) => {
+    hold?.(approval)
     await settled
     return undefined
   }
@@ -185,8 +186,8 @@ export function ask({ gateway }: Pick<Gate, 'gateway'>, asked: Asked = {}): Prom
   )
 }
 
-/** The question that a call asked; fails when it ran or was refused. */
-export async function question(gate: Pick<Gate, 'gateway'>, asked: Asked = {}): Promise<Approval> {
+/** The approval that a call asked; fails when it ran or was refused. */
+export async function requestApproval(gate: Pick<Gate, 'gateway'>, asked: Asked = {}): Promise<Approval> {
   const outcome = await ask(gate, asked)
   if (outcome.kind === 'waiting') return outcome.approval
   throw new Error(`It does not wait: ${outcome.kind === 'refused' ? outcome.error.message : outcome.call.state}`)

@@ -32,7 +32,7 @@ async function connected(): Promise<void> {
 }
 
 /** Stays until somebody has answered. */
-function call(onShown: (question: Approval) => Promise<unknown>): Promise<CallOutcome> {
+function call(onShown: (approval: Approval) => Promise<unknown>): Promise<CallOutcome> {
   return gateway.calls.run(
     {
       principal: { kind: 'agent', name: 'tester' },
@@ -43,8 +43,8 @@ function call(onShown: (question: Approval) => Promise<unknown>): Promise<CallOu
     },
     {
       signal: AbortSignal.timeout(20_000),
-      async present(question, { settled }) {
-        await onShown(question)
+      async present(approval, { settled }) {
+        await onShown(approval)
         await settled
         return undefined
       },

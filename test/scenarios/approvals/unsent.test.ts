@@ -15,7 +15,7 @@ import {
   held,
   openOn,
   person,
-  question,
+  requestApproval,
   stateOf,
   textOf,
 } from './stage.ts'
@@ -31,7 +31,7 @@ describe.each(databases)('on %s', (kind) => {
   it('leaves the approval of a call that certainly was not sent unused, and runs the same call by it, once', async () => {
     await using listener = await startListener(() => tools)
     const gate = await openWith(kind, listener.url)
-    const approval = await question(gate)
+    const approval = await requestApproval(gate)
     await answer(gate, ada, approval)
     const told: string[] = []
     for (const name of ['call-waiting', 'call-ended'] as const) {
@@ -53,9 +53,9 @@ describe.each(databases)('on %s', (kind) => {
     expect(textOf(again)).toBe('peeked')
     expect(again.call.id).toBe(approval.call)
     expect(await stateOf(gate, approval)).toBe('used')
-    expect((await question(gate)).id).not.toBe(approval.id)
+    expect((await requestApproval(gate)).id).not.toBe(approval.id)
     expect(listener.calls()).toBe(1)
-    const entries = ['question', 'answer', 'intent', 'outcome', 'intent', 'outcome']
+    const entries = ['approval', 'answer', 'intent', 'outcome', 'intent', 'outcome']
     expect(await entriesOf(gate, approval.call)).toEqual(entries)
     expect(await gate.gateway.audit.verify(AbortSignal.timeout(20_000))).toMatchObject({ clean: true })
   })
@@ -63,7 +63,7 @@ describe.each(databases)('on %s', (kind) => {
   it('keeps it through a restart, and lets it lapse when nobody comes back for it', async () => {
     await using listener = await startListener(() => tools)
     const gate = await openWith(kind, listener.url)
-    const approval = await question(gate)
+    const approval = await requestApproval(gate)
     await answer(gate, ada, approval)
     await listener.pause()
     await ask(gate)
@@ -72,7 +72,7 @@ describe.each(databases)('on %s', (kind) => {
     const next = await gate.open()
     expect(await stateOf(next, approval)).toBe('approved')
     gate.time.now = Date.parse(approval.expiresAt)
-    expect((await question(next)).id).not.toBe(approval.id)
+    expect((await requestApproval(next)).id).not.toBe(approval.id)
     expect(await stateOf(next, approval)).toBe('lapsed')
     expect(await next.gateway.calls.find(approval.call)).toMatchObject({ state: 'expired' })
     expect(listener.calls()).toBe(0)
@@ -172,6 +172,6 @@ it.each(['9', '10', '11'])(
     expect(await runToCrash(program, stage.args, 'never')).toBe('ended')
     expect(stage.listener.calls()).toBe(1)
     const times = uncertain.includes(point) ? 2 : 1
-    expect(stage.count(), point).toEqual({ questions: times, approvals: times })
+    expect(stage.count(), point).toEqual({ requested: times, used: times })
   },
 )

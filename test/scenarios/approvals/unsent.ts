@@ -11,8 +11,8 @@ export type UnsentStage = AsyncDisposable & {
   readonly listener: Listener
   /** What the program that is killed is started with. */
   readonly args: readonly string[]
-  /** How many questions were asked, and how many of them were used. */
-  count(): { questions: number; approvals: number }
+  /** How many approvals were requested, and how many of them were used. */
+  count(): { requested: number; used: number }
 }
 
 /** A server that the program of the test can switch off and on, by an address of its own. */
@@ -36,8 +36,8 @@ export async function createUnsentStage(tools: Fields[]): Promise<UnsentStage> {
     count() {
       const file = new Sqlite(join(data, 'sallyport.db'), { readonly: true })
       const counted = (where: string) =>
-        Number(file.prepare<[], { n: number }>(`select count(*) as n from questions ${where}`).get()?.n)
-      const found = { questions: counted(''), approvals: counted("where state = 'used'") }
+        Number(file.prepare<[], { n: number }>(`select count(*) as n from approvals ${where}`).get()?.n)
+      const found = { requested: counted(''), used: counted("where state = 'used'") }
       file.close()
       return found
     },

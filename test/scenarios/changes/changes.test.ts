@@ -127,6 +127,40 @@ it('is made by one of several gateways, and the others name the same author', as
   expect(await listAuthors(second)).toEqual(['user:ada rules:global applied'])
 })
 
+it('is recorded as one by the database when somebody writes the text there, running or stopped', async () => {
+  const stage = await createChangeStage('PostgreSQL')
+  const first = await stage.start()
+  const client = await connectTo(stage.place.databaseUrl ?? '')
+  onTestFinished(() => client.end())
+  const write = (text: string) => client.query("update documents set body = $1 where name = 'config'", [text])
+  await write('naming: "mcp_{server}_{tool}"\n')
+  await first.config.reload()
+  expect(first.config.current().naming).toBe('mcp_{server}_{tool}')
+  expect(await listAuthors(first)).toEqual(['database config applied'])
+  const second = await stage.start({ dataFolder: temporaryFolder() })
+  expect(await listAuthors(second)).toHaveLength(1)
+  await Promise.all([first.close(), second.close()])
+  await write('naming: "x_{server}_{tool}"\n')
+  const third = await stage.start()
+  expect(await listAuthors(third)).toEqual(['database config applied', 'database config applied'])
+  const intent = (await listChanges(third)).findLast(({ kind }) => kind === 'change')
+  expect(intent?.body).toMatchObject({ changed: ['naming'] })
+})
+
+it('is never taken for one by the database when two gateways make many at once', async () => {
+  const stage = await createChangeStage('PostgreSQL')
+  const gateways = [await stage.start(), await stage.start({ dataFolder: temporaryFolder() })]
+  const settled = await Promise.allSettled(
+    Array.from({ length: 30 }, (_, n) =>
+      gateways[n % 2]?.rules.set(ada, 'global', [Rule.parse({ tools: `rec_${n}`, action: 'deny' })]),
+    ),
+  )
+  expect(settled.some(({ status }) => status === 'fulfilled')).toBe(true)
+  const [first] = gateways
+  if (!first) throw new Error('No gateway was started')
+  expect((await listAuthors(first)).filter((author) => author.startsWith('database'))).toEqual([])
+})
+
 /** From now on nothing can be written into the record, until the returned function is called. */
 async function lockRecord({
   folder,

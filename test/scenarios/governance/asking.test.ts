@@ -29,7 +29,7 @@ it('runs reads and asks for everything else where no rule speaks', async () => {
   expect(await received()).toEqual(['read_thing'])
 })
 
-it('lets a call that must ask wait, records the question, and runs the call once a rule allows it', async () => {
+it('lets a call that must ask wait, records the approval, and runs the call once a rule allows it', async () => {
   const { gateway, received, apply } = await start([{ tools: '*', risk: 'write', action: 'ask', name: 'Look first' }])
   await using _ = gateway
   const waiting = await call(gateway, 'files_write_thing', { given: { n: 1 } })
@@ -37,19 +37,19 @@ it('lets a call that must ask wait, records the question, and runs the call once
   expect(waiting.approval).toMatchObject({
     state: 'waiting',
     tool: 'files_write_thing',
-    reason: 'rule 1 of global "Look first" asks',
+    reason: 'rule 1 of global "Look first" requires approval',
     approvers: ['any'],
     arguments: { n: 1 },
   })
   expect(await received()).toEqual([])
   expect(await gateway.gateway.calls.find(waiting.call.id)).toMatchObject({
     state: 'waiting',
-    decision: 'rule 1 of global "Look first" asks',
+    decision: 'rule 1 of global "Look first" requires approval',
     arguments: { n: 1 },
   })
   const { items } = await gateway.gateway.audit.list({ limit: 10, call: waiting.call.id })
   expect(items).toMatchObject([
-    { kind: 'question', subject: 'files_write_thing', body: { approval: waiting.approval.id, arguments: { n: 1 } } },
+    { kind: 'approval', subject: 'files_write_thing', body: { approval: waiting.approval.id, arguments: { n: 1 } } },
   ])
 
   await apply({

@@ -35,7 +35,7 @@ it('answers 429 with Retry-After on REST, records the refusal, sends nothing, an
   expect(seconds).toBeLessThanOrEqual(61)
   const { code, message, details } = refused.body.error
   expect(code).toBe('limit-exceeded')
-  expect(message).toMatch(/^agent:busy had 2 calls within a minute, as many as may be; try again in \d+ s$/)
+  expect(message).toMatch(/^agent:busy had 2 calls within a minute, which is the limit; try again in \d+ s$/)
   expect(details).toMatchObject({ limit: 'callsPerMinute', most: 2, retryAfter: seconds })
   expect(await gateway.gateway.calls.find(details.call)).toMatchObject({
     state: 'denied',

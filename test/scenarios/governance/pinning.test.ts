@@ -85,12 +85,12 @@ it('shows agents the accepted text of a tool that changed by one letter, asks be
     expect(shown?.description).toBe(before?.description)
     const answer = await client.callTool({ name: 'files_read_thing', arguments: {} })
     expect(answer).toMatchObject({ isError: true })
-    expect(JSON.stringify(answer.content)).toContain('nobody has accepted it: its server says something else of it now')
+    expect(JSON.stringify(answer.content)).toContain('is not accepted yet: its server now sends another definition')
   }
   expect(await fickle.received()).toEqual(['announce_lists'])
   expect(test.gateway.rules.test(agent('tester'), { tool: 'files_read_thing', arguments: {} })).toMatchObject({
     action: 'ask',
-    because: expect.stringContaining('nobody has accepted it'),
+    because: expect.stringContaining('is not accepted yet'),
     scopes: [{ scope: 'global', action: 'allow' }],
   })
   expect(toolsOf(test).find(({ original }) => original === 'read_thing')).toMatchObject({ drifted: 'changed' })
@@ -100,7 +100,7 @@ it('shows agents the accepted text of a tool that changed by one letter, asks be
   )
 
   const tested = test.gateway.rules.test(agent('tester'), { tool: 'files_read_thing', arguments: {} })
-  expect(tested).toMatchObject({ action: 'ask', because: expect.stringContaining('nobody has accepted it') })
+  expect(tested).toMatchObject({ action: 'ask', because: expect.stringContaining('is not accepted yet') })
 
   await expect(accept(test, pin, pin.accepted?.hash)).rejects.toMatchObject({ code: 'pin-changed' })
   await accept(test, pin)
@@ -207,7 +207,7 @@ it('hides what is blocked, whatever it says, until somebody accepts it', async (
   await test.gateway.pins.block(administrator, { id: pin.id, hash: pin.live?.hash ?? '' })
   expect(namesOf(test)).not.toContain('files_read_thing')
   expect(test.gateway.servers.get(undefined, 'files').setAside).toEqual([
-    { name: 'read_thing', reason: 'somebody blocked it', state: 'blocked' },
+    { name: 'read_thing', reason: 'a person blocked it', state: 'blocked' },
   ])
   expect(await call(test, 'files_read_thing')).toMatchObject({ error: { code: 'tool-not-found' } })
   await fickle.restate(test, { read_thing: { description: 'Harmless' } })
@@ -243,10 +243,14 @@ it('hides a tool whose text tries to steer a model until a person accepts it, an
   expect(test.gateway.servers.get(undefined, 'files').setAside).toEqual([
     {
       name: 'read_thing',
-      reason: 'it tells the model to ignore instructions; a person has to accept it',
+      reason: 'it tells the model to ignore instructions; a person must accept it',
       state: 'suspicious',
     },
-    { name: 'echo', reason: 'it holds the invisible character U+200B; a person has to accept it', state: 'suspicious' },
+    {
+      name: 'echo',
+      reason: 'its text contains the invisible character U+200B; a person must accept it',
+      state: 'suspicious',
+    },
   ])
   const refused = await call(test, 'files_read_thing')
   expect(refused).toMatchObject({ error: { code: 'tool-not-found' }, call: { state: 'denied' } })
@@ -277,7 +281,7 @@ it('hides a tool that speaks of the tools of another server, whichever connects 
   const { server } = recordingServer('--start-delay', '300')
   await using test = await startTestGateway({ servers: { files: fickle.server, mail: server }, rules: allowed })
   await until(test, 'echo', 'suspicious')
-  expect(pinOf(test, 'echo')).toMatchObject({ reason: 'it speaks of mail_read_thing, a tool of the server mail' })
+  expect(pinOf(test, 'echo')).toMatchObject({ reason: 'its text mentions mail_read_thing, a tool of the server mail' })
   expect(pinOf(test, 'big').state).toBe('accepted') // of its own tools a server may speak
   expect(namesOf(test)).not.toContain('files_echo')
   await accept(test, pinOf(test, 'echo'))

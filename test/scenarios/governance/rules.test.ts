@@ -160,9 +160,14 @@ it('replays changed rules over past calls: what would change, in sum and each, a
     next: null,
   })
   expect(body.items).toMatchObject([
-    { principal: 'agent:careless', before: 'allow', after: 'allow', uncertain: 'the record holds /path only masked' },
+    {
+      principal: 'agent:careless',
+      before: 'allow',
+      after: 'allow',
+      uncertain: 'the record contains /path only masked',
+    },
     { tool: 'files_write_thing', before: 'deny', after: 'allow' },
-    { before: 'allow', after: 'ask', because: 'rule 3 of global "Careful" asks' },
+    { before: 'allow', after: 'ask', because: 'rule 3 of global "Careful" requires approval' },
     { tool: 'files_read_thing', before: 'allow', after: 'deny' },
   ])
   expect((await replay(gateway, { rules: changed, agent: 'careless' })).body).toMatchObject({ looked: 1, changed: 0 })
@@ -260,14 +265,14 @@ it("refuses an owner's rule that would let an agent approve its own calls, and a
   for (const by of [kim, { ...kim, role: 'administrator' as const }]) {
     await expect(gateway.gateway.rules.set(by, 'project:shop', atClient)).rejects.toMatchObject({
       code: 'config-invalid',
-      message: expect.stringContaining('client is allowed only in scopes that administrators write'),
+      message: expect.stringContaining('client is only allowed in scopes of administrators'),
     })
   }
   const before = gateway.gateway.config.current()
   const config = JSON.parse(await readFile(gateway.configFile, 'utf8'))
   await gateway.writeConfig({ ...config, projects: { bank: { owners: ['kim'], rules: atClient } } })
   await gateway.gateway.config.reload()
-  expect(gateway.gateway.config.rejected()[0]?.message).toContain('client is allowed only')
+  expect(gateway.gateway.config.rejected()[0]?.message).toContain('client is only allowed')
   expect(gateway.gateway.config.current()).toBe(before)
 })
 
@@ -287,7 +292,7 @@ it('lists, tests and replays rules from the command line', async () => {
   expect(tested.code).toBe(0)
   expect(tested.stdout).toMatch(/^answer {5}deny$/m)
   expect(tested.stdout).toContain('rule 2 "Not there" deny: decides')
-  expect(tested.stdout).toContain('rule 3 deny: does not match: agent:tester is not like agent:other')
+  expect(tested.stdout).toContain('rule 3 deny: does not match: agent:tester does not match agent:other')
   const dangerous = await run('rules', 'test', 'shop_refund', '--risk', 'danger', '--server', 'shop', '--json')
   expect(dangerous.json()).toMatchObject({ known: false, action: 'ask', risk: 'danger', server: 'shop' })
 
@@ -296,7 +301,7 @@ it('lists, tests and replays rules from the command line', async () => {
   await writeFile(file, 'rules:\n  - { risk: write, action: deny }\n')
   const replayed = await run('rules', 'test', '--replay', '--rules', file, '--since', '1h')
   expect(replayed.code).toBe(0)
-  expect(replayed.stdout).toContain('Of 1 past calls 1 would be answered differently.\n  allow → deny: 1')
+  expect(replayed.stdout).toContain('1 of 1 past calls would be decided differently.\n  allow → deny: 1')
 
   await writeFile(file, 'rules:\n  - { risk: wirte, action: deny }\n')
   const broken = await run('rules', 'test', '--replay', '--rules', file)
@@ -311,9 +316,9 @@ it('points out rules that have ended when the file is checked and when the docto
   const file = await writeConfig(folder.path, { rules: [{ action: 'allow', expires: '2020-01-01T00:00:00Z' }] })
   const checked = await runCli(['config', 'check', file])
   expect(checked).toMatchObject({ code: 0, stdout: expect.stringContaining('is valid') })
-  expect(checked.stderr).toContain('rules.0.expires: has passed: this rule no longer counts')
+  expect(checked.stderr).toContain('rules.0.expires: has passed: this rule has expired')
   const { notices } = (await runCli(['config', 'check', file, '--json'])).json()
   expect(notices).toMatchObject([{ line: 3, key: 'rules.0.expires' }])
   const doctor = await runCli(['doctor', '--config', file, '--data', join(folder.path, 'data')])
-  expect(doctor.stdout + doctor.stderr).toContain('this rule no longer counts')
+  expect(doctor.stdout + doctor.stderr).toContain('this rule has expired')
 })

@@ -132,7 +132,7 @@ it('connects a server that lacked a variable as soon as the variable is listed',
   await using gateway = await startTestGateway({ servers }, { environment: { MY_TOKEN: 'abc' } })
   expect((await gateway.reach('files', 'failed')).error).toMatchObject({
     code: 'variable-missing',
-    message: expect.stringContaining('MY_TOKEN (it is set, but not listed under `environment`)'),
+    message: expect.stringContaining('MY_TOKEN (set, but not listed under `environment`)'),
   })
   await gateway.writeConfig({ servers, environment: ['MY_TOKEN'] })
   await gateway.reach('files', 'connected')

@@ -2,6 +2,7 @@ import { mkdir, readdir, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { createGateway } from '../../../src/gateway/gateway.ts'
+import { adminToken } from '../../../src/identity/identity.ts'
 import { readerOf, temporaryFolder } from '../../storage/support.ts'
 import { poll, quickSupervision } from '../../support/gateway.ts'
 import { agent, call, everything, namesOf, recordingServer, textOf } from '../governance/support.ts'
@@ -43,7 +44,7 @@ it('opens the same folder again, with everything in it', async () => {
   const options = await prepare({ servers: { files: files.server } })
   const first = await createGateway(options)
   await poll(() => namesOf({ gateway: first }).length > 0 || undefined)
-  const made = await first.identity.createToken({ agent: 'kim' })
+  const made = await first.tokens.create(adminToken, { agent: 'kim' })
   const { call: ran } = await call({ gateway: first }, 'files_read_thing')
   await first.close()
   const second = await createGateway(options)

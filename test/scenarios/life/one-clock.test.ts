@@ -1,11 +1,12 @@
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { adminToken } from '../../../src/identity/identity.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { createIds } from '../../../src/lib/ids.ts'
 import { runCli } from '../../cli/support.ts'
 import { poll, startTestGateway } from '../../support/gateway.ts'
 import { freshDatabase, moveDatabaseClock } from '../../support/postgres.ts'
-import { ada, ask, createStage, type Gate, question } from '../approvals/stage.ts'
+import { ada, ask, createStage, type Gate, requestApproval } from '../approvals/stage.ts'
 
 const minute = 60_000
 const expiry = 5 * minute
@@ -22,11 +23,11 @@ async function startThree(change: (clock: Clock) => Clock = (clock) => clock) {
   const gates = [await open('right', 0), await open('slow', -3), await open('fast', 3)] as const
   const [right, slow] = gates
   const expiresAt = new Date(Date.now() + expiry).toISOString()
-  const { token } = await right.gateway.identity.createToken({ agent: 'helper', expiresAt })
-  const session = await right.gateway.identity.sessions.create({ name: 'nightly', owner: 'mia', expiresAt }, ada)
+  const { token } = await right.gateway.tokens.create(adminToken, { agent: 'helper', expiresAt })
+  const session = await right.gateway.sessions.create(ada, { name: 'nightly', owner: 'mia', expiresAt })
   const grant = { tools: 'files_write_thing', principal: 'agent:helper', budget: 100, expiresAt }
   await right.gateway.grants.add(ada, { ...grant, reason: 'for the night' })
-  const { id } = await question(slow, { tool: 'destroy_thing' })
+  const { id } = await requestApproval(slow, { tool: 'destroy_thing' })
 
   const isKnown = ({ gateway }: Gate, text: string) => {
     try {
@@ -35,31 +36,31 @@ async function startThree(change: (clock: Clock) => Clock = (clock) => clock) {
       return false
     }
   }
-  /** What each machine makes of the token, the session and its token, the grant and the question. */
+  /** What each machine makes of the token, the session and its token, the grant and the approval. */
   const look = () =>
     Promise.all(
       gates.map(async (gate) => ({
         token: isKnown(gate, token),
-        session: (await gate.gateway.identity.sessions.get('nightly', ada)).state,
+        session: (await gate.gateway.sessions.get(ada, 'nightly')).state,
         sessionToken: isKnown(gate, session.token),
         call: (await ask(gate)).kind,
-        question: (await gate.gateway.approvals.get(ada, id)).state,
+        approval: (await gate.gateway.approvals.get(ada, id)).state,
       })),
     )
   return { move, look }
 }
 
-const valid = { token: true, session: 'open', sessionToken: true, call: 'answered', question: 'waiting' }
-const over = { token: false, session: 'expired', sessionToken: false, call: 'waiting', question: 'expired' }
+const valid = { token: true, session: 'open', sessionToken: true, call: 'answered', approval: 'waiting' }
+const over = { token: false, session: 'expired', sessionToken: false, call: 'waiting', approval: 'expired' }
 
-it('lets tokens, sessions, grants and questions expire at the same moment on machines whose clocks differ', async () => {
+it('lets tokens, sessions, grants and approvals expire at the same moment on machines whose clocks differ', async () => {
   const { move, look } = await startThree()
   expect(await look()).toEqual([valid, valid, valid])
   await move(expiry + 1000)
-  // A gateway refuses calls until it has renewed its lease after the jump, and a question is closed by the next one that looks.
+  // A gateway refuses calls until it has renewed its lease after the jump, and an approval is closed by the next one that looks.
   await poll(async () => {
     const seen = await look().catch(() => [])
-    return seen.length > 0 && seen.every(({ call, question }) => call === 'waiting' && question === 'expired')
+    return seen.length > 0 && seen.every(({ call, approval }) => call === 'waiting' && approval === 'expired')
       ? seen
       : undefined
   }, 20_000)
@@ -78,7 +79,7 @@ it('refuses to start on a machine whose clock is an hour wrong, and says by how 
   const started = startTestGateway({}, { databaseUrl, clock: wrongBy(-61), wait: false })
   await expect(started).rejects.toMatchObject({
     code: 'clock-wrong',
-    message: "The clock of this machine is 61 minutes behind the database's clock; at most 10 minutes are allowed",
+    message: "The clock of this machine is 61 minutes behind the database's clock; the maximum is 10 minutes",
   })
 })
 

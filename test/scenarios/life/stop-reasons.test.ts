@@ -84,7 +84,7 @@ it('a caller who cancels is named also while the gateway stops', async () => {
   controller.abort()
   expect(await running).toMatchObject({
     kind: 'refused',
-    error: { code: 'call-cancelled', message: 'The caller cancelled' },
+    error: { code: 'call-cancelled', message: 'The caller cancelled the call' },
   })
   await stopping
   await gateway.close()
@@ -94,13 +94,13 @@ it.each<[what: string, end: (gateway: TestGateway) => Promise<void>, reason: str
   [
     'reconnected',
     ({ gateway }) => gateway.servers.reconnect(operator, 'bad').then(() => {}),
-    'a new connection was asked for',
+    'a reconnect was requested',
   ],
-  ['removed', ({ gateway }) => gateway.servers.remove(operator, 'bad'), 'its entry was changed or removed'],
+  ['removed', ({ gateway }) => gateway.servers.remove(operator, 'bad'), 'its configuration was changed or removed'],
   [
     'switched off',
     ({ gateway }) => gateway.servers.enable(operator, 'bad', false).then(() => {}),
-    'its entry was changed or removed',
+    'its configuration was changed or removed',
   ],
 ])('a call on a server that is %s says that the gateway ended it, and why', async (_, end, reason) => {
   const record = join(temporaryFolder(), 'record.jsonl')
@@ -138,7 +138,7 @@ it('a program that something else has killed is told apart from one that ended',
   const waiting = callAs(client, 'files_echo', slow)
   const [line] = await poll(async () => ((await files.lines()).length > 0 ? files.lines() : undefined))
   process.kill(Number(line?.pid), 'SIGKILL')
-  expect((await waiting).text).toContain('The program was ended by SIGKILL, and not by the gateway')
+  expect((await waiting).text).toContain('The program was ended by SIGKILL, not by the gateway')
   const error = await poll(() => gateway.gateway.servers.get(undefined, 'files').error)
   expect(error.hint).toContain('out of memory')
 })

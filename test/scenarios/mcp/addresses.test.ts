@@ -318,7 +318,10 @@ describe('a long list', () => {
       const reply = await ask(gateway, 'tools/list', { cursor: nextCursor })
       return reply.message.error === undefined ? undefined : reply
     })
-    expect(outdated.error).toMatchObject({ code: -32602, message: expect.stringContaining('list from the start') })
+    expect(outdated.error).toMatchObject({
+      code: -32602,
+      message: expect.stringContaining('list again from the start'),
+    })
     const hash = String(nextCursor).split('-')[0]
     for (const cursor of ['', 'nonsense', `${hash}-1`, `${hash}--1`, `${hash}-0.5`, `${hash}-99`, 7, {}, []]) {
       const reply = await ask(gateway, 'tools/list', { cursor })

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { Agent } from 'node:http'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { adminToken } from '../../../src/identity/identity.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { readRecord, startHttpFixture } from '../../fixtures/fixtures.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
@@ -108,14 +109,14 @@ function expectRefused(reply: Reply, where: string): void {
 describe.each(wrong)('whoever comes with %s', (_, authorizations) => {
   it('is refused on every route, with a reason, and nothing is done', async () => {
     const before = await recordedCalls(gateway)
-    const tokens = gateway.gateway.identity.listTokens().length
+    const tokens = gateway.gateway.tokens.list(adminToken).length
     for (const [method, path] of routes) {
       expectRefused(await knock(method, path, await authorizations()), `${method} ${path}`)
     }
     expectRefused(await knock('POST', '/mcp', await authorizations(), JSON.stringify(initialize())), 'initialize')
     expect(await readRecord(record)).toEqual([])
     expect(await recordedCalls(gateway)).toEqual(before)
-    expect(gateway.gateway.identity.listTokens().length - tokens).toBeLessThanOrEqual(1)
+    expect(gateway.gateway.tokens.list(adminToken).length - tokens).toBeLessThanOrEqual(1)
   })
 })
 
@@ -134,12 +135,12 @@ it('answers without a token only whether it lives and is ready, and names nothin
 })
 
 it('refuses a revoked token at once, in the middle of a session, with a body that says so', async () => {
-  const made = await gateway.gateway.identity.createToken({ agent: 'leaver' })
+  const made = await gateway.gateway.tokens.create(adminToken, { agent: 'leaver' })
   const authorization = `Bearer ${made.token}`
   const session = await openSession(gateway, { agent: 'leaver' })
   const say = () => session.post({ id: 7, method: 'tools/list' }, { authorization })
   expect((await say()).status).toBe(200)
-  await gateway.gateway.identity.revokeToken(made.id)
+  await gateway.gateway.tokens.revoke(adminToken, made.id)
   const refused = await say()
   expectRefused(refused, 'revoked')
   expect(refused.error).toMatchObject({ code: 'token-invalid', message: 'This token was revoked' })
@@ -150,7 +151,7 @@ it('refuses a token from the moment at which it expires', async () => {
   let ahead = 0
   await using later = await startTestGateway({}, { clock: { ...systemClock, now: () => Date.now() + ahead } })
   const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
-  const { token } = await later.gateway.identity.createToken({ agent: 'guest', expiresAt })
+  const { token } = await later.gateway.tokens.create(adminToken, { agent: 'guest', expiresAt })
   const say = () => ask(later, 'tools/list', {}, { headers: { authorization: `Bearer ${token}` } })
   expect((await say()).status).toBe(200)
   ahead = 3_600_001

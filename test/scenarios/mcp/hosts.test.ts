@@ -58,12 +58,10 @@ describe('a Host that is not ours', () => {
     await using named = await startTestGateway({ listen })
     const expected = `gate.example.com:8443, gate.internal, 127.0.0.1:${portOf(named)}, localhost:${portOf(named)}`
     const host = await callWith(named, { host: 'evil.example' })
-    expect(toFields(host.error).message).toBe(
-      `This gateway does not answer to the host "evil.example", only to ${expected}`,
-    )
+    expect(toFields(host.error).message).toBe(`The host "evil.example" is not allowed. Allowed: ${expected}`)
     const origin = await callWith(named, { origin: 'https://evil.example' })
     expect(toFields(origin.error).message).toBe(
-      `Pages of "https://evil.example" may not call this gateway, only its own at ${expected}`,
+      `Requests from pages of "https://evil.example" are not allowed. Allowed: ${expected}`,
     )
   })
 

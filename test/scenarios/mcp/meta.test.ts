@@ -48,9 +48,9 @@ describe.each(eras)('a caller %s', (era, call) => {
   it('that changes `_meta` after the approval asks again, and nothing is sent', async () => {
     const given = { era, case: 'changed' }
     await call(given, { 'example.com/tenant': 'staging' })
-    const question = (await waitingFor()).find(({ arguments: args }) => Object(args).case === 'changed')
-    expect(question?.meta).toEqual({ 'example.com/tenant': 'staging' })
-    await gateway.gateway.approvals.answer(ada, question?.id ?? '', { verdict: 'approve' })
+    const approval = (await waitingFor()).find(({ arguments: args }) => Object(args).case === 'changed')
+    expect(approval?.meta).toEqual({ 'example.com/tenant': 'staging' })
+    await gateway.gateway.approvals.answer(ada, approval?.id ?? '', { verdict: 'approve' })
     await call(given, { 'example.com/tenant': 'production' })
     await call(given, { 'example.com/tenant': 'staging', more: true })
     await call(given, {})
@@ -70,9 +70,9 @@ describe.each(eras)('a caller %s', (era, call) => {
       baggage: `request=${id}`,
     })
     await call(given, numbered('1'))
-    const [question] = (await waitingFor()).filter(({ arguments: args }) => Object(args).era === given.era)
-    expect(question?.meta).toBeUndefined()
-    await gateway.gateway.approvals.answer(ada, question?.id ?? '', { verdict: 'approve' })
+    const [approval] = (await waitingFor()).filter(({ arguments: args }) => Object(args).era === given.era)
+    expect(approval?.meta).toBeUndefined()
+    await gateway.gateway.approvals.answer(ada, approval?.id ?? '', { verdict: 'approve' })
     await call(given, numbered('2'))
     const [meta] = await sentWith(given)
     expect(meta).toMatchObject({ traceparent: traceparent('2'.padStart(16, 'a')), baggage: 'request=2' })
@@ -91,17 +91,17 @@ it('what a client declares beyond the protocol is bound, shown and recorded, sin
   const { approvals } = test.gateway
   const call = (capabilities: Fields) =>
     ask(test, 'tools/call', { name: 'web_write', arguments: {} }, { meta: declaring(capabilities) })
-  const questions = async () => (await approvals.list(ada, { limit: 100, state: 'waiting' })).items
+  const waiting = async () => (await approvals.list(ada, { limit: 100, state: 'waiting' })).items
 
   await call({ elicitation: { form: {} }, sampling: {}, ...tasks })
-  const [plain] = await questions()
+  const [plain] = await waiting()
   expect(plain?.meta).toBeUndefined()
   await approvals.answer(ada, plain?.id ?? '', { verdict: 'approve' })
   const staging = { experimental: { 'example.com/tenant': { use: 'production' } } }
   await call({ sampling: { tools: { tenant: 'production' } } })
   await call({ ...tasks, ...staging })
   expect(server.heard('tools/call')).toEqual([])
-  const shown = (await questions()).map(({ meta }) => toFields(meta)[metaKey('clientCapabilities')])
+  const shown = (await waiting()).map(({ meta }) => toFields(meta)[metaKey('clientCapabilities')])
   expect(shown).toEqual([staging, { sampling: { tools: { tenant: 'production' } } }])
 
   // The same agent in the older era: what it declared at `initialize` goes along with each call.

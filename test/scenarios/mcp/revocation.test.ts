@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { describe, expect, it } from 'vitest'
+import { adminToken } from '../../../src/identity/identity.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { poll, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { firstAdministrator, type TestPerson } from '../../support/people.ts'
@@ -47,12 +48,15 @@ const whenEnded = (stream: Stream) => poll(() => stream.ended() || undefined)
 describe('what a token has opened', () => {
   it('ends when it is revoked; what another token of the same agent has opened stays', async () => {
     await using gateway = await startTestGateway({})
-    const { identity } = gateway.gateway
-    const [leaving, staying] = [await identity.createToken({ agent: 'a' }), await identity.createToken({ agent: 'a' })]
+    const { tokens } = gateway.gateway
+    const [leaving, staying] = [
+      await tokens.create(adminToken, { agent: 'a' }),
+      await tokens.create(adminToken, { agent: 'a' }),
+    ]
     const old = await openStanding(gateway, leaving.token)
     const modern = await openListening(gateway, leaving.token)
     const others = [(await openStanding(gateway, staying.token)).stream, await openListening(gateway, staying.token)]
-    await identity.revokeToken(leaving.id)
+    await tokens.revoke(adminToken, leaving.id)
     await whenEnded(old.stream)
     await whenEnded(modern)
     expect(others.map((stream) => stream.ended())).toEqual([false, false])
@@ -64,13 +68,16 @@ describe('what a token has opened', () => {
 
   it('ends when the stream alone was opened with it, in a session of another token', async () => {
     await using gateway = await startTestGateway({})
-    const { identity } = gateway.gateway
-    const [leaving, staying] = [await identity.createToken({ agent: 'a' }), await identity.createToken({ agent: 'a' })]
+    const { tokens } = gateway.gateway
+    const [leaving, staying] = [
+      await tokens.create(adminToken, { agent: 'a' }),
+      await tokens.create(adminToken, { agent: 'a' }),
+    ]
     const { session, stream: first } = await openStanding(gateway, staying.token)
     const headers = { ...accept, authorization: `Bearer ${leaving.token}`, 'mcp-session-id': session }
     const stream = await watch(gateway, { method: 'GET', headers })
     await whenEnded(first) // there is one standing stream, the newest
-    await identity.revokeToken(leaving.id)
+    await tokens.revoke(adminToken, leaving.id)
     await whenEnded(stream)
   })
 
@@ -96,7 +103,7 @@ describe('what a token has opened', () => {
     let ahead = 0
     await using gateway = await startTestGateway({}, { clock: { ...systemClock, now: () => Date.now() + ahead } })
     const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
-    const { token } = await gateway.gateway.identity.createToken({ agent: 'guest', expiresAt })
+    const { token } = await gateway.gateway.tokens.create(adminToken, { agent: 'guest', expiresAt })
     const { stream } = await openStanding(gateway, token)
     ahead = 3_600_001
     await whenEnded(stream)

@@ -141,7 +141,7 @@ describe('a session', () => {
     const first = session.call('rec_echo', { text: 'the first', delayMs: 60_000 }, 9)
     await findRecorded('the first')
     const second = await session.call('rec_echo', { text: 'the second' }, 9)
-    expect(second.error).toMatchObject({ code: -32600, message: expect.stringContaining('still under way') })
+    expect(second.error).toMatchObject({ code: -32600, message: expect.stringContaining('still running') })
     await session.post({ method: 'notifications/cancelled', params: { requestId: 9 } })
     await first
     expect(textOf((await session.call('rec_echo', { text: 'the third' }, 9)).result)).toBe('the third')

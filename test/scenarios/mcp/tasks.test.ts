@@ -2,6 +2,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { CallToolResultSchema, CreateTaskResultSchema, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { adminToken } from '../../../src/identity/identity.ts'
 import { startConformanceServer } from '../../conformance/fixture.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 
@@ -42,7 +43,7 @@ describe.each(['stdio', 'http'] as const)('a task of a server of the older era o
   it('does not exist for a new agent that has the name of a removed one', async () => {
     const { taskId } = await begin(await connect(test, 'removed'), 'slow_compute', { seconds: 0, label: 'x' })
     await test.gateway.removal.remove({ kind: 'user', name: 'admin-token', role: 'administrator' }, 'agent', 'removed')
-    const { token } = await test.gateway.identity.createToken({ agent: 'removed' })
+    const { token } = await test.gateway.tokens.create(adminToken, { agent: 'removed' })
     const { tasks } = (await connectWith(test, token)).experimental
     await expect(tasks.getTask(taskId)).rejects.toMatchObject({ code: -32602 })
   })

@@ -78,7 +78,7 @@ describe.each(databases)('on %s', (kind) => {
     ])
     await expect(gateway.gateway.webhooks.retry(administrator, failed?.id ?? '')).rejects.toMatchObject({
       code: 'request-invalid',
-      message: 'It was delivered',
+      message: 'The delivery was already delivered',
     })
     await expect(gateway.gateway.webhooks.retry(administrator, 'msg_none')).rejects.toMatchObject({
       code: 'delivery-not-found',
@@ -113,9 +113,9 @@ describe.each(databases)('on %s', (kind) => {
     await poll(async () => (await find(gateway, 'waiting'))[0]?.error)
     await gateway.writeConfig({ webhooks: {} })
     const [failed] = await reach(gateway, 'failed')
-    expect(failed).toMatchObject({ error: 'There is no such endpoint any more' })
+    expect(failed).toMatchObject({ error: 'The endpoint was removed from the configuration' })
     await expect(gateway.gateway.webhooks.retry(administrator, failed?.id ?? '')).rejects.toMatchObject({
-      message: 'There is no endpoint chat any more',
+      message: 'The endpoint chat was removed from the configuration',
     })
   })
 })
@@ -137,7 +137,7 @@ it('sends nothing more to an endpoint that is gone, also after a restart, until 
   await poll(async () => (await gateway.gateway.webhooks.list())[0]?.state === 'gone' || undefined)
   tell(gateway, 'two')
   await expect(gateway.gateway.webhooks.retry(administrator, failed?.id ?? '')).rejects.toMatchObject({
-    message: 'The endpoint chat said that it is gone; change its entry first',
+    message: 'The endpoint chat answered 410 Gone; change its entry first',
   })
   await gateway.writeConfig({ webhooks: { chat: hook(receiver.url, ['tools-changed', 'config-rejected']) } })
   await poll(async () => (await gateway.gateway.webhooks.list())[0]?.state === 'ready' || undefined)

@@ -9,12 +9,12 @@ import { hook, quickly, startReceiver } from './support.ts'
 
 const ada: Principal = { kind: 'user', name: 'ada', role: 'administrator', person: true }
 
-it('tells of a question and its answer once, however many gateways on one database hear of them', async () => {
+it('tells of an approval and its answer once, however many gateways on one database hear of them', async () => {
   const receiver = await startReceiver()
   const databaseUrl = await freshDatabase()
   const config = {
     servers: { files: recordingServer().server },
-    webhooks: { chat: hook(receiver.url, ['question-asked', 'question-answered']) },
+    webhooks: { chat: hook(receiver.url, ['approval-requested', 'approval-answered']) },
   }
   await using first = await startTestGateway(config, { databaseUrl, notify: quickly })
   await using second = await startTestGateway(config, { databaseUrl, notify: quickly })
@@ -22,8 +22,8 @@ it('tells of a question and its answer once, however many gateways on one databa
   await firstAdministrator(first)
   const heard: string[] = []
   for (const { gateway } of [first, second]) {
-    gateway.events.on('question-asked', ({ approval }) => heard.push(`asked ${approval.id}`))
-    gateway.events.on('question-answered', ({ approval }) => heard.push(`answered ${approval.id}`))
+    gateway.events.on('approval-requested', ({ approval }) => heard.push(`asked ${approval.id}`))
+    gateway.events.on('approval-answered', ({ approval }) => heard.push(`answered ${approval.id}`))
   }
   const expected: string[] = []
   for (let n = 0; n < 5; n++) {
@@ -33,7 +33,7 @@ it('tells of a question and its answer once, however many gateways on one databa
     await poll(() => heard.filter((text) => text === `asked ${id}`).length === 2 || undefined)
     await second.gateway.approvals.answer(ada, id, { verdict: n % 2 === 0 ? 'deny' : 'approve' })
     await poll(() => heard.filter((text) => text === `answered ${id}`).length === 2 || undefined)
-    expected.push(`question-asked ${id}`, `question-answered ${id}`)
+    expected.push(`approval-requested ${id}`, `approval-answered ${id}`)
   }
   await poll(() => receiver.received.length >= expected.length || undefined)
   await poll(async () => (await first.gateway.webhooks.list())[0]?.delivered === expected.length || undefined)
@@ -48,7 +48,7 @@ it('loses nothing when a gateway is killed in the middle of an attempt, and send
   const receiver = await startReceiver((_, response) => (answers ? void response.writeHead(204).end() : undefined))
   const place = await preparePlace({
     servers: { files: recordingServer().server },
-    webhooks: { chat: hook(receiver.url, ['question-asked']) },
+    webhooks: { chat: hook(receiver.url, ['approval-requested']) },
   })
   const killed = await place.start()
   const client = await killed.connect('auto')

@@ -45,9 +45,9 @@ it('sends a test now, and tells status and duration, or why it did not work', as
   let status = 200
   const receiver = await startReceiver((_, response) => void response.writeHead(status).end())
   await using gateway = await start({
-    chat: hook(receiver.url, ['question-asked'], { enabled: false }),
-    nobody: hook('http://127.0.0.1:1/hook', ['question-asked']),
-    unnamed: hook(receiver.url, ['question-asked'], { secret: '${NOWHERE}' }),
+    chat: hook(receiver.url, ['approval-requested'], { enabled: false }),
+    nobody: hook('http://127.0.0.1:1/hook', ['approval-requested']),
+    unnamed: hook(receiver.url, ['approval-requested'], { secret: '${NOWHERE}' }),
   })
   const ada = await firstAdministrator(gateway)
   const test = async (name: string) => {

@@ -40,7 +40,7 @@ describe.each(clients)('the official client $name', ({ connect }) => {
     const id = 'x'.repeat(1500)
     const { contents } = await client.readResource({ uri: `test://template/${id}/data` })
     const { text } = toFields(contents[0])
-    const [, given = '{}'] = /\n\[Read on with sallyport_read_result (.*)\]$/.exec(String(text)) ?? []
+    const [, given = '{}'] = /\n\[Read the rest with sallyport_read_result (.*)\]$/.exec(String(text)) ?? []
     const rest = await client.callTool({ name: 'sallyport_read_result', arguments: JSON.parse(given) })
     const shown = String(text).slice(0, 1024)
     expect(`${shown}${textOf(rest)}`.startsWith(`{"id":"${id}"`)).toBe(true)

@@ -216,7 +216,7 @@ describe('a key', () => {
     await gateway.writeConfig({ servers, rules: [{ tools: '*', action: 'deny' }] })
     await poll(async () => ((await call(key, { gateway, given: { n } })).status === 403 ? true : undefined))
     await gateway.writeConfig({ servers, rules: [] })
-    // A question was answered when it ran: the answer is there, and nobody is asked again.
+    // An approval was answered when it ran: the answer is there, and nobody is asked again.
     await poll(async () => ((await call(key, { gateway, given: { n } })).replayed === 'true' ? true : undefined))
   })
 })

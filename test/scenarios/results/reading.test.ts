@@ -69,7 +69,9 @@ describe.each(ways)('in %s', (_era, open) => {
     const first = await call('rec_echo', { text: whole })
     const shown = textOf(first) ?? ''
     const said =
-      /\n\[cut by Sallyport: (\d+) of (\d+) characters\]\n\[Read on with sallyport_read_result (\{.*\})\]$/.exec(shown)
+      /\n\[cut by Sallyport: (\d+) of (\d+) characters\]\n\[Read the rest with sallyport_read_result (\{.*\})\]$/.exec(
+        shown,
+      )
     expect([said?.[1], said?.[2]]).toEqual(['2000', String(whole.length)])
     let text = shown.slice(0, said?.index)
     let given = JSON.parse(said?.[3] ?? '{}')
@@ -91,7 +93,7 @@ describe.each(ways)('in %s', (_era, open) => {
     expect(textOf(short)).toBe(whole.slice(10, 17))
     expect(short.content).toMatchObject([
       {},
-      { text: `[Sallyport: characters 10 to 17 of ${whole.length}; read on with offset 17]` },
+      { text: `[Sallyport: characters 10 to 17 of ${whole.length}; continue with offset 17]` },
     ])
     const greedy = await call(own, { handle, length: 1_000_000 })
     expect(textOf(greedy)?.length).toBe(limit)
@@ -129,7 +131,7 @@ describe.each(ways)('in %s', (_era, open) => {
   it("at a server's own address the cut names the address where reading on works, and there it does", async () => {
     const call = await open('agent', '/mcp/s/rec')
     const cut = await call('echo', { text: whole })
-    expect(textOf(cut)).toContain('Read on at the address /mcp of this gateway with sallyport_read_result {')
+    expect(textOf(cut)).toContain('Read the rest at the address /mcp of this gateway with sallyport_read_result {')
     expect(textOf(await (await open())(own, { handle: cutOf(cut).handle, offset: 2000 }))).toBe(whole.slice(2000, 4000))
   })
 
@@ -262,7 +264,7 @@ describe('over REST', () => {
 
   it('the cut names the address of the rest, and its pages are the whole', async () => {
     const result = await callEcho()
-    const said = /\n\[Read on with GET (\/api\/results\/\S+)\?offset=2000\]$/.exec(textOf(result) ?? '')
+    const said = /\n\[Read the rest with GET (\/api\/results\/\S+)\?offset=2000\]$/.exec(textOf(result) ?? '')
     let text = ''
     let next: unknown = 0
     while (next !== null) {

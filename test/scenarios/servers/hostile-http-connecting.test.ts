@@ -91,7 +91,7 @@ describe('a server that answers nothing properly', () => {
     const { error } = await scene.test.reach('bad', 'failed')
     expect(error).toMatchObject({ code: 'connect-failed', class: 'unreachable' })
     expect(error?.message).toContain('ECONNREFUSED')
-    expect(error?.hint).toContain('Nothing listens')
+    expect(error?.hint).toContain('No program listens')
     await scene.expectOthersWell()
   })
 

@@ -13,6 +13,7 @@ import { fixturePath, stdioFixture } from '../../fixtures/fixtures.ts'
 import { toFields } from '../../fixtures/lib/json-rpc.ts'
 import { readLines } from '../../fixtures/lib/stdio.ts'
 import { poll, startTestGateway } from '../../support/gateway.ts'
+import { programPath } from '../../support/programs.ts'
 import { call, expectGone, inlineServer, isAlive, operator, temporaryFolder } from './support.ts'
 
 /** What this machine itself sets of these is passed on, too. */
@@ -296,7 +297,7 @@ function startLookalike(instance: string | undefined): ChildProcess {
 }
 
 async function startProcess(folder: string): Promise<{ child: ChildProcess; instance: string }> {
-  const program = join(import.meta.dirname, 'gateway-process.ts')
+  const program = programPath('test/scenarios/servers/gateway-process')
   const child = spawn(process.execPath, [program, join(folder, 'sallyport.json'), join(folder, 'data')], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })

@@ -79,7 +79,7 @@ describe('a gateway that nobody has started', () => {
       const running = await place.gateways()
       return running.length === 1 ? running : undefined
     })
-    expect((await readCommand(pid)).join(' ')).not.toContain('sp_')
+    expect(readCommand(pid).join(' ')).not.toContain('sp_')
     expect(await readFile(`/proc/${pid}/environ`, 'utf8')).not.toContain('SALLYPORT_TOKEN')
     expect(await readFile(join(place.data, 'gateway.log'), 'utf8')).toContain('MCP address')
     await first.kill('SIGKILL')
@@ -139,7 +139,7 @@ describe('a gateway that nobody has started', () => {
     const program = place.program()
     const { error } = await program.ask(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {} })
     expect(error).toMatchObject({ data: { code: 'config-invalid' } })
-    await poll(() => program.stderr().includes('No gateway started') || undefined)
+    await poll(() => program.stderr().includes('The gateway could not start') || undefined)
     await place.writeConfig({})
     await isServed(program)
   })

@@ -331,12 +331,12 @@ describe('the end', () => {
 
 describe('wrong use', () => {
   it.each([
-    [['--toolset', 'a', '--server', 'b'], 2, /--toolset: give either this or --server/],
+    [['--toolset', 'a', '--server', 'b'], 2, /--toolset: cannot be used together with --server/],
     [['--toolset', '../x'], 2, /--toolset: /],
     [['--agent', 'no/slash'], 2, /--agent: /],
     [['--linger', 'long'], 2, /--linger: must be a whole number from 0 to 86400, in seconds/],
     [['--url', 'nowhere', '--token', 'x'], 2, /not an address/],
-    [['--url', 'http://127.0.0.1:9'], 3, /no token/],
+    [['--url', 'http://127.0.0.1:9'], 3, /No token for/],
   ])('%j', async (args, code, said) => {
     const ended = await runCli(['stdio', ...args])
     expect(ended.stderr).toMatch(said)

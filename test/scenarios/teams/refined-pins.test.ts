@@ -148,7 +148,10 @@ it('keeps `strict` for a refinement that says `pinning: baseline`, in the file a
   await using rest = await serveRest(test)
   const definition = { headers: { 'x-own': '2' }, pinning: 'baseline' }
   const answer = await rest.ask('anna', 'PUT', '/servers/shared?scope=user:anna', { definition })
-  expect(answer).toMatchObject({ status: 403, body: { error: { message: expect.stringContaining('`pinning` out') } } })
+  expect(answer).toMatchObject({
+    status: 403,
+    body: { error: { message: expect.stringContaining('remove `pinning`') } },
+  })
 
   await test.gateway.pins.accept(anna, [decisionOf(pinOf(test, 'user:anna', 'peek'))])
   expect(namesOf(test, anna)).toEqual([])
@@ -212,10 +215,10 @@ it('follows the whole chain: a session refines a user, who refines an agent, who
     users: { anna: { servers: { shared: header } } },
   })
   const { gateway } = test
-  await gateway.identity.users.add({ name: 'anna', role: 'member', password: 'a long enough password' }, people.root)
-  await gateway.identity.agents.add({ name: 'helper', owner: 'anna' }, people.root)
+  await gateway.users.add(people.root, { name: 'anna', role: 'member', password: 'a long enough password' })
+  await gateway.agents.add(people.root, { name: 'helper', owner: 'anna' })
   const servers = { shared: { headers: { 'x-session': '1' } } }
-  const { name } = await gateway.identity.sessions.create({ agent: 'helper', owner: 'anna', servers }, anna)
+  const { name } = await gateway.sessions.create(anna, { agent: 'helper', owner: 'anna', servers })
   const session: Principal = { kind: 'session', name, owner: 'anna' }
   await poll(() => (namesOf(test, session).length === 2 ? true : undefined))
   const everybody = [anna, helper, session, { kind: 'agent', name: 'other' } as const]
@@ -266,10 +269,10 @@ it('keeps a blocked tool out of reach along a whole chain, at every address', as
     { toolsets: { some: { servers: ['shared'] } } },
   )
   const { gateway } = test
-  await gateway.identity.users.add({ name: 'anna', role: 'member', password: 'a long enough password' }, people.root)
-  await gateway.identity.agents.add({ name: 'helper', owner: 'anna' }, people.root)
+  await gateway.users.add(people.root, { name: 'anna', role: 'member', password: 'a long enough password' })
+  await gateway.agents.add(people.root, { name: 'helper', owner: 'anna' })
   const servers = { shared: toggled('x-session') }
-  const { name } = await gateway.identity.sessions.create({ agent: 'helper', owner: 'anna', servers }, anna)
+  const { name } = await gateway.sessions.create(anna, { agent: 'helper', owner: 'anna', servers })
   const session: Principal = { kind: 'session', name, owner: 'anna' }
   await poll(() => (namesOf(test, session).length === 2 ? true : undefined))
   await gateway.pins.block(people.root, decisionOf(pinOf(test, 'global', 'erase')))
@@ -327,8 +330,8 @@ it('lends the headers of everybody to no entry that replaces the server of a pro
   }
   await using test = await start(fickle.url, refined, { servers: everybody })
   const { gateway } = test
-  await gateway.identity.users.add({ name: 'anna', role: 'member', password: 'a long enough password' }, people.root)
-  await gateway.identity.agents.add({ name: 'helper', owner: 'anna' }, people.root)
+  await gateway.users.add(people.root, { name: 'anna', role: 'member', password: 'a long enough password' })
+  await gateway.agents.add(people.root, { name: 'helper', owner: 'anna' })
   // The address of everybody's server: a refinement for Anna, and a replacement for her agent in the project.
   await gateway.servers.add(anna, { name: 'shared', scope: 'user:anna', definition: place(fickle.url) })
   const helper: Principal = { kind: 'agent', name: 'helper', owner: 'anna' }

@@ -190,7 +190,7 @@ describe.each(databases)('the removal of a user (%s)', (kind) => {
       sendJson(other, 'DELETE', '/api/users/ada', undefined, headers),
     ])
     expect(replies.filter(({ status }) => status === 200)).toHaveLength(1)
-    const left = gateway.gateway.identity.users.list().filter(({ disabledAt }) => disabledAt === undefined)
+    const left = gateway.gateway.users.list().filter(({ disabledAt }) => disabledAt === undefined)
     expect(left).toMatchObject([{ role: 'administrator' }])
   })
 })
@@ -259,7 +259,7 @@ describe('after a removal', () => {
     const before = await pin()
     expect(before).toMatchObject({ state: 'blocked' })
     const removed = await demand(kim.request('DELETE', '/api/agents/bot'))
-    expect(namesOf(removed)).toEqual(['configuration | agents.bot | stays: only administrators can reuse the name'])
+    expect(namesOf(removed)).toEqual(['configuration | agents.bot | stays; only administrators can reuse the name'])
     expect(await pin()).toEqual(before)
     expect((await ada.request('GET', '/api/secrets')).message.items).toMatchObject([{ scope: 'agent:bot' }])
   })

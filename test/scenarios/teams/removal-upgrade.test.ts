@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { restoreBackup } from '../../../src/storage/backup.ts'
 import { openPostgresTarget } from '../../../src/storage/postgres/backup.ts'
 import { openSqliteTarget } from '../../../src/storage/sqlite/backup.ts'
-import { databases, placeOn } from '../../storage/support.ts'
+import { databases, emptyPlaceOn } from '../../storage/support.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 import { addPerson, sendJson, signIn } from '../../support/people.ts'
 import { startListener } from './support.ts'
@@ -35,7 +35,7 @@ const environment = { ...process.env, SALLYPORT_KEY: Buffer.alloc(32, 7).toStrin
 
 describe.each(databases)('data of a version without ids of identities (%s)', (kind) => {
   it('keeps what belongs to those who are there, and nothing of removed ones goes to others of the same names', async () => {
-    const { folder, databaseUrl } = await placeOn(kind)
+    const { folder, databaseUrl } = await emptyPlaceOn(kind)
     const data = join(folder, 'data')
     mkdirSync(data, { mode: 0o700 })
     const target =
@@ -59,7 +59,7 @@ describe.each(databases)('data of a version without ids of identities (%s)', (ki
     expect(await names(lea, '/api/secrets')).toEqual(['KEY'])
     expect(await names(lea, '/api/calls', 'id')).toEqual([facts.lea.call])
     expect(await names(lea, '/api/approvals', 'id')).toEqual([facts.lea.approval])
-    // The same call finds its question again: there is one, not two.
+    // The same call finds its approval again: there is one, not two.
     const again = await as(facts.lea.token)('POST', '/api/tools/shop_change/call', { arguments: {} })
     expect(again.message).toMatchObject({ approval: { id: facts.lea.approval } })
     const answered = await lea.request('POST', `/api/approvals/${facts.lea.approval}/answer`, { verdict: 'approve' })

@@ -131,7 +131,7 @@ describe.each(databases)('a removed user (%s)', (kind) => {
     await gateway.writeText('{ "users": ')
     const refused = await ada.request('DELETE', '/api/users/kim')
     expect([refused.status, refused.error.code]).toEqual([400, 'config-invalid'])
-    expect(refused.text).toContain('The user kim is disabled; the rest was not removed')
+    expect(refused.text).toContain('The user kim is disabled, but its data was not removed')
     expect((await kim.request('GET', '/api/me')).status).toBe(401)
     await gateway.writeText(whole)
     expect((await ada.request('DELETE', '/api/users/kim')).status).toBe(200)
@@ -148,7 +148,7 @@ describe('a removed agent', () => {
     await ada.request('POST', '/api/agents', { name: 'bot', owner: 'kim' })
     const removed = await kim.request('DELETE', '/api/agents/bot')
     expect(itemsOf(removed.message)).toEqual([
-      'configuration | agents.bot | stays: only administrators can reuse the name',
+      'configuration | agents.bot | stays; only administrators can reuse the name',
     ])
     expect((await kim.request('POST', '/api/agents', { name: 'bot' })).error.code).toBe('name-taken')
     expect((await ada.request('POST', '/api/agents', { name: 'bot' })).status).toBe(201)

@@ -157,7 +157,7 @@ describe('a member', () => {
     const taken = { name: 'shared', scope: 'user:me', definition: { transport: 'http', url: 'https://x.example.com' } }
     expect(await rest.ask('anna', 'POST', '/servers', taken)).toMatchObject({
       status: 403,
-      body: { error: { code: 'forbidden', message: expect.stringContaining('choose another') } },
+      body: { error: { code: 'forbidden', message: expect.stringContaining('choose a different name') } },
     })
   })
 

@@ -5,7 +5,7 @@ import { Visible } from '../parts/Visible.tsx'
 import { callQuery } from './queries.ts'
 import { nameOf, toOutcome } from './words.ts'
 
-/** What people have said so far. A rule may want two of them. */
+/** The answers so far. A rule may require two. */
 export function Answers({ approval }: { approval: Approval }) {
   const now = new Date()
   if (approval.answers.length === 0) return null
@@ -22,24 +22,24 @@ export function Answers({ approval }: { approval: Approval }) {
           )}
         </li>
       ))}
-      {approval.grant && <li className="text-soft">With a grant for further calls.</li>}
-      {approval.state === 'waiting' && <li className="text-soft">One more person has to agree.</li>}
+      {approval.grant && <li className="text-soft">A grant allows further calls.</li>}
+      {approval.state === 'waiting' && <li className="text-soft">A second person must approve this.</li>}
     </ul>
   )
 }
 
-/** How a question ended that waits no longer, and what became of its call. */
+/** How an approval ended, and the result of its call. */
 export function Ended({ approval }: { approval: Approval }) {
   const { state } = approval
   const { data: call } = useQuery(callQuery(approval.call, state === 'used'))
   const words = {
     waiting: '',
-    approved: 'Nothing has run yet: it runs when the agent comes back for it.',
-    used: call ? toOutcome(call) : 'It ran.',
-    denied: 'Nothing was sent.',
-    lapsed: 'It was approved, and the agent did not come back for it in time. Nothing was sent.',
-    expired: 'Nobody answered in time. Nothing was sent.',
-    withdrawn: `What was asked for cannot run any more. Nothing was sent. ${approval.withdrawnBecause ?? ''}`,
+    approved: 'The call has not run yet. It runs when the agent repeats it.',
+    used: call ? toOutcome(call) : 'The call ran.',
+    denied: 'The call was not sent.',
+    lapsed: 'Approved, but the agent did not repeat the call in time. The call was not sent.',
+    expired: 'Nobody answered in time. The call was not sent.',
+    withdrawn: `The call can no longer run and was not sent. ${approval.withdrawnBecause ?? ''}`,
   }[state]
   return (
     <p className="text-soft">

@@ -4,6 +4,7 @@ import { toSpan } from '../../../src/shared/time.ts'
 import type { Failure } from '../lib/api.ts'
 import { Button } from '../parts/Button.tsx'
 import { RiskChip, StateChip } from '../parts/Chip.tsx'
+import { DocsLink } from '../parts/DocsLink.tsx'
 import { useNow } from '../parts/useNow.ts'
 import { Visible } from '../parts/Visible.tsx'
 import type { Decisions } from './decisions.ts'
@@ -40,7 +41,7 @@ export function ApprovalList(props: ApprovalListProps) {
         )}
       </output>
       {props.loading && <Skeleton />}
-      {!props.loading && shown.length === 0 && <p className="px-4 py-6 text-soft">Nothing waits.</p>}
+      {!props.loading && shown.length === 0 && <p className="px-4 py-6 text-soft">No approvals are waiting.</p>}
       <ul>
         {shown.map((approval) => {
           const isPending = decisions.pending(approval.id) !== undefined
@@ -105,7 +106,7 @@ function Row({ approval, now, selected, className, onSelect }: RowProps) {
       </span>
       <span className="mt-1 flex flex-wrap items-center gap-x-2 gap-y-1 text-12 text-soft">
         <span className="max-w-40 truncate">{nameOf(approval.principal)}</span>
-        <span title={approval.askedAt}>{toSpan(now - Date.parse(approval.askedAt))}</span>
+        <span title={approval.requestedAt}>{toSpan(now - Date.parse(approval.requestedAt))}</span>
         <RiskChip risk={approval.risk} />
         {approval.state !== 'waiting' && <StateChip state={approval.state} />}
       </span>
@@ -113,7 +114,7 @@ function Row({ approval, now, selected, className, onSelect }: RowProps) {
   )
 }
 
-/** New rows wait while somebody is at the list: nothing moves under the pointer or the focus. */
+/** Holds new rows back while the pointer or the focus is in the list, so that rows do not move before a click. */
 function useHeldRows(rows: readonly Approval[]) {
   const [pointed, setPointed] = useState(false)
   const [focused, setFocused] = useState(false)
@@ -152,9 +153,9 @@ function Skeleton() {
 function ListFailure({ failure, onRetry }: { failure: Failure; onRetry(): void }) {
   return (
     <div role="alert" className="p-4">
-      <p className="font-medium">The questions could not be read.</p>
+      <p className="font-medium">The approvals could not be loaded.</p>
       <p className="mt-1 mb-3 text-soft">
-        {failure.message} {failure.hint}
+        {failure.message} {failure.hint} <DocsLink failure={failure} />
       </p>
       <Button onClick={onRetry}>Try again</Button>
     </div>

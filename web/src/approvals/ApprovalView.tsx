@@ -8,6 +8,7 @@ import { toCountdown, toSpan } from '../../../src/shared/time.ts'
 import { toFailure } from '../lib/api.ts'
 import { Button } from '../parts/Button.tsx'
 import { RiskChip, StateChip } from '../parts/Chip.tsx'
+import { DocsLink } from '../parts/DocsLink.tsx'
 import { Folded } from '../parts/Folded.tsx'
 import { Foot, IntoView } from '../parts/Foot.tsx'
 import { useNow } from '../parts/useNow.ts'
@@ -24,34 +25,35 @@ import { nameOf, toApprovers, toWho } from './words.ts'
 
 type ApprovalViewProps = { id: string; decisions: Decisions }
 
-/** One question with the states in which there is none to show. */
+/** One approval, or its loading and error state. */
 export function ApprovalView({ id, decisions }: ApprovalViewProps) {
   const { data, error, refetch } = useQuery(approvalQuery(id))
   const failure = !data && error ? toFailure(error) : undefined
   return (
-    // A browser that keeps in place what is below a text that grows would move the text out of view.
+    // Without this, scroll anchoring would move a text out of view when the text is expanded.
     <div className="max-w-3xl p-4 [overflow-anchor:none] md:p-6">
       <Link to="/approvals" className="mb-3 inline-flex items-center gap-1 text-accent md:hidden">
-        <ArrowLeft size={16} aria-hidden="true" /> All questions
+        <ArrowLeft size={16} aria-hidden="true" /> All approvals
       </Link>
       {failure && (
         <div role="alert">
           <p className="font-medium">{failure.message}</p>
-          <p className="mt-1 mb-3 text-soft">{failure.hint}</p>
+          <p className="mt-1 mb-3 text-soft">
+            {failure.hint} <DocsLink failure={failure} />
+          </p>
           <Button onClick={() => void refetch()}>Try again</Button>
         </div>
       )}
       {!data && !failure && <p className="late text-soft">Loading</p>}
-      {data && <Question approval={data} decisions={decisions} />}
+      {data && <Approval approval={data} decisions={decisions} />}
     </div>
   )
 }
 
 type Panel = 'grant' | 'deny' | undefined
 
-/** What, who, with which arguments, why it was asked, and the three things one can do. */
-function Question({ approval, decisions }: { approval: ApprovalDetail; decisions: Decisions }) {
-  const { id, hash, state, barred } = approval
+function Approval({ approval, decisions }: { approval: ApprovalDetail; decisions: Decisions }) {
+  const { id, hash, state, notAllowed } = approval
   const [panel, setPanel] = useState<Panel>()
   const [opened, setOpened] = useState(false)
   const [seen, setSeen] = useState(false)
@@ -62,7 +64,7 @@ function Question({ approval, decisions }: { approval: ApprovalDetail; decisions
   const onSeen = useCallback(() => setSeen(true), [])
   const pending = decisions.pending(id)
   const failure = decisions.failure(id)
-  const answerable = state === 'waiting' && barred === undefined && !pending
+  const answerable = state === 'waiting' && notAllowed === undefined && !pending
   const decide = (decision: Omit<Decision, 'hash'>) => {
     setPanel(undefined)
     decisions.decide(id, { ...decision, hash })
@@ -74,12 +76,10 @@ function Question({ approval, decisions }: { approval: ApprovalDetail; decisions
     ...(answerable && { d: () => setPanel('deny') }),
   })
   return (
-    <article aria-labelledby="question-title">
+    <article aria-labelledby="approval-title">
       <Head approval={approval} />
       {approval.risk === 'danger' && (
-        <p className="mb-4 text-danger">
-          This tool is marked as danger: it may change or destroy something that cannot be brought back.
-        </p>
+        <p className="mb-4 text-danger">This tool has the risk danger: its changes may not be reversible.</p>
       )}
       <DefinitionChange drift={approval.drift} />
       <Sent
@@ -93,12 +93,12 @@ function Question({ approval, decisions }: { approval: ApprovalDetail; decisions
       <Facts approval={approval} />
       {failure && (
         <p role="alert" className="mb-4 rounded-md bg-danger-ground px-3 py-2 text-danger">
-          Your answer was not taken. {failure.message} {failure.hint}
+          Your answer was not accepted. {failure.message} {failure.hint} <DocsLink failure={failure} />
         </p>
       )}
       <Answers approval={approval} />
       {state === 'waiting' && pending && <Undo pending={pending} onUndo={() => decisions.undo(id)} />}
-      {state === 'waiting' && barred !== undefined && <Barred why={barred} />}
+      {state === 'waiting' && notAllowed !== undefined && <NotAllowed why={notAllowed} />}
       {answerable && (
         <Actions panel={panel} onPanel={setPanel} approval={approval} missing={missing} onDecide={decide} />
       )}
@@ -107,7 +107,7 @@ function Question({ approval, decisions }: { approval: ApprovalDetail; decisions
   )
 }
 
-/** What a person has to do before they can approve: nothing is approved that was not shown. */
+/** What the person must do before approving: all arguments must have been shown. */
 function toMissing(whole: boolean, seen: boolean): string | undefined {
   if (!whole) return 'Open all of the arguments before you approve them.'
   return seen ? undefined : 'Scroll to the end of the arguments before you approve them.'
@@ -116,14 +116,14 @@ function toMissing(whole: boolean, seen: boolean): string | undefined {
 function Head({ approval }: { approval: ApprovalDetail }) {
   const now = useNow()
   const heading = useRef<HTMLHeadingElement>(null)
-  // Whoever comes by keyboard or screen reader lands on what is asked.
+  // Keyboard and screen reader users start at the title of the approval.
   useEffect(() => {
     heading.current?.focus({ preventScroll: true })
   }, [])
   const left = Date.parse(approval.expiresAt) - now
   return (
     <header className="mb-4">
-      <h1 ref={heading} tabIndex={-1} id="question-title" className="break-words font-semibold text-20 outline-none">
+      <h1 ref={heading} tabIndex={-1} id="approval-title" className="break-words font-semibold text-20 outline-none">
         <Visible text={approval.title} />
       </h1>
       <p className="mt-1 flex flex-wrap items-center gap-x-2 gap-y-1 text-13 text-soft">
@@ -134,10 +134,10 @@ function Head({ approval }: { approval: ApprovalDetail }) {
           <Visible text={approval.tool} />
         </code>
         <RiskChip risk={approval.risk} />
-        <span title={approval.askedAt}>asked {toSpan(now - Date.parse(approval.askedAt))} ago</span>
+        <span title={approval.requestedAt}>requested {toSpan(now - Date.parse(approval.requestedAt))} ago</span>
         {approval.state === 'waiting' ? (
           <span title={approval.expiresAt} className={left < 60_000 ? 'font-medium text-danger' : ''}>
-            {left > 0 ? `${toCountdown(left)} left` : 'time is up'}
+            {left > 0 ? `${toCountdown(left)} left` : 'expired'}
           </span>
         ) : (
           <StateChip state={approval.state} />
@@ -148,28 +148,28 @@ function Head({ approval }: { approval: ApprovalDetail }) {
 }
 
 function Facts({ approval }: { approval: ApprovalDetail }) {
-  const { before, around, description } = approval
+  const { earlier, recentCalls, description } = approval
   const approvers = toApprovers(approval.approvers)
   return (
     <dl className="my-4 grid grid-cols-[minmax(5rem,auto)_1fr] gap-x-4 gap-y-1.5 text-13">
       {description !== undefined && (
-        <Fact name="The tool says">
+        <Fact name="Description">
           <Folded text={description} />
         </Fact>
       )}
-      <Fact name="Why asked">
+      <Fact name="Reason">
         <Visible text={approval.reason} />
       </Fact>
-      {approvers !== undefined && <Fact name="Who answers">{approvers}</Fact>}
-      <Fact name="Before">
-        {before.asked === 0
-          ? 'nobody was asked for this tool before'
-          : `approved ${before.approved} of ${before.asked} times for ${nameOf(approval.principal)}`}
+      {approvers !== undefined && <Fact name="Who can answer">{approvers}</Fact>}
+      <Fact name="Earlier">
+        {earlier.requested === 0
+          ? 'no earlier approval for this tool'
+          : `approved ${earlier.approved} of ${earlier.requested} times for ${nameOf(approval.principal)}`}
       </Fact>
-      {around.length > 0 && (
-        <Fact name="Around it">
+      {recentCalls.length > 0 && (
+        <Fact name="Recent calls">
           <ul>
-            {around.map((call) => (
+            {recentCalls.map((call) => (
               <li key={call.id}>
                 <code className="break-all font-mono text-12">
                   <Visible text={call.tool} />
@@ -196,7 +196,7 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
 type ActionsProps = {
   approval: ApprovalDetail
   panel: Panel
-  /** What has to be done before it can be approved. */
+  /** What the person must do before approving; undefined if nothing. */
   missing: string | undefined
   onPanel(panel: Panel): void
   onDecide(decision: Omit<Decision, 'hash'>): void
@@ -264,7 +264,7 @@ function Actions({ approval, panel, missing, onPanel, onDecide }: ActionsProps) 
   )
 }
 
-/** Beside the buttons, because the marks themselves may be anywhere in a long text. */
+/** Next to the buttons, because the marked characters may be anywhere in a long text. */
 function Suspect({ approval }: { approval: ApprovalDetail }) {
   const words = useMemo(() => describeSuspect(approval), [approval])
   if (words === undefined) return null
@@ -275,12 +275,12 @@ function Suspect({ approval }: { approval: ApprovalDetail }) {
   )
 }
 
-/** Where two people decide about each call, no grant stands for both. */
+/** No grant if two people must approve each call: one person's grant would skip the second person. */
 function mayGrant({ approvers }: ApprovalDetail): boolean {
   return !approvers.includes('two')
 }
 
-function Barred({ why }: { why: string }) {
+function NotAllowed({ why }: { why: string }) {
   return <p className="rounded-lg border border-line bg-panel p-3 text-soft">You cannot answer this: {why}.</p>
 }
 
@@ -292,7 +292,7 @@ function Undo({ pending, onUndo }: { pending: Pending; onUndo(): void }) {
     <Foot>
       <div className="flex items-center gap-3 rounded-lg border border-line bg-panel p-3">
         <output>
-          {verb}. {left > 0 ? `It is sent in ${left} s.` : 'It is being sent.'}
+          {verb}. {left > 0 ? `The answer is sent in ${left} s.` : 'The answer is being sent.'}
         </output>
         {left > 0 && (
           <Button hint="U" onClick={onUndo} className="ml-auto">

@@ -11,7 +11,7 @@ import { useDecisions } from './decisions.ts'
 import { KeysDialog, useKeys } from './keys.tsx'
 import { approvalsKey, recentQuery, waitingQuery } from './queries.ts'
 
-/** What waits on the left, one question on the right; on a phone one or the other. */
+/** The list on the left and one approval on the right; on a phone only one of them. */
 export function ApprovalsPage() {
   const { id: selected } = useParams({ strict: false })
   const navigate = useNavigate()
@@ -40,7 +40,7 @@ export function ApprovalsPage() {
     <div className="flex w-full md:h-full">
       {selected === undefined && <h1 className="sr-only">Approvals</h1>}
       <section
-        aria-label="Questions"
+        aria-label="Approvals"
         className={`w-full border-line md:w-80 md:shrink-0 md:overflow-y-auto md:border-r ${selected ? 'max-md:hidden' : ''}`}
       >
         <ApprovalList
@@ -54,10 +54,7 @@ export function ApprovalsPage() {
           onRetry={refresh}
         />
       </section>
-      <section
-        aria-label="The question"
-        className={`min-w-0 flex-1 md:overflow-y-auto ${selected ? '' : 'max-md:hidden'}`}
-      >
+      <section aria-label="Approval" className={`min-w-0 flex-1 md:overflow-y-auto ${selected ? '' : 'max-md:hidden'}`}>
         {selected === undefined ? (
           <Nothing open={open} onOpen={select} />
         ) : (
@@ -77,12 +74,14 @@ function Nothing({ open, onOpen }: { open: readonly Approval[]; onOpen(id: strin
         <Inbox size={28} className="mx-auto mb-3" aria-hidden="true" />
         {first ? (
           <>
-            <p className="mb-4">{open.length === 1 ? 'One question waits.' : `${open.length} questions wait.`}</p>
+            <p className="mb-4">
+              {open.length === 1 ? '1 approval is waiting.' : `${open.length} approvals are waiting.`}
+            </p>
             <Button onClick={() => onOpen(first.id)}>{open.length === 1 ? 'Open it' : 'Open the newest'}</Button>
           </>
         ) : (
           <p className="max-w-xs">
-            Nothing needs you. When an agent wants something that a rule says to ask about, it appears here by itself.
+            No approvals are waiting. When an agent makes a call that requires approval, it appears here.
           </p>
         )}
       </div>

@@ -3,7 +3,7 @@ import { Button } from '../parts/Button.tsx'
 
 type DenyFormProps = { onCancel(): void; onDeny(reason: string | undefined): void }
 
-/** The reason goes back to the model, so that it can do better. */
+/** The reason is sent to the model, so that it can act differently. */
 export function DenyForm({ onCancel, onDeny }: DenyFormProps) {
   const id = useId()
   const [reason, setReason] = useState('')
@@ -16,7 +16,7 @@ export function DenyForm({ onCancel, onDeny }: DenyFormProps) {
       }}
     >
       <label htmlFor={id} className="mb-1 block text-13 text-soft">
-        Why not? The agent is told.
+        Reason (the agent sees it)
       </label>
       <textarea
         id={id}

@@ -16,7 +16,7 @@ const spans: readonly [minutes: number, words: string][] = [
   [10_080, '1 week'],
 ]
 
-/** Limits are chosen in place and read as the sentence that will hold. */
+/** Chooses the limits of a grant, and shows them as one sentence. */
 export function GrantForm({ approval, onCancel, onGrant }: GrantFormProps) {
   const choices = scalarsOf(approval.arguments)
   const [covers, setCovers] = useState<GrantWish['covers']>(choices.length > 0 ? 'shape' : 'tool')
@@ -54,7 +54,7 @@ export function GrantForm({ approval, onCancel, onGrant }: GrantFormProps) {
       }}
     >
       <fieldset className="mb-3">
-        <legend className="mb-1 text-13 text-soft">Without asking again, allow</legend>
+        <legend className="mb-1 text-13 text-soft">Allow without further approval</legend>
         {radio('call', 'exactly this call')}
         {choices.length > 0 && radio('shape', 'calls with the same')}
         {covers === 'shape' && (
@@ -72,10 +72,10 @@ export function GrantForm({ approval, onCancel, onGrant }: GrantFormProps) {
             ))}
           </div>
         )}
-        {radio('tool', 'this tool with any arguments')}
+        {radio('tool', 'calls of this tool with any arguments')}
       </fieldset>
       <div className="mb-3 flex flex-wrap gap-4">
-        <Labelled label="How many calls">
+        <Labelled label="Number of calls">
           {(id) => (
             <input
               id={id}
@@ -88,7 +88,7 @@ export function GrantForm({ approval, onCancel, onGrant }: GrantFormProps) {
             />
           )}
         </Labelled>
-        <Labelled label="For how long">
+        <Labelled label="Valid for">
           {(id) => (
             <select
               id={id}
@@ -141,7 +141,7 @@ function Labelled({ label, children }: { label: string; children(id: string): Re
 
 type Choice = { readonly pointer: string; readonly name: string; readonly text: string }
 
-/** The plain values at the top: by those a person tells one call from another. */
+/** Simple top-level values, by which a person recognises a call. */
 function scalarsOf(value: unknown): Choice[] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return []
   return Object.entries(value)
@@ -157,7 +157,7 @@ function scalarsOf(value: unknown): Choice[] {
 const places =
   /^(owner|org|organization|repo|repository|project|channel|table|database|collection|bucket|folder|directory|workspace|board|team|namespace)$/i
 
-/** Where something is done stays the same more often than what is done there. */
+/** Arguments that name a place, such as a repository, usually stay the same. */
 function usuallySame(choices: readonly Choice[]): string[] {
   const found = choices.filter(({ name }) => places.test(name))
   return (found.length > 0 ? found : choices.slice(0, 1)).map(({ pointer }) => pointer)
@@ -172,7 +172,7 @@ function toSentence(approval: ApprovalDetail, { covers, same, budget, minutes }:
   const which = {
     call: ' with exactly these arguments',
     shape: ` with ${same.map(({ name, text }) => `${name} ${text}`).join(' and ')}`,
-    tool: ', whatever its arguments',
+    tool: ' with any arguments',
   }[covers]
   return `${nameOf(approval.principal)} may use ${approval.tool}${which}, ${times} more, until ${until}.`
 }

@@ -12,25 +12,25 @@ import { Visible } from '../parts/Visible.tsx'
 type SentProps = {
   approval: Parameters<typeof sentParts>[0]
   hash: string
-  /** Everything is shown, not only the beginning. */
+  /** Show everything, not only the beginning. */
   whole: boolean
-  /** It was opened just now: what was only begun is read from its beginning. */
+  /** The person has just opened the full text, so scroll to its beginning. */
   opened: boolean
   onWhole(): void
-  /** The end of it has been in view. */
+  /** Called when the end of the text was visible. */
   onSeen(): void
 }
 
-/** Beyond these a person is shown the beginning, and nothing is approved before the rest was opened. */
+/** Longer arguments are cut at first, and cannot be approved before the person has opened the rest. */
 const most = { characters: 1000, lines: 10, fields: 12, name: 60, height: 24 }
-/** Characters on a line of a phone, roughly. */
+/** Approximate characters per line on a phone. */
 const columns = 44
 
-/** All that is sent: known shapes as fields, and below them every byte. The page can be extended by a part in `sentParts`. */
+/** All arguments: known shapes as fields, and below them the complete JSON. `sentParts` lists the parts. */
 export function Sent({ approval, hash, whole, opened, onWhole, onSeen }: SentProps) {
   const parts = sentParts(approval)
   const start = useRef<HTMLDivElement>(null)
-  // Before the end of it is looked for: the page may be far down, and the end in view with nothing read.
+  // Before the check for the end of the text: if the page is scrolled down, the end may be visible although nothing was read.
   useLayoutEffect(() => {
     if (opened) start.current?.scrollIntoView({ block: 'start' })
   }, [opened])
@@ -43,10 +43,10 @@ export function Sent({ approval, hash, whole, opened, onWhole, onSeen }: SentPro
       {!whole && (
         <div className="mb-4 flex flex-wrap items-center gap-x-4 gap-y-2 rounded-lg border border-write bg-write-ground px-4 py-3">
           <Button hint="O" onClick={onWhole}>
-            Show all of it
+            Show everything
           </Button>
           <span className="text-13 text-write">
-            This is only the beginning. All together: {describeSize(sizeOf(parts.map(toPartText).join('\n')))}.
+            Only the beginning is shown. Complete size: {describeSize(sizeOf(parts.map(toPartText).join('\n')))}.
           </span>
         </div>
       )}
@@ -56,7 +56,7 @@ export function Sent({ approval, hash, whole, opened, onWhole, onSeen }: SentPro
   )
 }
 
-/** Whether there is more of it than is shown at first: by length, by height, by the number of fields or by their names. */
+/** Whether the arguments are cut at first, because of their length, height, number of fields or long names. */
 export function isLong(approval: SentProps['approval']): boolean {
   let height = 0
   for (const { value } of sentParts(approval)) {
@@ -78,7 +78,7 @@ function Part({ part: { name, value }, whole }: { part: SentPart; whole: boolean
   return (
     <section aria-label={title} className="mb-4 rounded-lg border border-line bg-panel">
       <h2 className="px-4 pt-2 text-13 text-soft">{title}</h2>
-      {fields.length === 0 && !pair && <p className="px-4 py-3 text-soft">It has no {name}.</p>}
+      {fields.length === 0 && !pair && <p className="px-4 py-3 text-soft">No {name}.</p>}
       {shown.length > 0 && (
         <dl className="grid grid-cols-[minmax(5rem,max-content)_1fr] gap-x-4 px-4 py-2 max-md:grid-cols-1">
           {shown.map(([key, field]) => (
@@ -157,7 +157,7 @@ function LongText({ label, text, whole }: { label: string; text: string; whole: 
         {isCut && '…'}
       </TextBlock>
       <span className={`text-12 ${isCut ? 'text-write' : 'text-soft'}`}>
-        {isCut && 'The beginning of '}
+        {isCut && 'Beginning of '}
         {describeSize(sizeOf(text))}
       </span>
     </>
@@ -176,7 +176,7 @@ const pairs = [
   ['old', 'new'],
 ] as const
 
-/** Old and new beside each other are read as a difference. */
+/** Arguments with an old and a new text are shown as a difference. */
 function toShape(value: unknown): Shape {
   if (value === undefined || value === null) return { fields: [], pair: undefined }
   if (!isRecord(value)) return { fields: [['value', value]], pair: undefined }
@@ -211,14 +211,14 @@ function Difference({ pair, whole }: { pair: Pair; whole: boolean }) {
         ))}
       </TextBlock>
       <span className={`text-12 ${isCut ? 'text-write' : 'text-soft'}`}>
-        {isCut && 'The beginning of '}
+        {isCut && 'Beginning of '}
         {describeSize(sizeOf(pair.old))} → {describeSize(sizeOf(pair.new))}
       </span>
     </div>
   )
 }
 
-/** Text as it is, everything else as JSON, on one line where it fits. */
+/** Text unchanged, other values as JSON, on one line if it fits. */
 function toText(value: unknown): string {
   if (typeof value === 'string') return value
   const line = JSON.stringify(value) ?? 'null'

@@ -11,7 +11,7 @@ export type Decision = {
   readonly hash: string
 }
 
-/** Decided; it can be taken back until `sendAt`, and then it is sent. */
+/** A decision that can be undone until `sendAt`, when it is sent. */
 export type Pending = Decision & { readonly sendAt: number }
 
 export type Decisions = {
@@ -19,17 +19,17 @@ export type Decisions = {
   failure(id: string): Failure | undefined
   decide(id: string, decision: Decision): void
   undo(id: string): void
-  /** The last one that can still be taken back. */
+  /** The id of the last decision that can be undone. */
   last(): string | undefined
 }
 
 const undoMs = 5000
 
-/** A decision is sent after five seconds, or when the page goes away: what a person decided is not lost. */
+/** Sends a decision after five seconds, or earlier when the page is closed, so that no decision is lost. */
 export function useDecisions(onSent: () => void): Decisions {
   const [pending, setPending] = useState<ReadonlyMap<string, Pending>>(new Map())
   const [failures, setFailures] = useState<ReadonlyMap<string, Failure>>(new Map())
-  /** Those that are not on their way yet. */
+  /** Decisions that are not sent yet. */
   const held = useRef(new Map<string, { timer: ReturnType<typeof setTimeout>; decision: Decision }>())
   const open = useRef(new Set<string>())
 
@@ -103,7 +103,7 @@ export function useDecisions(onSent: () => void): Decisions {
   }
 }
 
-/** A request that a browser finishes without its page. */
+/** Uses `keepalive`, so that the browser completes the request after the page is closed. */
 async function sendInLeaving(id: string, { verdict, reason, grant, hash }: Decision): Promise<void> {
   await fetch(`/api/approvals/${encodeURIComponent(id)}/answer`, {
     method: 'POST',

@@ -2,27 +2,27 @@ import { useEffect, useRef } from 'react'
 import { Button } from '../parts/Button.tsx'
 
 /**
- * `deliberate`: the page has been in front for a moment, and the key does not stand among others. A page that an agent
- * opens may come up under the hands of somebody who is typing.
+ * `deliberate`: the page had the focus for a moment, and no other key was typed just before. An agent can open the page
+ * while a person is typing elsewhere, and that key must not approve.
  */
 export type Keys = Readonly<Record<string, (deliberate: boolean) => void>>
 
 const list = [
-  ['j', 'k', 'next and previous question'],
-  ['Enter', '', 'open the question that is in focus'],
-  ['o', '', 'show long arguments whole'],
+  ['j', 'k', 'next and previous approval'],
+  ['Enter', '', 'open the focused approval'],
+  ['o', '', 'show long arguments completely'],
   ['a', '', 'approve once'],
   ['g', '', 'approve and allow more'],
   ['d', '', 'deny with a reason'],
-  ['u', '', 'take the last decision back'],
-  ['?', '', 'these keys'],
+  ['u', '', 'undo the last decision'],
+  ['?', '', 'show these keys'],
 ] as const
 
 const commands = new Set<string>(list.flat())
 const inFrontMs = 600
 const apartMs = 400
 
-/** One hand on the keyboard is enough. Never while somebody types. */
+/** Keyboard shortcuts; ignored while the focus is in a text field. */
 export function useKeys(keys: Keys): void {
   const latest = useRef(keys)
   latest.current = keys

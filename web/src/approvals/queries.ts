@@ -4,7 +4,7 @@ import { api } from '../lib/api.ts'
 
 const lookEveryMs = 5000
 
-/** Everything below it is read again when something happened. */
+/** Queries below this key are reloaded after an event. */
 export const approvalsKey = ['approvals']
 
 type List = { items: Approval[]; next: string | null }
@@ -23,12 +23,12 @@ export function approvalQuery(id: string) {
   return queryOptions({
     queryKey: [...approvalsKey, 'one', id],
     queryFn: () => api.approvals.get({ params: { id } }),
-    // No event tells that an agent has hung up.
+    // Polled, because no event reports that an agent has disconnected.
     refetchInterval: ({ state: { data } }) => (data?.state === 'waiting' ? lookEveryMs : false),
   })
 }
 
-/** How a call went that had waited. */
+/** The call of an approval. */
 export function callQuery(id: string, enabled: boolean) {
   return queryOptions({
     queryKey: [...approvalsKey, 'call', id],
@@ -37,7 +37,7 @@ export function callQuery(id: string, enabled: boolean) {
   })
 }
 
-/** Whether a call that has ended is one that somebody was asked about. */
+/** Whether an ended call belongs to one of the loaded approvals. */
 export function isAbout(queries: QueryClient, data: unknown): boolean {
   const lists = queries.getQueriesData<List>({ queryKey: [...approvalsKey, 'list'] })
   const call = idOf(data)

@@ -1,7 +1,7 @@
 import type { Call } from '../../../src/contract/call.ts'
 import { describeApprover } from '../../../src/shared/approval.ts'
 
-/** `agent:reviewer` as people say it. */
+/** The name in `agent:reviewer`. */
 export function nameOf(principal: string): string {
   return principal.slice(principal.indexOf(':') + 1)
 }
@@ -12,24 +12,24 @@ export function toWho({ principal, owner }: { principal: string; owner?: string 
   return owner === undefined ? nameOf(principal) : `${nameOf(principal)} (${kind} of ${owner})`
 }
 
-/** Whom a rule wants to answer; undefined if it leaves that open. */
+/** The approvers that a rule requires; undefined if any person may answer. */
 export function toApprovers(approvers: readonly string[]): string | undefined {
   const words = approvers.filter((each) => each !== 'any').map(describeApprover)
   return words.length === 0 ? undefined : words.join(', and ')
 }
 
 const outcomes: Readonly<Record<Call['state'], string>> = {
-  deciding: 'It is about to run.',
-  waiting: 'It is about to run.',
-  running: 'It runs now.',
-  ok: 'It ran, and succeeded.',
-  'tool-error': 'It ran, and the tool reported a failure.',
-  failed: 'It was tried, and failed.',
-  denied: 'It did not run.',
-  expired: 'It did not run.',
-  cancelled: 'It was cancelled by whoever called.',
-  timeout: 'It was sent, and no answer came in time.',
-  unknown: 'It was sent; whether it took effect is not known.',
+  deciding: 'The call is about to run.',
+  waiting: 'The call is about to run.',
+  running: 'The call is running.',
+  ok: 'The call succeeded.',
+  'tool-error': 'The call ran, but the tool reported a failure.',
+  failed: 'The call failed.',
+  denied: 'The call did not run.',
+  expired: 'The call did not run.',
+  cancelled: 'The caller cancelled the call.',
+  timeout: 'The call was sent, but the server did not answer in time.',
+  unknown: 'The call was sent. Its result is unknown: it may have taken effect.',
 }
 
 export function toOutcome({ state, error }: Pick<Call, 'state' | 'error'>): string {

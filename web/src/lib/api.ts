@@ -5,38 +5,44 @@ import { ErrorBody } from '../../../src/contract/api/base.ts'
 import { door as doorContract } from '../../../src/contract/api/people.ts'
 import { api as contract } from '../../../src/contract/api.ts'
 
-/** The REST contract as functions; the cookie of the sign-in goes along by itself. */
+/** Typed API client; the browser sends the sign-in cookie. */
 export const api: ContractRouterClient<typeof contract> = createORPCClient(
   new OpenAPILink(contract, { url: `${location.origin}/api` }),
 )
 
-/** For whoever has not signed in yet. */
-export const door: ContractRouterClient<typeof doorContract> = createORPCClient(
+/** API client for requests without a sign-in. */
+export const signInApi: ContractRouterClient<typeof doorContract> = createORPCClient(
   new OpenAPILink(doorContract, { url: `${location.origin}/api` }),
 )
 
-export type Failure = { readonly code: string; readonly message: string; readonly hint: string }
-
-/** The gateway's hints are for whoever has a terminal; here a page is at hand. */
-const hints: Readonly<Record<string, string>> = {
-  'sign-in-failed': 'Try again; after several attempts it takes longer.',
-  'approval-answered': 'How it stands now is below.',
-  'approval-changed': 'Look at it again, then decide.',
-  'approval-forbidden': 'Somebody else has to answer it.',
-  'approval-not-found': 'It may have been removed, or it is nothing that you may see.',
+export type Failure = {
+  readonly code: string
+  readonly message: string
+  readonly hint: string
+  /** Where the gateway explains the code; undefined without an answer of the gateway. */
+  readonly docs?: string | undefined
 }
 
-/** What went wrong, in the words of the gateway; without an answer it is the line to it. */
+/** Hints for this page; the hints of the gateway are for terminals. */
+const hints: Readonly<Record<string, string>> = {
+  'sign-in-failed': 'Try again. After several failed attempts you must wait longer.',
+  'approval-answered': 'The current state is shown below.',
+  'approval-changed': 'Check the arguments again, then decide.',
+  'approval-forbidden': 'Another person must answer this approval.',
+  'approval-not-found': 'It may have been removed, or you may have no access to it.',
+}
+
+/** The error of the gateway; without an answer, a connection error. */
 export function toFailure(error: unknown): Failure {
   const body = ErrorBody.safeParse(bodyOf(error))
   if (body.success) {
-    const { code, message, hint } = body.data.error
-    return { code, message: toSentence(message), hint: hints[code] ?? hint }
+    const { code, message, hint, docs } = body.data.error
+    return { code, message: toSentence(message), hint: hints[code] ?? hint, docs }
   }
   return {
     code: 'unreachable',
     message: 'The gateway does not answer.',
-    hint: 'Check that it runs and that this page can reach it.',
+    hint: 'Check that the gateway runs and that this browser can reach it.',
   }
 }
 

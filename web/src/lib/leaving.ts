@@ -1,11 +1,11 @@
-/** What still has to be done before somebody goes away. */
-const errands = new Set<() => Promise<void>>()
+/** Tasks to finish before the user signs out. */
+const tasks = new Set<() => Promise<void>>()
 
-export function beforeLeaving(errand: () => Promise<void>): () => void {
-  errands.add(errand)
-  return () => errands.delete(errand)
+export function beforeLeaving(task: () => Promise<void>): () => void {
+  tasks.add(task)
+  return () => tasks.delete(task)
 }
 
 export async function leave(): Promise<void> {
-  await Promise.allSettled([...errands].map((errand) => errand()))
+  await Promise.allSettled([...tasks].map((task) => task()))
 }

@@ -4,14 +4,14 @@ export type LiveState = 'connecting' | 'live' | 'lost'
 
 type Heard = {
   onEvent(name: string, data: unknown): void
-  /** Something may have been missed: what is shown has to be read again. */
+  /** Events may have been missed: reload the shown data. */
   onGap(): void
   onLost(): void
 }
 
 const retryMs = 3000
 
-/** Tells whoever listens of every event; a stream that breaks is opened again. */
+/** Receives events of the gateway and reconnects after a lost connection. */
 export function useLive(events: readonly string[], { onEvent, onGap, onLost }: Heard): LiveState {
   const [state, setState] = useState<LiveState>('connecting')
   const names = events.join(',')
@@ -28,7 +28,7 @@ export function useLive(events: readonly string[], { onEvent, onGap, onLost }: H
       opened.onerror = () => {
         setState('lost')
         onLost()
-        // The browser tries again by itself, unless it was refused: then nobody else would.
+        // The browser retries on its own, except after an error answer: then we must retry.
         if (opened.readyState === EventSource.CLOSED) retry = setTimeout(open, retryMs)
       }
       opened.addEventListener('reset', onGap)
@@ -41,7 +41,7 @@ export function useLive(events: readonly string[], { onEvent, onGap, onLost }: H
       source?.close()
       source = undefined
     }
-    // A browser has few lines to one place, and a tab that nobody looks at must not keep one from the others.
+    // A browser allows few connections per host, so a hidden tab closes its stream.
     const onLook = () => {
       if (document.hidden) close()
       else if (!source) open()

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'react'
 
 const title = 'Sallyport'
 
-/** The number that waits, in the title and the icon of the tab. The icons are files: the security policy allows no other. */
+/** Shows the number of waiting approvals in the tab's title and icon. The icons are files, as the security policy requires. */
 export function useTab(count: number): void {
   useEffect(() => {
     document.title = count > 0 ? `(${count}) ${title}` : title
@@ -20,7 +20,7 @@ const key = 'notifications'
 
 export type Notices = { readonly state: 'impossible' | 'off' | 'on' | 'refused'; toggle(): Promise<void> }
 
-/** Notices of the browser, for those who asked for them by the button. They name no tool, no agent and no argument. */
+/** Browser notifications, turned on by a button. They contain no names of tools or agents and no arguments. */
 export function useNotices(count: number): Notices {
   const [on, setOn] = useState(() => localStorage.getItem(key) === 'on')
   const [permission, setPermission] = useState(() => ('Notification' in window ? Notification.permission : undefined))
@@ -30,7 +30,7 @@ export function useNotices(count: number): Notices {
     const more = count > before.current
     before.current = count
     if (!more || !isOn || !document.hidden) return
-    const body = count === 1 ? 'One call waits for approval.' : `${count} calls wait for approval.`
+    const body = count === 1 ? '1 call waits for approval.' : `${count} calls wait for approval.`
     const notice = new Notification(title, { body, tag: 'waiting', icon: '/icon.svg' })
     notice.onclick = () => {
       window.focus()
@@ -39,7 +39,7 @@ export function useNotices(count: number): Notices {
   }, [count, isOn])
   const toggle = async () => {
     const next = !isOn
-    // Asked for here and nowhere else: a page that asks by itself is refused for good.
+    // Asked only after a click: browsers permanently block pages that ask without one.
     const allowed = next ? await Notification.requestPermission() : permission
     setPermission(allowed)
     setOn(next)

@@ -2,19 +2,19 @@ import { findMarks, markReasons, toMarkText } from '../../../src/shared/marks.ts
 import { findBlankRuns } from '../../../src/shared/size.ts'
 import { toVisible } from '../../../src/shared/visible.ts'
 
-/** A piece of text as it is, or something that is drawn as a mark. */
+/** A piece of text, or a character that is drawn as a mark. */
 export type Piece = {
   readonly text: string
   readonly mark?: string
   readonly why?: string
   /**
-   * `apart`: written from right to left, and kept apart so that what stands beside it stays in its order. `forced`: every
-   * character in its place.
+   * `apart`: right-to-left text, isolated so that the text next to it keeps its order. `forced`: drawn from left to right,
+   * character by character.
    */
   readonly order?: 'apart' | 'forced'
 }
 
-/** Each mark is an element of the page. A text with more of them is hostile, and its rest is shown with plain marks. */
+/** Each mark is an element of the page. A text with more marks is hostile; the rest of it gets marks as plain text. */
 const mostMarks = 2000
 
 export function toPieces(text: string): Piece[] {
@@ -23,7 +23,7 @@ export function toPieces(text: string): Piece[] {
       return { index: mark.index, text: mark.character, mark: toMarkText(mark), why: markReasons[mark.kind] }
     }),
     ...findBlankRuns(text).map(({ index, text: run, words }) => {
-      return { index, text: run, mark: words, why: 'Blanks that would push the rest out of sight' }
+      return { index, text: run, mark: words, why: 'Blanks that would push the following text out of view' }
     }),
   ].sort((left, right) => left.index - right.index)
   const pieces: Piece[] = []
@@ -38,14 +38,14 @@ export function toPieces(text: string): Piece[] {
   return [...pieces, ...inOrder(found.length > mostMarks ? toVisible(rest) : rest)]
 }
 
-/** Each is an element too, and browsers are slow with many of them in one text. */
+/** Maximum isolated pieces: each is an element, and browsers are slow with many elements in one text. */
 const mostApart = 200
 
-/** Words of letters that are written from right to left. */
+/** Ranges of right-to-left letters. */
 const rightToLeft = '\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefc\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}'
 const words = new RegExp(`[${rightToLeft}](?:[${rightToLeft} ,]*[${rightToLeft}])?`, 'gu')
 
-/** Numbers, slashes and comparisons beside such words would be drawn in another order than they are sent. */
+/** Isolates right-to-left words: browsers would reorder numbers, slashes and signs next to them. */
 function inOrder(text: string): Piece[] {
   const pieces: Piece[] = []
   let end = 0

@@ -6,7 +6,7 @@ import { leave } from './leaving.ts'
 
 export const meKey = ['me']
 
-/** Who has signed in. Without anybody the page of the sign-in comes, and this one again afterwards. */
+/** The signed-in user. Without a sign-in, opens the sign-in page, which returns to this page. */
 export function useMe() {
   const router = useRouter()
   const me = useQuery({ queryKey: meKey, queryFn: () => api.people.me() })

@@ -8,7 +8,7 @@ const tones = {
   danger: 'border-danger bg-panel text-danger hover:bg-danger-ground',
 }
 
-/** A verb. `hint` is the key that does the same. */
+/** The label is a verb. `hint` is the keyboard shortcut. */
 export function Button({ tone = 'plain', hint, children, className = '', ...rest }: ButtonProps) {
   return (
     <button

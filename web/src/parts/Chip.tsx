@@ -10,7 +10,7 @@ const risks = {
   danger: { icon: OctagonAlert, tone: 'bg-danger-ground text-danger' },
 } satisfies Record<Risk, object>
 
-/** Risk is always a word beside its colour. */
+/** Shows the risk as a word, not only as a colour. */
 export function RiskChip({ risk }: { risk: Risk }) {
   const { icon: Icon, tone } = risks[risk]
   return (
@@ -24,7 +24,7 @@ const states = {
   waiting: { icon: Clock, tone: 'bg-write-ground text-write', word: 'waiting' },
   approved: { icon: CircleCheck, tone: 'bg-good-ground text-good', word: 'approved, not run yet' },
   used: { icon: CircleCheck, tone: 'bg-good-ground text-good', word: 'approved' },
-  lapsed: { icon: CircleHelp, tone: 'bg-unknown-ground text-unknown', word: 'approved, never used' },
+  lapsed: { icon: CircleHelp, tone: 'bg-unknown-ground text-unknown', word: 'approved, not used in time' },
   denied: { icon: CircleAlert, tone: 'bg-danger-ground text-danger', word: 'denied' },
   expired: { icon: CircleHelp, tone: 'bg-unknown-ground text-unknown', word: 'expired' },
   withdrawn: { icon: Undo2, tone: 'bg-unknown-ground text-unknown', word: 'withdrawn' },

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'react'
 
-/** The end of something that has to be seen whole. Tells when it has come into view, above the buttons at the foot. */
+/** Marks the end of a text that must be read completely. Reports when it is visible above the buttons. */
 export function EndMark({ onSeen }: { onSeen(): void }) {
   const place = useRef<HTMLDivElement>(null)
   useEffect(() => {
@@ -10,7 +10,7 @@ export function EndMark({ onSeen }: { onSeen(): void }) {
       const foot = document.querySelector('[data-foot]')?.getBoundingClientRect().top
       if (element.getBoundingClientRect().top <= Math.min(innerHeight, foot ?? innerHeight)) onSeen()
     }
-    // The text above it may grow, and scroll events do not bubble.
+    // The text above may grow. Scroll events do not bubble, so they are captured.
     const resized = new ResizeObserver(look)
     resized.observe(document.body)
     document.addEventListener('scroll', look, { capture: true, passive: true })

@@ -5,7 +5,7 @@ import { Visible } from './Visible.tsx'
 const mostCharacters = 300
 const mostLines = 4
 
-/** Text that is not a part of what is approved: its beginning, and the rest on demand. */
+/** Text that is not part of the approved call: its beginning, and the rest after a click. */
 export function Folded({ text }: { text: string }) {
   const [open, setOpen] = useState(false)
   const isLong = text.length > mostCharacters || heightOf(text, 80) > mostLines

@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect, useRef } from 'react'
 
-/** What one can do here: always in view at the end of the page, and on a phone in reach of the thumb. */
+/** The action buttons, always visible at the bottom of the page. */
 export function Foot({ children }: { children: ReactNode }) {
   return (
     <div
@@ -12,11 +12,11 @@ export function Foot({ children }: { children: ReactNode }) {
   )
 }
 
-/** Something that somebody asked for is brought to where they look. */
+/** Scrolls new content into view. */
 export function IntoView({ children }: { children: ReactNode }) {
   const box = useRef<HTMLDivElement>(null)
   useEffect(() => {
-    // Not returned: some browsers answer with a promise, which is nothing to clean up.
+    // The result is not returned: it may be a promise, and React would treat it as a cleanup function.
     box.current?.scrollIntoView({ block: 'nearest' })
   }, [])
   return (

@@ -8,18 +8,21 @@ import { type LiveState, useLive } from '../lib/live.ts'
 import { useNotices, useTab } from '../lib/notice.ts'
 import { meKey, useMe, useSignOut } from '../lib/who.ts'
 import { Button } from './Button.tsx'
+import { DocsLink } from './DocsLink.tsx'
 
-/** Rail, top bar, and the page. One stream of events for all of them. */
+/** Navigation, top bar and page, with one shared event stream. */
 export function Frame() {
   const { me, error, retry } = useMe()
   if (me) return <Framed name={me.name} role={me.role ?? ''} />
   if (!error) return <output className="sr-only">Loading</output>
-  const { message, hint } = toFailure(error)
+  const failure = toFailure(error)
   return (
     <main className="grid min-h-dvh place-items-center p-4">
       <div role="alert" className="max-w-sm">
-        <h1 className="font-semibold text-20">{message}</h1>
-        <p className="mt-1 mb-4 text-soft">{hint}</p>
+        <h1 className="font-semibold text-20">{failure.message}</h1>
+        <p className="mt-1 mb-4 text-soft">
+          {failure.hint} <DocsLink failure={failure} />
+        </p>
         <Button onClick={retry}>Try again</Button>
       </div>
     </main>
@@ -42,10 +45,10 @@ function Framed({ name, role }: { name: string; role: string }) {
   )
 }
 
-const heard = ['question-asked', 'question-answered', 'call-ended']
+const heard = ['approval-requested', 'approval-answered', 'call-ended']
 const refreshMs = 250
 
-/** Keeps what is shown as fresh as the stream, however many events there are. */
+/** Reloads data after events, at most once per interval. */
 function useFreshness(): LiveState {
   const queries = useQueryClient()
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
@@ -66,7 +69,7 @@ function useFreshness(): LiveState {
   return useLive(heard, { onEvent, onGap, onLost })
 }
 
-/** A hidden tab has no stream of events, and its title is all that somebody sees of it. */
+/** A hidden tab has no event stream, so the number in its title is polled. */
 const hiddenEveryMs = 15_000
 
 function useWaiting() {
@@ -144,7 +147,7 @@ function NoticeButton() {
   if (state === 'impossible') return null
   const label = {
     on: 'Turn browser notifications off',
-    off: 'Notify me in this browser when a call waits',
+    off: 'Notify me in this browser when a call waits for approval',
     refused: 'This browser does not allow notifications from this page',
   }[state]
   return (
@@ -184,8 +187,8 @@ function ThemeButton() {
 function Stale() {
   return (
     <output className="flex items-center gap-2 bg-write-ground px-4 py-2 text-13 text-write">
-      <WifiOff size={14} className="shrink-0" aria-hidden="true" /> The line to the gateway is lost. What you see may be
-      old; it is tried again by itself.
+      <WifiOff size={14} className="shrink-0" aria-hidden="true" /> The connection to the gateway is lost. The page may
+      be outdated. Reconnecting.
     </output>
   )
 }

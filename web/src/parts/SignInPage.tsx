@@ -2,8 +2,9 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { type FormEvent, useId, useState } from 'react'
 import { z } from 'zod'
-import { door, type Failure, toFailure } from '../lib/api.ts'
+import { type Failure, signInApi, toFailure } from '../lib/api.ts'
 import { Button } from './Button.tsx'
+import { DocsLink } from './DocsLink.tsx'
 
 export function SignInPage() {
   const { next } = useSearch({ from: '/sign-in' })
@@ -19,7 +20,7 @@ export function SignInPage() {
     setBusy(true)
     setFailure(undefined)
     try {
-      await door.signIn({ name: String(form.get('name')), password: String(form.get('password')) })
+      await signInApi.signIn({ name: String(form.get('name')), password: String(form.get('password')) })
       await queries.resetQueries()
       await navigate({ href: next ?? '/approvals', replace: true })
     } catch (error) {
@@ -37,15 +38,15 @@ export function SignInPage() {
         </div>
         {setupNeeded && (
           <p role="status" className="mb-4 rounded-md border border-line px-3 py-2 text-13">
-            This gateway has no administrator yet. Open the link that it printed when it started, or print a new one
-            with <code>sallyport setup-link</code>.
+            This gateway has no administrator yet. Open the link that the gateway printed when it started, or print a
+            new link with <code>sallyport setup-link</code>.
           </p>
         )}
         <Field label="Name" name="name" autoComplete="username" autoFocus />
         <Field label="Password" name="password" type="password" autoComplete="current-password" />
         {failure && (
           <p role="alert" className="mb-4 rounded-md bg-danger-ground px-3 py-2 text-13 text-danger">
-            {failure.message} {failure.hint}
+            {failure.message} {failure.hint} <DocsLink failure={failure} />
           </p>
         )}
         <Button type="submit" tone="main" disabled={busy} className="w-full">
@@ -56,7 +57,7 @@ export function SignInPage() {
   )
 }
 
-/** Nobody can sign in before the first administrator was made. */
+/** Whether the first administrator must be created before anybody can sign in. */
 function useSetupNeeded(): boolean {
   const { data } = useQuery({
     queryKey: ['setup-state'],

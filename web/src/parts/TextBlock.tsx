@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 
-/** Text of several lines, whole: it never scrolls by itself, so that all of it is on the page. */
+/** A text with several lines. It has no scroll box, so that the complete text is on the page. */
 export function TextBlock({ label, children }: { label: string; children: ReactNode }) {
   return (
     <section aria-label={label} className="rounded-md border border-line border-l-4 bg-sunken p-2">

@@ -1,6 +1,6 @@
 import { type Piece, toPieces } from '../lib/visible.ts'
 
-/** Text with what cannot be seen drawn as its code point, in the order in which it is sent: what is shown is what runs. */
+/** Shows text in the order in which it is sent, with invisible characters as code points. */
 export function Visible({ text }: { text: string }) {
   // biome-ignore lint/suspicious/noArrayIndexKey: pieces of one text never change their places
   return toPieces(text).map((piece, index) => <Drawn key={index} piece={piece} />)

@@ -5,20 +5,21 @@ import { toReadableJson } from '../../../shared/json.ts'
 import { describeSize, findBlankRuns, sizeOf } from '../../../shared/size.ts'
 import { toRelative } from '../../../shared/time.ts'
 import { toVisible } from '../../../shared/visible.ts'
+import { countOf } from '../../../shared/words.ts'
 import { renderFacts } from '../../terminal/words.ts'
 
 export type Fact = readonly [name: string, value: string | undefined]
 
-/** All that a person has to know, and every byte of what is sent. Warnings are last, where a terminal ends. */
+/** The approval with all arguments. Warnings are last, because the end of the output is what a terminal shows. */
 export function renderApproval(approval: Approval | ApprovalDetail, now: number): string {
   const suspect = toSuspectLine(approval)
   const parts = [
     toVisible(approval.title),
     renderFacts(toFacts(approval, now)),
-    ...(approval.description ? [`what the tool says it does\n${indent(toVisible(approval.description))}`] : []),
+    ...(approval.description ? [`description of the tool\n${indent(toVisible(approval.description))}`] : []),
     ...('drift' in approval && approval.drift ? [renderDrift(approval.drift)] : []),
     ...toSentTexts(approval).map(({ heading, text }) => `${heading}\n${indent(text)}`),
-    ...('around' in approval ? renderAround(approval, now) : []),
+    ...('recentCalls' in approval ? renderHistory(approval, now) : []),
     ...('waiting' in approval && approval.state === 'waiting' ? [describeWaiting(approval.waiting)] : []),
     ...(suspect === undefined ? [] : [suspect]),
   ]
@@ -26,8 +27,8 @@ export function renderApproval(approval: Approval | ApprovalDetail, now: number)
 }
 
 export const driftWords: Readonly<Record<ApprovalDrift['kind'], string>> = {
-  changed: 'what changed in the definition of the tool since it was accepted',
-  new: 'the definition of the tool, which nobody has accepted yet',
+  changed: 'changes in the definition of the tool since it was accepted',
+  new: 'definition of the tool, not accepted yet',
 }
 
 function renderDrift({ kind, difference }: ApprovalDrift): string {
@@ -40,18 +41,18 @@ export function toFacts(approval: Approval, now: number): Fact[] {
     ['risk', approval.risk],
     ['tool', `${approval.tool} of the server ${approval.server}`],
     [
-      'asked by',
+      'called by',
       owner === undefined || principal === `user:${owner}` ? principal : `${principal}, on behalf of ${owner}`,
     ],
     ['why', reason],
-    ['may answer', approvers.map(describeApprover).join('; ')],
+    ['can answer', approvers.map(describeApprover).join('; ')],
     ['state', stateWords[state]],
     ['withdrawn because', approval.withdrawnBecause],
     ...answers.map((answer): Fact => [answer.verdict === 'deny' ? 'denied by' : 'approved by', toSaid(answer, now)]),
-    ['asked', toRelative(approval.askedAt, now)],
+    ['requested', toRelative(approval.requestedAt, now)],
     ['expires', state === 'waiting' ? `${toRelative(approval.expiresAt, now)}, ${approval.expiresAt}` : undefined],
     ['grant', approval.grant],
-    ['question', approval.id],
+    ['approval', approval.id],
     ['call', approval.call],
   ]
 }
@@ -59,16 +60,16 @@ export function toFacts(approval: Approval, now: number): Fact[] {
 export const stateWords: Readonly<Record<ApprovalState, string>> = {
   waiting: 'waiting for an answer',
   approved: 'approved, not used yet',
-  used: 'approved, and it ran',
-  lapsed: 'lapsed: approved, and the same call was not made again in time',
+  used: 'approved, and the call ran',
+  lapsed: 'lapsed: approved, but the call was not repeated in time',
   denied: 'denied',
   expired: 'expired: nobody answered in time',
-  withdrawn: 'withdrawn: what was asked for cannot run any more',
+  withdrawn: 'withdrawn: the call can no longer run',
 }
 
 export type SentText = { readonly heading: string; readonly text: string }
 
-/** JSON, so that nothing in a value can look like another one; marked characters and long blanks are written out. */
+/** As JSON, so that one value cannot look like another; invisible characters and long runs of blanks are written out. */
 export function toSentTexts(approval: Approval): SentText[] {
   return sentParts(approval).map(({ name, value }) => {
     const text = value === undefined ? 'none' : toReadableJson(value)
@@ -76,7 +77,7 @@ export function toSentTexts(approval: Approval): SentText[] {
   })
 }
 
-/** Blanks inside a value would push its end out of sight; JSON has no other place for so many of them. */
+/** Long runs of blanks inside a value could push its end out of view. */
 function withoutBlankRuns(text: string): string {
   let end = 0
   const pieces: string[] = []
@@ -94,8 +95,8 @@ export function toSuspectLine(approval: Approval): string | undefined {
 
 /** `3 more calls of files_write within 30 minutes, with exactly these arguments` */
 export function describeWish(tool: string, { covers, same = [], budget, minutes }: GrantWish): string {
-  const calls = budget === 1 ? '1 more call' : `${budget} more calls`
-  const time = minutes === 1 ? '1 minute' : `${minutes} minutes`
+  const calls = countOf(budget, 'more call')
+  const time = countOf(minutes, 'minute')
   const which = {
     call: 'with exactly these arguments',
     shape: `with the same ${same.join(' and ')}`,
@@ -104,23 +105,25 @@ export function describeWish(tool: string, { covers, same = [], budget, minutes 
   return `${calls} of ${tool} within ${time}, ${which}`
 }
 
-/** What an answer has brought about. */
 export function describeAnswered({ state, title, answers, grant }: Approval): string {
-  if (state === 'denied') return `Denied: ${title}. The agent is told why.`
-  if (state === 'waiting') return `${answers.at(-1)?.by ?? 'Somebody'} approved: ${title}. It needs one more person.`
-  const more = grant === undefined ? '' : ` Calls like it are permitted by ${grant}.`
-  return `Approved: ${title}. It runs once, for whoever waits for it.${more}`
+  if (state === 'denied') return `Denied: ${title}. The agent gets the reason.`
+  if (state === 'waiting')
+    return `${answers.at(-1)?.by ?? 'A person'} approved: ${title}. A second person must approve it.`
+  const more = grant === undefined ? '' : ` The grant ${grant} allows further calls.`
+  return `Approved: ${title}. The call runs once.${more}`
 }
 
 function toSaid({ by, at, reason }: Approval['answers'][number], now: number): string {
   return `${by}, ${toRelative(at, now)}${reason ? `: ${reason}` : ''}`
 }
 
-function renderAround({ before, around }: ApprovalDetail, now: number): string[] {
-  const earlier =
-    before.asked === 0 ? 'Asked for the first time.' : `Approved ${before.approved} of ${before.asked} times before.`
-  const calls = around.map((call) => `${call.tool}  ${call.state}  ${toRelative(call.startedAt, now)}`)
-  return [earlier, ...(calls.length > 0 ? [`shortly before\n${indent(toVisible(calls.join('\n')))}`] : [])]
+function renderHistory({ earlier, recentCalls }: ApprovalDetail, now: number): string[] {
+  const before =
+    earlier.requested === 0
+      ? 'First approval for this agent and tool.'
+      : `Approved ${earlier.approved} of ${earlier.requested} times before.`
+  const calls = recentCalls.map((call) => `${call.tool}  ${call.state}  ${toRelative(call.startedAt, now)}`)
+  return [before, ...(calls.length > 0 ? [`recent calls\n${indent(toVisible(calls.join('\n')))}`] : [])]
 }
 
 function indent(text: string): string {

@@ -6,7 +6,7 @@ import { toRelative } from '../../../shared/time.ts'
 import { toVisible } from '../../../shared/visible.ts'
 import { demandPerson } from '../../client/person.ts'
 import { shorteningIds } from '../../client/short-id.ts'
-import { confirm, talkWhole } from '../../terminal/confirm.ts'
+import { confirm, talkPaged } from '../../terminal/confirm.ts'
 import { exit } from '../../terminal/exit.ts'
 import { wholeNumber } from '../../terminal/number.ts'
 import { renderTable } from '../../terminal/table.ts'
@@ -16,8 +16,8 @@ import { toApprovalId } from '../ids.ts'
 import { describeAnswered, describeWish, renderApproval } from './approval-view.ts'
 
 const notes = [
-  'Only a person answers: sign in with --as NAME. The question is shown whole before the answer is sent, and the',
-  'answer counts for what was shown and for nothing else.',
+  'Only a signed-in user can answer: use --as NAME. The command shows the complete approval before it sends the answer.',
+  'The answer applies only to the arguments that were shown.',
 ]
 const yesOption: OptionSpec = ['--yes', 'do not ask']
 
@@ -35,27 +35,31 @@ const Approve = z
     const problem = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
     if (covers === undefined) {
       if (same.length > 0 || calls !== undefined || minutes !== undefined)
-        problem('for', 'say what the further calls are: call, shape or tool')
+        problem('for', 'is missing: give call, shape or tool')
       return
     }
-    if (calls === undefined) problem('calls', 'say how many further calls')
-    if (minutes === undefined) problem('minutes', 'say for how long')
-    if ((covers === 'shape') !== same.length > 0) problem('same', 'goes with --for shape, and that one needs it')
+    if (calls === undefined) problem('calls', 'is missing: give the number of further calls')
+    if (minutes === undefined) problem('minutes', 'is missing: give the number of minutes')
+    if ((covers === 'shape') !== same.length > 0)
+      problem('same', 'is required with --for shape, and not allowed otherwise')
   })
 type Approve = z.infer<typeof Approve>
 
 export function addApprovals(program: Command, run: Run): void {
-  const approvals = program.command('approvals').description('questions that wait for a person, and their answers')
+  const approvals = program.command('approvals').description('list, show, watch and answer approvals')
   addGlobalOptions(approvals)
   addExamples(approvals, ['sallyport approvals watch --as kim', 'sallyport approvals list --state waiting'])
 
   addCommand(approvals, run, {
     use: 'list',
-    summary: 'questions, newest first',
+    summary: 'list approvals, newest first',
     options: [
-      ['--state <state>', 'only those in this state: waiting, approved, used, lapsed, denied, expired or withdrawn'],
-      ['--limit <number>', 'questions per page (default 50)'],
-      ['--cursor <cursor>', '`next` of the page before'],
+      [
+        '--state <state>',
+        'only approvals in this state: waiting, approved, used, lapsed, denied, expired or withdrawn',
+      ],
+      ['--limit <number>', 'approvals per page (default 50)'],
+      ['--cursor <cursor>', '`next` of the previous page'],
     ],
     examples: ['sallyport approvals list --state waiting', 'sallyport approvals list --json'],
     input: z.object({
@@ -64,10 +68,10 @@ export function addApprovals(program: Command, run: Run): void {
       cursor: z.string().optional(),
     }),
     async run({ terminal, request }, query) {
-      const page = await request('Listing questions', (client) => client.approvals.list(query))
+      const page = await request('Listing approvals', (client) => client.approvals.list(query))
       const now = Date.now()
       terminal.answer(page, () => {
-        if (page.items.length === 0) return 'No questions.'
+        if (page.items.length === 0) return 'No approvals.'
         const toShort = shorteningIds(
           page.items.map(({ id }) => id),
           terminal.width,
@@ -76,7 +80,7 @@ export function addApprovals(program: Command, run: Run): void {
           page.items,
           [
             { title: 'id', value: (each) => toShort(each.id) },
-            { title: 'asked', value: (each) => toRelative(each.askedAt, now), drops: 3 },
+            { title: 'requested', value: (each) => toRelative(each.requestedAt, now), drops: 3 },
             { title: 'tool', value: (each) => each.tool },
             { title: 'by', value: (each) => each.principal, shrinks: true, drops: 1 },
             {
@@ -92,7 +96,7 @@ export function addApprovals(program: Command, run: Run): void {
         )
       })
       const open = page.items.find(({ state }) => state === 'waiting')
-      if (page.next) terminal.next(`the same with --cursor ${page.next} for older ones`)
+      if (page.next) terminal.next(`repeat with --cursor ${page.next} for older approvals`)
       else if (open) terminal.next(`sallyport approvals show ${open.id}`)
       return exit.done
     },
@@ -100,11 +104,11 @@ export function addApprovals(program: Command, run: Run): void {
 
   addCommand(approvals, run, {
     use: 'show <id>',
-    summary: 'one question in full, with all of the arguments',
+    summary: 'show one approval with all arguments',
     examples: ['sallyport approvals show approval_01k…', 'sallyport approvals show approval_01k… --json'],
     input: z.object({ id: z.string() }),
     async run({ terminal, request }, { id }) {
-      const approval = await request('Asking the gateway', async (client) =>
+      const approval = await request('Reading the approval', async (client) =>
         client.approvals.get({ params: { id: await toApprovalId(client, id) } }),
       )
       terminal.answer(approval, () => renderApproval(approval, Date.now()))
@@ -115,40 +119,40 @@ export function addApprovals(program: Command, run: Run): void {
 
   addCommand(approvals, run, {
     use: 'watch',
-    summary: 'questions as they come, each answered with one key',
+    summary: 'show approvals as they arrive; answer them with a key',
     options: [
-      ['--retry <seconds>', 'how long to look for a gateway that went away (default 60)'],
-      ['--no-bell', 'do not ring the terminal bell when a question comes'],
+      ['--retry <seconds>', 'how long to retry when the connection is lost (default 60)'],
+      ['--no-bell', 'do not ring the terminal bell for a new approval'],
     ],
     notes: [
-      'Where nobody sits at a terminal it prints a line for each question and answer, with --json a document on each',
-      'line, and answers nothing.',
+      'Without a terminal, the command prints one line for each approval and each answer, and cannot answer. With --json,',
+      'each line is one JSON document.',
     ],
     examples: ['sallyport approvals watch --as kim', 'sallyport approvals watch --json'],
     input: z.object({
       retry: wholeNumber({ min: 0, max: 86_400, unit: 'seconds' }).default(60),
       bell: z.boolean().default(true),
     }),
-    // Loaded when it is needed: most commands draw nothing.
+    // Loaded only here, to keep the start of other commands fast.
     run: async (context, input) => (await import('./watch/watch.ts')).runWatch(context, input),
   })
 
   addCommand(approvals, run, {
     use: 'approve <id>',
-    summary: 'let a call run, once; with --for also further calls like it',
+    summary: 'approve a call once; with --for, also allow further calls',
     options: [
-      ['--reason <text>', 'why, for the record'],
+      ['--reason <text>', 'reason, stored in the audit'],
       [
         '--for <what>',
-        'grant further calls too: call (the same arguments), shape (some of them the same) or tool (any)',
+        'also allow further calls: call (same arguments), shape (some arguments the same) or tool (any arguments)',
       ],
       [
         '--same <pointer>',
-        'with --for shape: an argument that must be the same, as a JSON pointer such as /repo',
+        'with --for shape: argument that must stay the same, as a JSON pointer such as /repo; can be repeated',
         'many',
       ],
-      ['--calls <number>', 'with --for: how many further calls'],
-      ['--minutes <number>', 'with --for: for how long'],
+      ['--calls <number>', 'with --for: number of further calls'],
+      ['--minutes <number>', 'with --for: minutes until the grant expires'],
       yesOption,
     ],
     notes,
@@ -166,13 +170,13 @@ export function addApprovals(program: Command, run: Run): void {
 
   addCommand(approvals, run, {
     use: 'deny <id>',
-    summary: 'say no; the agent is told why',
-    options: [['--reason <text>', 'why, in words for the model that asked'], yesOption],
+    summary: 'deny a call; the agent gets the reason',
+    options: [['--reason <text>', 'reason, for the model that made the call'], yesOption],
     notes,
     examples: ['sallyport approvals deny approval_01k… --reason "Open a pull request instead" --as kim'],
     input: z.object({
       id: z.string(),
-      reason: z.string({ error: 'say why: the agent is told' }).min(1),
+      reason: z.string({ error: 'is missing: give a reason for the agent' }).min(1),
       yes: z.boolean().default(false),
     }),
     run: (context, input) => answer(context, { ...input, verdict: 'deny' }),
@@ -188,14 +192,14 @@ type Answering = {
 }
 
 async function answer({ terminal, request }: Context, { id: given, yes, ...said }: Answering): Promise<number> {
-  const seen = await request('Asking the gateway', async (client) => {
+  const seen = await request('Reading the approval', async (client) => {
     await demandPerson(client)
     return client.approvals.get({ params: { id: await toApprovalId(client, given) } })
   })
   const shown = renderApproval(seen, Date.now())
   if (yes || said.verdict === 'deny') terminal.talk(shown)
-  else if (!(await talkWhole(terminal, shown))) {
-    terminal.talk('Not approved: it was not shown to its end.')
+  else if (!(await talkPaged(terminal, shown))) {
+    terminal.talk('Not approved: the approval was not shown completely.')
     return exit.failed
   }
   if (said.grant) terminal.talk(`\nAllows ${toVisible(describeWish(seen.tool, said.grant))}.`)

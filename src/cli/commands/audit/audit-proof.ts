@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { AuditKind, type AuditRemoval, type AuditReport } from '../../../contract/audit.ts'
 import { toGatewayError } from '../../../contract/errors.ts'
 import { toVisible } from '../../../shared/visible.ts'
+import { countOf } from '../../../shared/words.ts'
 import { demandOwnFolder } from '../../client/data-folder.ts'
 import { confirm } from '../../terminal/confirm.ts'
 import { exit } from '../../terminal/exit.ts'
@@ -14,18 +15,22 @@ import { toCallId } from '../ids.ts'
 
 const minutes = 60_000
 
-/** What shows that the record is what it was, and what takes it elsewhere. */
+/** `audit verify`, `confirm-clock` and `export`. */
 export function addAuditProof(audit: Command, run: Run): void {
   addCommand(audit, run, {
     use: 'verify',
-    summary: 'proves the whole record, and says what it cannot see',
+    summary: 'check all audit entries for changes, gaps and removals',
     options: [
-      ['--file <file>', 'an export as JSON Lines instead of the record of the gateway'],
-      ['--anchors <file>', 'a file of anchors from outside; may stand several times', 'many'],
+      ['--file <file>', 'check this JSON Lines export instead of the audit of the gateway'],
+      [
+        '--anchors <file>',
+        'also compare with this file of anchors, kept outside the database; can be repeated',
+        'many',
+      ],
     ],
     notes: [
-      'Asks the running gateway; without one it reads the data folder itself. Ends with 0 when nothing was found, else with 1.',
-      'An export is proven with the key of the data folder, if that is here; without it only its links are compared.',
+      'Asks the running gateway. If no gateway runs, the command reads the data folder. Exit code: 0 no findings, 1 findings.',
+      'Checking an export needs the key in the data folder. Without the key, only the links between entries are compared.',
     ],
     examples: [
       'sallyport audit verify',
@@ -42,18 +47,16 @@ export function addAuditProof(audit: Command, run: Run): void {
 
   addCommand(audit, run, {
     use: 'confirm-clock',
-    summary: 'say that the clock of the gateway is right, so that retention may remove old entries again',
-    options: [['--time <time>', 'the time now, from another clock (default: the clock of this machine)']],
+    summary: 'confirm that the clock of the gateway is correct, so that retention continues',
+    options: [['--time <time>', 'current time from another clock (default: the clock of this machine)']],
     notes: [
-      'Retention is on hold after the clock has jumped by more than a day; `sallyport status` says so.',
-      'The time given must agree with the clock of the gateway within an hour. It is recorded who confirmed it.',
+      'Retention is on hold after the clock jumped by more than a day; `sallyport status` shows this.',
+      'The time must differ from the clock of the gateway by less than an hour. The audit records who confirmed it.',
     ],
     examples: ['sallyport audit confirm-clock', 'sallyport audit confirm-clock --time 2026-11-16T08:00:00Z'],
     input: z.object({ time: z.string().optional() }),
     async run({ terminal, request }, { time = new Date().toISOString() }) {
-      if (
-        !(await confirm(terminal, `Is it ${time} now? Entries that are too old by this clock are removed for good`))
-      ) {
+      if (!(await confirm(terminal, `Is the current time ${time}? Retention then removes old entries permanently`))) {
         return exit.failed
       }
       const { retention } = await request('Confirming the clock', (client) => client.audit.confirmClock({ time }))
@@ -66,18 +69,18 @@ export function addAuditProof(audit: Command, run: Run): void {
 
   addCommand(audit, run, {
     use: 'export',
-    summary: 'the record as JSON Lines, which can be verified, or as CSV for people',
+    summary: 'export audit entries as JSON Lines, which can be verified, or as CSV',
     options: [
       ['--format <format>', 'jsonl or csv (default jsonl)'],
       ['--output <file>', 'write to this file instead of standard output'],
       ['--since <time>', 'only entries from this time on, such as 2026-11-16 or 2026-11-16T08:00:00Z'],
       ['--until <time>', 'only entries before this time'],
       ['--principal <principal>', 'only entries of this principal'],
-      ['--tool <name>', 'only entries about this tool or thing; * stands for any characters'],
+      ['--tool <name>', 'only entries about this tool or changed object; * matches any characters'],
       ['--kind <kind>', 'only entries of this kind'],
       ['--call <id>', 'only entries of this call'],
     ],
-    notes: ['An export that leaves entries out by other things than time has gaps, and `audit verify` says so.'],
+    notes: ['Filters other than --since and --until leave gaps, which `audit verify` reports.'],
     examples: [
       'sallyport audit export --output audit.jsonl',
       'sallyport audit export --format csv --since 2026-11-01 --output november.csv',
@@ -93,7 +96,7 @@ export function addAuditProof(audit: Command, run: Run): void {
       call: z.string().optional(),
     }),
     async run({ terminal, address, request }, { output, tool, call: given, ...filter }) {
-      const call = given && (await request('Asking the gateway', (client) => toCallId(client, given)))
+      const call = given && (await request('Finding the call', (client) => toCallId(client, given)))
       const { download } = await import('../../client/download.ts')
       const query = new URLSearchParams()
       for (const [name, value] of Object.entries({ ...filter, call, subject: tool })) if (value) query.set(name, value)
@@ -115,11 +118,11 @@ async function verify(context: Context, file: string | undefined, anchors: reado
   }
   if (anchors.length === 0) {
     try {
-      return await request('Proving the record', (client) => client.audit.verify(), 60 * minutes)
+      return await request('Verifying the audit', (client) => client.audit.verify(), 60 * minutes)
     } catch (error) {
       const here = settings.url === undefined && existsSync(join(folder, 'sallyport.db'))
       if (toGatewayError(error).code !== 'unreachable' || !here) throw error
-      terminal.talk(`No gateway runs: reading ${folder} itself.`)
+      terminal.talk(`No gateway runs: reading ${folder} directly.`)
     }
   }
   const { verifyStopped } = await import('../../../audit/audit.ts')
@@ -130,8 +133,10 @@ function renderReport(report: AuditReport, terminal: Terminal): string {
   const { green, red, yellow } = terminal.colours
   const list = (lines: readonly string[]) => lines.map((line) => `  ${toVisible(line)}`).join('\n')
   const verdict = report.clean
-    ? green(report.keyed ? 'Nothing was found.' : 'Nothing was found, but without the key no content is proven.')
-    : red(`${report.found} found:`)
+    ? green(
+        report.keyed ? 'No findings.' : 'No findings, but without the key the contents of entries are not verified.',
+      )
+    : red(`${countOf(report.found, 'finding')}:`)
   const findings = report.findings.map(({ message }) => red(`  ${toVisible(message)}`)).join('\n')
   const more = report.found > report.findings.length ? `  … and ${report.found - report.findings.length} more` : ''
   return [
@@ -139,14 +144,14 @@ function renderReport(report: AuditReport, terminal: Terminal): string {
     ...(report.removals.length > 0
       ? [`${yellow('Removed by retention:')}\n${list(report.removals.map(toRemovalLine))}`]
       : []),
-    ...(report.notices.length > 0 ? [`${yellow('To know:')}\n${list(report.notices)}`] : []),
+    ...(report.notices.length > 0 ? [`${yellow('Notes:')}\n${list(report.notices)}`] : []),
     `Checked:\n${list(report.checked)}`,
-    `Not seen:\n${list(report.unseen)}`,
+    `Not checked:\n${list(report.unseen)}`,
   ].join('\n\n')
 }
 
 function toRemovalLine({ at, before, entries, days, checkpoint }: AuditRemoval): string {
-  const which = entries === undefined ? 'entries' : `${entries} entries`
+  const which = entries === undefined ? 'entries' : countOf(entries, 'entry', 'entries')
   const setting = days === undefined ? '' : `, retention of ${days} days`
   return `${which} before ${before} (${at}${setting}, checkpoint ${checkpoint})`
 }

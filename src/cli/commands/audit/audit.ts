@@ -15,25 +15,27 @@ import { toCallId, toEntryId } from '../ids.ts'
 import { addAuditProof } from './audit-proof.ts'
 
 export function addAudit(program: Command, run: Run): void {
-  const audit = program.command('audit').description('the append-only record of calls and changes')
+  const audit = program
+    .command('audit')
+    .description('read, verify and export the append-only record of calls and changes')
   addGlobalOptions(audit)
   addExamples(audit, ['sallyport audit list', 'sallyport audit show call_01k…', 'sallyport audit verify'])
 
   addCommand(audit, run, {
     use: 'list',
-    summary: 'entries of the record, newest first',
+    summary: 'list audit entries, newest first',
     options: [
       ['--limit <number>', 'entries per page (default 50)'],
-      ['--cursor <cursor>', '`next` of the page before'],
+      ['--cursor <cursor>', '`next` of the previous page'],
       ['--principal <principal>', 'only entries of this principal, such as agent:reviewer'],
       ['--owner <user>', 'only entries of calls on behalf of this user'],
-      ['--tool <name>', 'only entries about this tool, or this changed thing; * stands for any characters'],
+      ['--tool <name>', 'only entries about this tool or changed object; * matches any characters'],
       ['--server <name>', 'only entries of calls to this server'],
       [
         '--kind <kind>',
-        'only entries of this kind: question, answer, intent, outcome, late-outcome, refusals, change, anchor or checkpoint',
+        'only entries of this kind: approval, answer, intent, outcome, late-outcome, refusals, change, anchor or checkpoint',
       ],
-      ['--state <state>', 'only entries of calls that ended like this, such as denied or unknown'],
+      ['--state <state>', 'only entries of calls that ended in this state, such as denied or unknown'],
       ['--since <time>', 'only entries from this time on, such as 2026-11-16 or 2026-11-16T08:00:00Z'],
       ['--until <time>', 'only entries before this time'],
       ['--call <id>', 'only entries of this call'],
@@ -57,7 +59,7 @@ export function addAudit(program: Command, run: Run): void {
       call: z.string().optional(),
     }),
     async run({ terminal, request }, { tool, call: given, ...filter }) {
-      const page = await request('Reading the record', async (client) => {
+      const page = await request('Reading the audit', async (client) => {
         const call = given === undefined ? undefined : await toCallId(client, given)
         return client.audit.list({ ...filter, call, subject: tool })
       })
@@ -78,18 +80,18 @@ export function addAudit(program: Command, run: Run): void {
           terminal.width,
         )
       })
-      if (page.next) terminal.next(`the same with --cursor ${page.next} for older entries`)
+      if (page.next) terminal.next(`repeat with --cursor ${page.next} for older entries`)
       return exit.done
     },
   })
 
   addCommand(audit, run, {
     use: 'show <id>',
-    summary: 'one entry by its id, or everything about one call by the id of the call',
+    summary: 'show one entry by its id, or all entries of a call by the id of the call',
     examples: ['sallyport audit show call_01k…', 'sallyport audit show instance_01k…:42 --json'],
     input: z.object({ id: z.string() }),
     async run({ terminal, request }, { id }) {
-      const found = await request('Reading the record', async (client) =>
+      const found = await request('Reading the audit', async (client) =>
         client.audit.get({ params: { id: await toEntryId(client, id) } }),
       )
       terminal.answer(found, () => {
@@ -107,11 +109,13 @@ function toId(entry: AuditEntry): string {
   return `${entry.instance}:${entry.sequence}`
 }
 
-/** The few fields that people look for first; the rest is in `audit show`. */
+/** The most important fields; `audit show` prints all. */
 function toSummary({ kind, body }: AuditEntry): string {
   if (kind === 'refusals') return `${body.count} refused: ${body.code}, from ${body.firstAt} to ${body.lastAt}`
   const took = typeof body.durationMs === 'number' ? toDuration(body.durationMs) : undefined
-  const facts = [body.action, body.change, body.risk, body.decision, body.state, took]
+  const changed =
+    body.change === undefined && Array.isArray(body.changed) ? `changed ${body.changed.join(', ')}` : undefined
+  const facts = [body.action, body.change, changed, body.risk, body.decision, body.state, took]
   return facts.filter((fact) => typeof fact === 'string' || typeof fact === 'number').join(', ')
 }
 

@@ -5,11 +5,11 @@ import { type Finding, note, ok, problem } from './finding.ts'
 
 export type FoundConfig = { readonly file: string | undefined; readonly config?: Config; readonly findings: Finding[] }
 
-/** The file that `serve` would use from here, or the one that the running gateway uses. */
+/** Checks the file that the running gateway uses, else the file that `serve` would use. */
 export async function checkConfiguration(explicit: string | undefined, dataFolder: string): Promise<FoundConfig> {
   const file = findConfigFile({ explicit, environment: process.env, cwd: process.cwd(), dataFolder })
   if (file === undefined) {
-    const message = 'There is no configuration file here; the first start writes one'
+    const message = 'The current folder has no configuration file; the first start writes one'
     return { file, findings: [note('configuration', message, 'sallyport serve --demo')] }
   }
   try {

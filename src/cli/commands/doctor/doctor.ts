@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { toVisible } from '../../../shared/visible.ts'
+import { countOf } from '../../../shared/words.ts'
 import { toRunnable } from '../../terminal/connect-line.ts'
 import { exit } from '../../terminal/exit.ts'
 import { wholeNumber } from '../../terminal/number.ts'
@@ -17,10 +18,10 @@ const Input = z.object({
 export function addDoctor(program: Command, run: Run): void {
   addCommand(program, run, {
     use: 'doctor',
-    summary: 'what is wrong, and the command that mends it; works with and without a running gateway',
+    summary: 'find problems and print how to fix them; works with and without a running gateway',
     options: [
-      ['--config <file>', 'the configuration to look at (default: the one that serve would use)'],
-      ['--port <number>', 'the port that serve would be given'],
+      ['--config <file>', 'configuration file to check (default: the file that serve would use)'],
+      ['--port <number>', 'port to check (default: the configured port)'],
     ],
     examples: ['sallyport doctor', 'sallyport doctor --config sallyport.yaml --json'],
     input: Input,
@@ -34,7 +35,7 @@ export function addDoctor(program: Command, run: Run): void {
   })
 }
 
-/** A longer name has its message in the line below. */
+/** The message of a check with a longer name is printed on the next line. */
 const widestCheck = 20
 
 function renderFindings(terminal: Terminal, findings: readonly Finding[]): string {
@@ -58,7 +59,6 @@ function renderFindings(terminal: Terminal, findings: readonly Finding[]): strin
     return [...told, ...rest.map((line) => left + line), ...mend.map((line) => dim(left + line))]
   })
   const problems = findings.filter((finding) => finding.status === 'problem').length
-  const summary =
-    problems === 0 ? green('No problems.') : red(`${problems} ${problems === 1 ? 'problem' : 'problems'}.`)
+  const summary = problems === 0 ? green('No problems.') : red(`${countOf(problems, 'problem')}.`)
   return [...lines, '', summary].join('\n')
 }

@@ -9,10 +9,10 @@ import { checkConfigFile, checkDataFolder, checkNode, checkPort, isAlive } from 
 import { checkPeople } from './people.ts'
 import { checkServers } from './servers.ts'
 
-/** What `serve` would be given. */
+/** Options that `serve` would get. */
 type Chosen = { readonly config?: string | undefined; readonly port?: number | undefined }
 
-/** One after the other from the ground up: each check can rely on what the ones before have found. */
+/** Runs the checks in order: later checks use the results of earlier ones. */
 export async function examine({ settings, request }: Context, { config: explicit, port }: Chosen): Promise<Finding[]> {
   const local = findLocal(settings)
   const expected = settings.url !== undefined || (local !== undefined && isAlive(local.pid))
@@ -34,12 +34,12 @@ export async function examine({ settings, request }: Context, { config: explicit
   }
   const explained = new Set(findings.filter((finding) => finding.status === 'problem').map((finding) => finding.check))
   const states = checkStates(running.kind === 'answers' ? running.status.servers : [], explained)
-  // What the gateway sees of a server says more than that its command is there.
+  // The state of a server in the running gateway replaces the check of its command.
   const better = new Set(states.map((finding) => finding.check))
   return [...findings.filter((finding) => finding.status !== 'ok' || !better.has(finding.check)), ...states]
 }
 
-/** The note of a folder that is not this user's own counts for nothing. */
+/** Ignores the `gateway.json` of a folder that does not belong to this user. */
 function findLocal(settings: Settings): GatewayFile | undefined {
   try {
     demandOwnFolder(settings, settings.dataFolder)
@@ -59,7 +59,7 @@ function checkTrust(settings: Settings): Finding[] {
   }
 }
 
-/** Who may not see them is told of a secret as of a variable that is missing. */
+/** Empty if the caller may not list secrets: a secret is then reported as a missing variable. */
 async function listSecrets(request: Context['request']): Promise<string[]> {
   const page = await request('Asking for secrets', (client) => client.secrets.list()).catch(() => undefined)
   return page?.items.map(({ name }) => name) ?? []

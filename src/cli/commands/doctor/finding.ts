@@ -1,4 +1,4 @@
-/** One thing that was looked at. `fix` is the command or the edit that mends it. */
+/** The result of one check. `fix` is a command or an edit. */
 export type Finding = {
   readonly check: string
   readonly status: 'ok' | 'note' | 'warning' | 'problem'
@@ -22,7 +22,7 @@ export function problem(check: string, message: string, fix: string): Finding {
   return { check, status: 'problem', message, fix }
 }
 
-/** The system's short code of what went wrong, such as ENOENT. */
+/** The system's error code, such as ENOENT. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : String(error)
 }

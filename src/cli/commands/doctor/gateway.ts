@@ -1,5 +1,6 @@
 import { errorTable, type GatewayError, toGatewayError } from '../../../contract/errors.ts'
 import type { Status } from '../../../contract/status.ts'
+import { countOf } from '../../../shared/words.ts'
 import { toOutputLines } from '../../terminal/words.ts'
 import { type Finding, note, ok, problem, warning } from './finding.ts'
 import { toCheck } from './servers.ts'
@@ -19,7 +20,7 @@ export async function askGateway(expected: boolean, ask: () => Promise<unknown>)
   }
 }
 
-/** An agent's token gets a reduced answer, which tells nothing about servers. */
+/** False for the reduced answer that an agent's token gets; it contains no servers. */
 function isWhole(answer: unknown): answer is Status {
   return typeof answer === 'object' && answer !== null && 'servers' in answer
 }
@@ -33,49 +34,49 @@ export function checkGateway(running: Running): Finding {
   if (rejected === undefined) return ok('gateway', `Sallyport ${version} answers at ${url} (${storage.kind})`)
   return problem(
     'gateway',
-    `The changed configuration is not in force: ${rejected}`,
+    `The changed configuration is not used: ${rejected}`,
     `sallyport config check ${config.file}`,
   )
 }
 
 function toStorageProblem({ problem }: Status['storage']): string {
-  return `The record cannot be written${problem ? `: ${problem.message}` : ''}`
+  return `The audit cannot be written${problem ? `: ${problem.message}` : ''}`
 }
 
 function toStorageHint({ kind, problem }: Status['storage']): string {
   if (problem?.code === 'clock-wrong') return errorTable['clock-wrong'].hint
   if (kind === 'sqlite') return 'Check disk space and the data folder'
-  return 'Check that the PostgreSQL of SALLYPORT_DATABASE_URL runs and has room'
+  return 'Check that the PostgreSQL server of SALLYPORT_DATABASE_URL runs and has disk space'
 }
 
-/** The record can be proven only as far as its anchors reach. */
+/** Entries after the last stored anchor could be removed unnoticed, so a failing anchor target is a warning. */
 export function checkAnchors(running: Running): Finding[] {
   if (running.kind !== 'answers') return []
   return running.status.anchors
     .filter(({ error }) => error !== undefined)
     .map(({ target, waiting, error }) => {
-      const message = `Anchors of the record do not reach ${target}: ${error} (${waiting} wait)`
-      return warning('anchors', message, 'Mend the place, or change `audit.anchors` in the configuration')
+      const message = `Anchors of the audit cannot be written to ${target}: ${error} (${waiting} waiting)`
+      return warning('anchors', message, 'Repair the target, or change `audit.anchors` in the configuration')
     })
 }
 
-/** Removed entries are gone for good, so a clock that jumped has to be confirmed first. */
+/** Retention removes entries permanently, so a clock that jumped must be confirmed first. */
 export function checkRetention(running: Running): Finding[] {
   const retention = running.kind === 'answers' ? running.status.retention : undefined
   if (!retention) return []
   if (retention.held === undefined) return [ok('retention', `Entries are kept for ${retention.days} days`)]
-  const fix = 'Set the clocks right; if they are right: sallyport audit confirm-clock'
+  const fix = 'Correct the clocks; if they are correct: sallyport audit confirm-clock'
   return [warning('retention', `Retention is on hold: ${retention.held}`, fix)]
 }
 
-/** States of the running gateway, for servers that have no better explanation yet. */
+/** The states in the running gateway of all servers that no other check has explained. */
 export function checkStates(servers: Status['servers'], explained: ReadonlySet<string>): Finding[] {
   return servers.flatMap((server): Finding[] => {
     const id = toId(server)
     const check = toCheck(id)
     if (server.state === 'disabled' || explained.has(check)) return []
-    if (server.state === 'connected') return [ok(check, `connected, ${server.tools} tools`)]
-    // A server that keeps failing is being tried again now and then, and is no better in these moments.
+    if (server.state === 'connected') return [ok(check, `connected, ${countOf(server.tools, 'tool')}`)]
+    // A failing server is `connecting` during each retry, so only a server without an error counts as new.
     const isNew = server.state === 'connecting' && !server.error
     if (isNew) return [warning(check, `${server.name} is connecting`, `sallyport servers get ${server.name}`)]
     const why = server.error ? `: ${server.error}` : ''
@@ -95,7 +96,7 @@ export function listConnected(running: Running): Set<string> {
   return new Set(running.status.servers.filter((server) => server.state === 'connected').map(toId))
 }
 
-/** Connections of the global scope go by the name alone. */
+/** The id of a connection in the global scope is its name. */
 function toId({ name, scope }: { name: string; scope: string }): string {
   return scope === 'global' ? name : `${name}@${scope}`
 }

@@ -15,30 +15,30 @@ export function checkNode(version: string = process.versions.node): Finding {
   if (enough) return ok('node', `Node ${version}`)
   return problem(
     'node',
-    `Node ${version} is too old: ${oldestNode.join('.')} is needed`,
+    `Node ${version} is too old: at least ${oldestNode.join('.')} is required`,
     'Install Node 24 from https://nodejs.org',
   )
 }
 
-/** Everything the gateway knows stands in there: keys, tokens, the record. */
+/** The data folder contains keys, tokens and the audit. */
 export function checkDataFolder(folder: string, running: GatewayFile | undefined): Finding[] {
   const mode = modeOf(folder)
   if (mode === undefined)
-    return [note('data folder', `${folder} does not exist yet; the first start makes it`, 'sallyport serve')]
+    return [note('data folder', `${folder} does not exist yet; the first start creates it`, 'sallyport serve')]
   if (!mode.isFolder) return [problem('data folder', `${folder} is not a folder`, 'Choose another one with --data')]
   return [checkWritable(folder), ...checkOwn(folder), ...checkModes(folder, mode.bits), checkLock(folder, running)]
 }
 
-/** Commands refuse such a folder, and `serve` does not start on it. */
+/** Weaknesses for which commands refuse the folder and `serve` does not start. */
 function checkOwn(folder: string): Finding[] {
   return findDataWeaknesses(folder).map(({ message, fix }) => problem('data folder', message, fix))
 }
 
-/** Whoever can write the configuration can run commands as the gateway's user. */
+/** A user who can write the configuration can run commands as the gateway's user. */
 export function checkConfigFile(file: string | undefined): Finding[] {
   const weakness = file === undefined ? undefined : findConfigWeakness(file)
   if (!weakness) return []
-  return [problem('configuration', `${weakness.message}: they could run commands as the gateway`, weakness.fix)]
+  return [problem('configuration', `${weakness.message}. Other users could run commands as the gateway`, weakness.fix)]
 }
 
 function checkWritable(folder: string): Finding {
@@ -55,17 +55,17 @@ function checkModes(folder: string, bits: number): Finding[] {
   const findings: Finding[] = []
   if ((bits & 0o007) !== 0) {
     findings.push(
-      warning('data folder', `${folder} is open to every user of this machine`, `chmod 700 ${quote(folder)}`),
+      warning('data folder', `${folder} is accessible to every user of this machine`, `chmod 700 ${quote(folder)}`),
     )
   }
   const token = join(folder, 'admin-token')
   if (((modeOf(token)?.bits ?? 0) & 0o077) !== 0) {
-    const message = `${token} can be read by others, who could then configure the gateway`
+    const message = `${token} can be read by other users, who could configure the gateway`
     findings.push(warning('data folder', message, `chmod 600 ${quote(token)}`))
   }
   const key = join(folder, 'key')
   if (((modeOf(key)?.bits ?? 0) & 0o077) !== 0) {
-    const message = `${key} can be read by others, who could then read every secret in a copy of the database`
+    const message = `${key} can be read by other users, who could decrypt every secret in a copy of the database`
     findings.push(warning('data folder', message, `chmod 600 ${quote(key)}`))
   }
   return findings
@@ -74,7 +74,7 @@ function checkModes(folder: string, bits: number): Finding[] {
 function checkLock(folder: string, running: GatewayFile | undefined): Finding {
   if (running === undefined) return ok('lock', `No gateway uses ${folder}`)
   if (isAlive(running.pid)) return ok('lock', `In use by the gateway with process id ${running.pid} at ${running.url}`)
-  const message = `The gateway with process id ${running.pid} ended without tidying up; the next start does`
+  const message = `The gateway with process id ${running.pid} did not shut down cleanly; the next start cleans up`
   return note('lock', message, 'sallyport serve')
 }
 
@@ -87,21 +87,21 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Listens for a moment: the only way to know. `ours` is the address of the gateway of this data folder, if it answers. */
+/** Listens on the port for a moment. `ours` is the address of the running gateway of this data folder. */
 export async function checkPort(
   { host, port }: Pick<Listen, 'host' | 'port'>,
   ours: string | undefined,
 ): Promise<Finding> {
-  if (port === 0) return ok('port', 'A free port will be taken')
+  if (port === 0) return ok('port', 'The system chooses a free port')
   if (ours !== undefined && portOf(ours) === port) return ok('port', `Port ${port} is used by this gateway`)
   const code = await tryListen(host, port)
   if (code === undefined) return ok('port', `Port ${port} on ${host} is free`)
   if (code === 'EADDRINUSE') {
-    const message = `Port ${port} on ${host} is taken by another program`
+    const message = `Port ${port} on ${host} is used by another program`
     return problem('port', message, `sallyport serve --port ${port + 1}, or stop the other program: lsof -i :${port}`)
   }
   if (code === 'EACCES') {
-    return problem('port', `Port ${port} needs more rights than this user has`, 'sallyport serve --port 4777')
+    return problem('port', `This user is not allowed to listen on port ${port}`, 'sallyport serve --port 4777')
   }
   const message = `The gateway cannot listen on ${host}:${port} (${code})`
   return problem(

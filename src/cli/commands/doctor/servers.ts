@@ -22,7 +22,7 @@ type Place = {
   readonly secrets: ReadonlySet<string>
 }
 
-/** What can be known of the servers without starting or asking any. */
+/** Checks the definitions of servers without starting or calling them. */
 export async function checkServers(place: Place, connected: ReadonlySet<string>): Promise<Finding[]> {
   const specs = connections(place.config).filter((spec) => spec.definition.enabled && !connected.has(spec.id))
   const findings = await Promise.all(specs.map((spec) => checkServer(place, spec)))
@@ -51,9 +51,15 @@ async function checkServer(place: Place, spec: ConnectionSpec): Promise<Finding>
     if (missing.length > 0) return ok(check, `The gateway has the secrets of ${spec.name}`)
     if (definition.transport === 'stdio') return checkCommand(place, spec, definition)
     if (!spec.trusted)
-      return ok(check, `${spec.name} is of ${spec.scope}: only the gateway, which guards the way, tries it`)
+      return ok(
+        check,
+        `${spec.name} belongs to ${spec.scope}: not checked here, because only the gateway may connect to it`,
+      )
     if (dependsOnVariables(spec, definition.url))
-      return ok(check, `Only the gateway tries ${spec.name}: the address of ${spec.name} depends on variables`)
+      return ok(
+        check,
+        `The address of ${spec.name} contains variables: not checked here, because only the gateway may connect to it`,
+      )
     return await checkUrl(place, spec, definition.url)
   } catch (error) {
     return problem(check, toGatewayError(error).message, `Correct servers.${spec.name} in ${place.file}`)
@@ -62,7 +68,7 @@ async function checkServer(place: Place, spec: ConnectionSpec): Promise<Finding>
 
 function explainWithheld(spec: ConnectionSpec, missing: readonly string[]): Finding {
   const names = missing.map((name) => `\${${name}}`).join(', ')
-  const message = `${spec.name} needs ${names}: the gateway's variables are for entries of administrators only`
+  const message = `${spec.name} needs ${names}: only entries of administrators may use environment variables of the gateway`
   const fixes = missing.map((name) => `sallyport secrets set ${name} --scope ${spec.scope}`)
   return problem(toCheck(spec.id), message, fixes.join(', then '))
 }
@@ -114,7 +120,7 @@ const installers: Readonly<Record<string, string>> = {
   deno: 'Install Deno from https://deno.com',
 }
 
-/** As the system would find it: by its place, or in the folders of PATH. Nothing is run. */
+/** Finds the program of a command by its path or in PATH, like the system. Nothing is run. */
 export function findCommand(command: string, path: string, cwd: string = process.cwd()): string | undefined {
   const candidates = /[\\/]/.test(command)
     ? [isAbsolute(command) ? command : resolve(cwd, command)]
@@ -140,8 +146,8 @@ function isFolder(path: string): boolean {
 }
 
 /**
- * Whether the host is made of variables. Looking up such a name would tell their values to whoever wrote the file, and the
- * file may have come with a repository.
+ * Whether the host contains variables. A DNS lookup of such a name would send the values of the variables to the author of
+ * the file, and the file may come from a foreign repository.
  */
 function dependsOnVariables({ definition }: ConnectionSpec, filled: string): boolean {
   if (definition.transport === 'stdio') return false
@@ -153,7 +159,7 @@ async function checkUrl({ file }: Place, spec: ConnectionSpec, text: string): Pr
   const check = toCheck(spec.id)
   const edit = `correct servers.${spec.name}.url in ${file}`
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
-    return problem(check, `The url of ${spec.name} is not an http or https address`, `Please ${edit}`)
+    return problem(check, `The url of ${spec.name} is not an http or https address`, edit.replace('correct', 'Correct'))
   }
   const { hostname, port, protocol, host } = new URL(text)
   const failed = await tryConnect(hostname.replace(/^\[|\]$/g, ''), Number(port) || (protocol === 'https:' ? 443 : 80))
@@ -163,12 +169,12 @@ async function checkUrl({ file }: Place, spec: ConnectionSpec, text: string): Pr
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens there',
-  ENOTFOUND: 'the name is not known',
-  EAI_AGAIN: 'the name could not be looked up',
+  ECONNREFUSED: 'connection refused',
+  ENOTFOUND: 'the name does not exist in DNS',
+  EAI_AGAIN: 'the DNS lookup failed',
   ETIMEDOUT: 'no answer within 3 s',
-  EHOSTUNREACH: 'there is no way to that host',
-  ENETUNREACH: 'there is no way to that network',
+  EHOSTUNREACH: 'no route to the host',
+  ENETUNREACH: 'no route to the network',
 }
 
 function tryConnect(host: string, port: number): Promise<string | undefined> {
@@ -190,6 +196,6 @@ function noteRights(config: Config): Finding[] {
     .filter((spec) => spec.definition.enabled && spec.definition.transport === 'stdio')
     .map((spec) => spec.id)
   if (names.length === 0) return []
-  const message = `${names.join(', ')} run as commands with the rights of the gateway: they see the files that it sees`
-  return [note('rights', message, 'Run the gateway as a user of its own, apart from agents with a shell')]
+  const message = `Commands run with the rights of the gateway and can read its files: ${names.join(', ')}`
+  return [note('rights', message, 'Run the gateway as a separate user, not as the user of agents with a shell')]
 }

@@ -12,22 +12,22 @@ export type Announcement = {
   talk(line: string): void
 }
 
-/** Says which configuration a gateway is about to use, and what it would run if the file lies in the current folder. */
+/** Prints the configuration file, and on first use of a file in the current folder also the commands that it starts. */
 export async function announceConfig({ explicit, dataFolder, environment, cwd, talk }: Announcement): Promise<void> {
   const file = findConfigFile({ explicit, environment, cwd, dataFolder })
   if (file === undefined || !existsSync(file)) return
   talk(`Configuration: ${toVisible(file)}`)
   const weakness = findConfigWeakness(file)
   if (weakness) {
-    talk(`Warning: ${toVisible(weakness.message)}. They could run commands as this gateway. Correct it with:`)
+    talk(`Warning: ${toVisible(weakness.message)}. Other users could run commands as this gateway. Correct it with:`)
     talk(`  ${toVisible(weakness.fix)}`)
   }
   const named = explicit !== undefined || Boolean(environment.SALLYPORT_CONFIG)
-  // The file may have come with the folder, and nobody may have read it yet.
+  // The file may come from a foreign repository, and the user may not have read it yet.
   const firstUse = !named && !existsSync(join(dataFolder, 'sallyport.db'))
   const commands = firstUse ? await listCommands(file) : []
   if (commands.length === 0) return
-  talk('It starts these commands with your rights:')
+  talk('This configuration starts these commands with your rights:')
   for (const command of commands) talk(`  ${toVisible(command)}`)
 }
 

@@ -9,8 +9,8 @@ import type { LogFormat } from './serve-log.ts'
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 
 /**
- * Lines on standard error: readable ones with the time, or JSON. As text only warnings and errors are written, because
- * `serve` reports the rest itself; as JSON everything from `info` on. `SALLYPORT_LOG` sets another level.
+ * Writes text lines with the time, or JSON lines, to standard error. Text starts at level `warn`, because `serve` prints
+ * other events itself; JSON starts at level `info`. `SALLYPORT_LOG` sets another level.
  */
 export function createLog(
   masking: Pick<Masking, 'json' | 'text'>,
@@ -20,9 +20,9 @@ export function createLog(
   const wanted = env.SALLYPORT_LOG
   const usual = format === 'json' ? 'info' : 'warn'
   const level = wanted !== undefined && levels.includes(wanted) ? wanted : usual
-  // Synchronous: the last lines before an exit are the ones that matter.
+  // Synchronous, so that the last lines before an exit are not lost.
   const destination = pino.destination({ dest: 2, sync: true })
-  destination.on('error', () => {}) // nobody reads it any more
+  destination.on('error', () => {}) // the reader closed the pipe
   const write = (line: string) => {
     const masked = masking.json(Buffer.from(line))
     const text = masked ? masked.bytes.toString('utf8') : masking.text(line)

@@ -4,12 +4,14 @@ import type { Approval } from '../../../contract/approval.ts'
 import { type GatewayError, toGatewayError } from '../../../contract/errors.ts'
 import type { Gateway } from '../../../gateway/gateway.ts'
 import { type RunningGateway, type ServeOptions, startGateway } from '../../../http/serve.ts'
+import { adminToken } from '../../../identity/identity.ts'
 import { createMasking } from '../../../masking/masking.ts'
 import { toVisible } from '../../../shared/visible.ts'
+import { countOf } from '../../../shared/words.ts'
 import { prepareFolder } from '../../client/data-folder.ts'
 import { toCommandLine, toConnectLine, toStdioLine } from '../../terminal/connect-line.ts'
 import { exit } from '../../terminal/exit.ts'
-import { printFailure } from '../../terminal/failure.ts'
+import { printFailure, printMore } from '../../terminal/failure.ts'
 import { ignoreReaders } from '../../terminal/pipes.ts'
 import { waitForStop } from '../../terminal/stop.ts'
 import type { Terminal } from '../../terminal/terminal.ts'
@@ -21,17 +23,17 @@ import type { ServeInput } from './serve.ts'
 import { createServeLog, type ServeLog } from './serve-log.ts'
 import { createStateReporter } from './server-states.ts'
 
-/** Longest that closing may take; whoever waits for the process gives it 30 seconds. */
+/** Closing must end before a process manager kills the process, usually after 30 seconds. */
 const closeLimit = 28_000
-/** Whoever started a gateway that lingers gets as long to come, however short that is. */
+/** With a short `--linger`, the program that started the gateway still gets this time for its first request. */
 const firstUse = 30_000
 
-/** Runs a gateway until somebody ends it. */
+/** Runs a gateway until it is stopped. */
 export async function serve({ terminal, settings }: Context, input: ServeInput): Promise<number> {
   const stop = waitForStop()
   const masking = createMasking()
   const log = createLog(masking, input.logFormat)
-  // The gateway keeps running when nobody reads its output any more.
+  // Keep running when the reader of the output closes the pipe.
   ignoreReaders()
   const told = createServeLog({ terminal, log, format: input.logFormat })
   const talk = (line: string) => told.notice(line, line)
@@ -62,24 +64,24 @@ export async function serve({ terminal, settings }: Context, input: ServeInput):
   told.notice(`MCP address: ${mcpUrl}\nDashboard: ${dashboardUrl}`, 'ready', { url, mcpUrl, dashboardUrl })
   const connecting = await toConnecting({ gateway, mcpUrl, dataFolder: settings.folderHere, greet: input.demo })
   told.notice(connecting, 'how to connect an agent', { connecting })
-  // A gateway that `stdio` started has nobody at its terminal, and its output goes to a file.
+  // The output of a gateway that `stdio` started goes to a file, where nobody would see the link.
   const link = input.linger === undefined ? setupUrl() : undefined
   if (link) {
-    const text = `Make the first administrator with this link, within the hour:\n  ${link}`
-    told.notice(text, 'make the first administrator with this link', { setupUrl: link })
+    const text = `Create the first administrator with this link (valid for one hour):\n  ${link}`
+    told.notice(text, 'create the first administrator with this link', { setupUrl: link })
   }
   if (gateway.servers.list().length === 0) {
     const add = toCommandLine('servers add NAME --url URL', settings.folderHere)
-    told.notice(`There are no servers yet. Add one with\n  ${add}`, 'there are no servers yet')
+    told.notice(`No servers are configured. Add a server with\n  ${add}`, 'no servers are configured')
   }
   reportStates(terminal, gateway, told)
   reportRejections(terminal, gateway, told)
-  // A gateway that `stdio` started has nobody at its terminal.
-  if (input.linger === undefined) reportQuestions(terminal, { gateway, dashboardUrl, log: told })
+  // A gateway that `stdio` started has no terminal.
+  if (input.linger === undefined) reportApprovals(terminal, { gateway, dashboardUrl, log: told })
 
   await Promise.race([stop, ...toLingering(terminal, unused, input.linger)])
   told.event('Stopping after running calls have ended. Press Ctrl+C again to stop at once.', 'stopping')
-  // Nothing may keep a process that was told to end: neither a close that hangs nor a handle that somebody forgot.
+  // A close that hangs or an open handle must not keep the process running.
   setTimeout(() => process.exit(exit.failed), closeLimit).unref()
   await close()
   setTimeout(() => process.exit(exit.done), 500).unref()
@@ -93,21 +95,22 @@ function toLingering(
 ): Promise<void>[] {
   if (seconds === undefined) return []
   const ended = unused({ milliseconds: seconds * 1000, first: firstUse })
-  return [ended.then(() => terminal.talk('No program uses this gateway any more.'))]
+  return [ended.then(() => terminal.talk('Stopping: no program has used this gateway for the time of --linger.'))]
 }
 
 function explainStart(terminal: Terminal, error: GatewayError): number {
   const problems = Problems.safeParse(error.details.problems).data ?? []
   if (terminal.json || problems.length === 0) printFailure(terminal, error)
-  else printProblems(terminal, problems, error.entry.hint)
+  else printProblems(terminal, problems, error)
   return error.entry.exit
 }
 
-/** Each mistake once; the error itself would repeat the first. */
-function printProblems(terminal: Terminal, problems: readonly ConfigProblem[], hint: string): void {
+/** Prints every problem; the message of the error contains only the first. */
+function printProblems(terminal: Terminal, problems: readonly ConfigProblem[], { code, entry }: GatewayError): void {
   const { red, dim } = terminal.talkColours
   for (const problem of problems) terminal.talk(`${red('error:')} ${formatProblem(problem)}`)
-  terminal.talk(dim(`       ${hint}`))
+  terminal.talk(dim(`       ${entry.hint}`))
+  printMore(terminal, code)
 }
 
 const Problems = z.array(
@@ -122,77 +125,77 @@ const Problems = z.array(
 
 type Connecting = { gateway: Gateway; mcpUrl: string; dataFolder: string; greet: boolean }
 
-/** A demo prints a whole line that works until the first agent has connected. */
+/** A demo prints a complete command with a token. Each start replaces that token until an agent has used it. */
 async function toConnecting({ gateway, mcpUrl, dataFolder, greet }: Connecting): Promise<string> {
   const made = greet ? await makeFirstToken(gateway) : undefined
-  const again = made?.replaces ? ' (the line of the start before no longer works)' : ''
+  const again = made?.replaces ? ' (the command printed at the previous start no longer works)' : ''
   const http = made
     ? `Connect an agent, for example Claude Code${again}:\n  ${toConnectLine(mcpUrl, made.token)}`
-    : `Connect an agent: make a token with\n  ${toCommandLine('tokens create --agent my-agent', dataFolder)}`
-  return `${http}\nOr let a program start this command, from any folder; it makes its own token:\n  ${toStdioLine(dataFolder)}`
+    : `Connect an agent: create a token with\n  ${toCommandLine('tokens create --agent my-agent', dataFolder)}`
+  return `${http}\nOr configure this command in an MCP client; it creates its own token:\n  ${toStdioLine(dataFolder)}`
 }
 
 const firstAgent = 'my-agent'
 
-/** A token is shown once, so one that nobody has used is replaced. */
-async function makeFirstToken({ identity }: Gateway): Promise<{ token: string; replaces: boolean } | undefined> {
-  const tokens = identity.listTokens()
-  if (tokens.some(({ lastUsedAt }) => lastUsedAt !== undefined)) return undefined
-  const known = tokens.filter(({ agent, revokedAt }) => agent === firstAgent && revokedAt === undefined)
-  // Somebody else's token of that name may be in a file already.
+/** A token is shown only once, so an unused token is replaced by a new one. */
+async function makeFirstToken({ tokens }: Gateway): Promise<{ token: string; replaces: boolean } | undefined> {
+  const all = tokens.list(adminToken)
+  if (all.some(({ lastUsedAt }) => lastUsedAt !== undefined)) return undefined
+  const known = all.filter(({ agent, revokedAt }) => agent === firstAgent && revokedAt === undefined)
+  // Another token of this agent may already be in use.
   if (known.length > 1) return undefined
-  for (const { id } of known) await identity.revokeToken(id)
-  const { token } = await identity.createToken({ agent: firstAgent })
+  for (const { id } of known) await tokens.revoke(adminToken, id)
+  const { token } = await tokens.create(adminToken, { agent: firstAgent })
   return { token, replaces: known.length > 0 }
 }
 
-/** Servers that connected before this listens are reported first. */
+/** Reports the servers that are already connected, then every change. */
 function reportStates(terminal: Terminal, gateway: Gateway, log: ServeLog): void {
   const report = createStateReporter({ colours: terminal.talkColours, log, now: Date.now })
   for (const server of gateway.servers.list()) report(server)
   gateway.events.on('server-changed', ({ server }) => report(server))
 }
 
-/** Questions with a line of their own in one minute; the rest is counted. */
-const mostQuestionLines = 5
-const questionWindowMs = 60_000
+/** At most this many approvals are printed in one minute; the rest is counted. */
+const mostApprovalLines = 5
+const approvalWindowMs = 60_000
 const longestTitle = 100
 
-type Questioning = { readonly gateway: Gateway; readonly dashboardUrl: string; readonly log: ServeLog }
+type Reporting = { readonly gateway: Gateway; readonly dashboardUrl: string; readonly log: ServeLog }
 
 /** One line with the link for each call that waits for approval, without its arguments. */
-function reportQuestions({ talkColours }: Terminal, { gateway, dashboardUrl, log }: Questioning): void {
+function reportApprovals({ talkColours }: Terminal, { gateway, dashboardUrl, log }: Reporting): void {
   const pages = `${dashboardUrl.replace(/\/+$/, '')}/approvals`
   let since = Number.NEGATIVE_INFINITY
   let told = 0
   let untold = 0
-  gateway.events.on('question-asked', ({ approval, elsewhere }) => {
+  gateway.events.on('approval-requested', ({ approval, elsewhere }) => {
     if (elsewhere) return
     const now = performance.now()
-    if (now - since >= questionWindowMs) {
+    if (now - since >= approvalWindowMs) {
       since = now
       told = 0
     }
-    if (told < mostQuestionLines) {
+    if (told < mostApprovalLines) {
       told += 1
       const { id, tool, principal } = approval
       const line = `${talkColours.yellow('waiting')} for approval: ${toAsked(approval)}: ${pages}/${id}`
       log.event(line, 'a call waits for approval', { approval: id, tool, principal, url: `${pages}/${id}` })
       return
     }
-    if (untold === 0) setTimeout(reportRest, since + questionWindowMs - now).unref()
+    if (untold === 0) setTimeout(reportRest, since + approvalWindowMs - now).unref()
     untold += 1
   })
 
   function reportRest(): void {
-    const line = `${talkColours.yellow('waiting')} for approval: ${untold} more calls: ${pages}`
+    const line = `${talkColours.yellow('waiting')} for approval: ${countOf(untold, 'more call')}: ${pages}`
     log.event(line, 'more calls wait for approval', { calls: untold, url: pages })
     untold = 0
   }
 }
 
 function toAsked({ tool, principal }: Approval): string {
-  return cut(toVisible(`${tool}, asked by ${principal}`.replace(/\s+/g, ' ')), longestTitle)
+  return cut(toVisible(`${tool}, called by ${principal}`.replace(/\s+/g, ' ')), longestTitle)
 }
 
 function reportRejections(terminal: Terminal, gateway: Gateway, log: ServeLog): void {

@@ -7,11 +7,11 @@ export type LogFormat = (typeof logFormats)[number]
 
 export type Fields = Readonly<Record<string, unknown>>
 
-/** What `serve` reports while it runs: lines with the time for people, or structured lines for programs. */
+/** Events of `serve`: text lines with the time, or JSON lines. */
 export type ServeLog = {
-  /** Something that happened. `text` is for people; `message` and `fields` are the same for programs. */
+  /** `text` is the text line; `message` and `fields` are the content of the JSON line. */
   event(text: string, message: string, fields?: Fields, level?: 'info' | 'warn'): void
-  /** Facts and instructions at the start, without a time, so that lines can be copied. */
+  /** Instructions at the start. Text lines have no time, so that commands can be copied. */
   notice(text: string, message: string, fields?: Fields): void
 }
 

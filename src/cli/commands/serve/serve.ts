@@ -4,7 +4,6 @@ import { wholeNumber } from '../../terminal/number.ts'
 import { addCommand, type Run } from '../command.ts'
 import { logFormats } from './serve-log.ts'
 
-/** Seconds, of `--linger`. */
 export const Linger = wholeNumber({ min: 0, max: 86_400, unit: 'seconds' })
 
 export const ServeInput = z.object({
@@ -19,13 +18,19 @@ export type ServeInput = z.infer<typeof ServeInput>
 export function addServe(program: Command, run: Run): void {
   addCommand(program, run, {
     use: 'serve',
-    summary: 'run a gateway; prints `sallyport ready URL` on standard output when it serves',
+    summary: 'run a gateway; prints `sallyport ready URL` to standard output when it is ready',
     options: [
-      ['--config <file>', 'configuration file (SALLYPORT_CONFIG; default: sallyport.yaml, .json or .toml here)'],
-      ['--port <number>', 'port to listen on, instead of the configured one; 0 takes a free one'],
-      ['--linger <seconds>', 'end when nobody has used it for so long, on a free port if none is configured'],
-      ['--log-format <format>', 'text (default), or json: one JSON document per line on standard error'],
-      ['--demo', 'start with a demo server if there is no configuration yet'],
+      [
+        '--config <file>',
+        'configuration file (SALLYPORT_CONFIG; default: sallyport.yaml, .json or .toml in the current folder)',
+      ],
+      ['--port <number>', 'port to listen on, overrides the configuration; 0 chooses a free port'],
+      [
+        '--linger <seconds>',
+        'stop when the gateway was not used for this time; uses a free port if none is configured',
+      ],
+      ['--log-format <format>', 'log lines on standard error: text (default) or json'],
+      ['--demo', 'start with a demo server if no configuration exists'],
     ],
     examples: [
       'sallyport serve',
@@ -33,7 +38,7 @@ export function addServe(program: Command, run: Run): void {
       'sallyport serve --port 0',
     ],
     input: ServeInput,
-    // Loaded when it is needed: no other command wants the gateway itself.
+    // Loaded only here, to keep the start of other commands fast.
     run: async (context, input) => (await import('./run.ts')).serve(context, input),
   })
 }

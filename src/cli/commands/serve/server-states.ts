@@ -18,15 +18,15 @@ type Reported = {
   line: string
   progressAt: number
   failures: number
-  /** When the server began to fail, and when that was last reported. */
+  /** Time of the first failure, and of the last report. */
   failingSince: number
   failureReportedAt: number
   lastFailure: string
 }
 
-/** A slow start is reported every ten seconds. */
+/** Milliseconds between two lines about a slow start. */
 const progressEvery = 10_000
-/** A server that keeps failing is reported at once, and then in one line every ten minutes. */
+/** Milliseconds between two lines about a server that keeps failing; the first failure is reported at once. */
 const summaryEvery = 600_000
 
 /** Returns a function that reports the state of a server: each change once, repeated failures as summaries. */
@@ -101,7 +101,7 @@ function toFields(server: Server, failing: Pick<Reported, 'failures'> | undefine
     ...(state === 'connected' && { tools }),
     ...(progress !== undefined && { progress }),
     ...(failing && { failures: failing.failures }),
-    // Without `output`: a log gets no raw text of a server.
+    // Without `output`: raw text of a server must not be logged.
     ...(error && { code: error.code, class: error.class, error: error.message }),
     ...(nextAttemptAt !== undefined && { nextAttemptAt }),
   }

@@ -6,18 +6,18 @@ import { isObject, parseJson } from '../../../lib/json.ts'
 import { toVisible } from '../../../shared/visible.ts'
 import type { OptionSpec } from '../command.ts'
 
-/** How a server is described on the command line; `add` and `validate` share it. */
+/** Options of `servers add` and `servers validate` that describe a server. */
 export const definitionOptions: readonly OptionSpec[] = [
   ['--url <url>', "address of the server (the gateway's address is --gateway)"],
-  ['--header <header>', "header 'Name: value' sent with every request", 'many'],
-  ['--sse', 'the address speaks the old HTTP+SSE transport'],
-  ['--env <variable>', 'variable NAME=VALUE for the command', 'many'],
+  ['--header <header>', "header 'Name: value', sent with every request; can be repeated", 'many'],
+  ['--sse', 'use the old HTTP+SSE transport'],
+  ['--env <variable>', 'environment variable NAME=VALUE for the command; can be repeated', 'many'],
   ['--cwd <folder>', 'working folder of the command'],
-  ['--from-json <json>', 'the whole definition as JSON, as configuration files have it'],
+  ['--from-json <json>', 'complete definition as JSON, in the form of the configuration file'],
   ['--description <text>', 'what the server is for'],
-  ['--default-risk <risk>', 'risk of tools that say nothing about themselves: read, write or danger'],
-  ['--trust <trust>', "whether the server's own hints may lower risk: annotations or none"],
-  ['--disabled', 'save the entry without connecting'],
+  ['--default-risk <risk>', 'risk of tools without annotations: read, write or danger'],
+  ['--trust <trust>', 'annotations: use the risk hints of the server; none: ignore them'],
+  ['--disabled', 'save the server without connecting'],
 ]
 
 export const DefinitionInput = z.object({
@@ -42,7 +42,7 @@ export function hasDefinition(input: DefinitionInput): boolean {
 export function toDefinition(input: DefinitionInput): ServerDefinition {
   const ways = [input.url !== undefined, input.fromJson !== undefined, input.command.length > 0]
   if (ways.filter(Boolean).length !== 1) {
-    throw wrong('Say what the server is in one way: --url URL, --from-json JSON, or -- COMMAND ARGUMENTS')
+    throw wrong('Describe the server with exactly one of: --url URL, --from-json JSON, or -- COMMAND ARGUMENTS')
   }
   const parsed = ServerDefinition.safeParse({ ...toTransport(input), ...toCommon(input) })
   if (parsed.success) return parsed.data
@@ -54,11 +54,13 @@ export function toDefinition(input: DefinitionInput): ServerDefinition {
 function toTransport(input: DefinitionInput): object {
   if (input.fromJson !== undefined) return toOurs(input.fromJson)
   if (input.url !== undefined) {
-    if (input.env.length > 0 || input.cwd !== undefined) throw wrong('--env and --cwd are for commands, not for --url')
+    if (input.env.length > 0 || input.cwd !== undefined)
+      throw wrong('--env and --cwd cannot be used with --url, only with a command')
     const headers = Object.fromEntries(input.header.map((header) => split(header, ':', "--header 'Name: value'")))
     return { transport: input.sse ? 'sse' : 'http', url: input.url, headers }
   }
-  if (input.header.length > 0 || input.sse) throw wrong('--header and --sse are for --url, not for commands')
+  if (input.header.length > 0 || input.sse)
+    throw wrong('--header and --sse cannot be used with a command, only with --url')
   const [command, ...args] = input.command
   const env = Object.fromEntries(input.env.map((variable) => split(variable, '=', '--env NAME=VALUE')))
   return { transport: 'stdio', command, args, env, ...(input.cwd !== undefined && { cwd: input.cwd }) }
@@ -73,7 +75,7 @@ function toCommon({ description, defaultRisk, trust, disabled }: DefinitionInput
   }
 }
 
-/** Other programs write `type`, or nothing where `command` or `url` tells it already. */
+/** Other programs write `type` instead of `transport`, or omit it: `command` or `url` implies the transport. */
 function toOurs(text: string): object {
   const value = toObject(text)
   const { type, ...rest } = value

@@ -5,13 +5,14 @@ import { ScopeText } from '../../../contract/api/base.ts'
 import type { ServerLogs } from '../../../contract/api/servers.ts'
 import type { ScopeKey } from '../../../contract/scope.ts'
 import { toVisible } from '../../../shared/visible.ts'
+import { countOf } from '../../../shared/words.ts'
 import { exit } from '../../terminal/exit.ts'
 import { leaveOnSignal } from '../../terminal/leave.ts'
 import { addCommand, type Context, type Run } from '../command.ts'
 import { suggesting } from '../suggest.ts'
 
 const pollMs = 500
-/** A gateway that is started again comes back within this time. */
+/** How long to retry while the gateway restarts. */
 const mostAwayMs = 60_000
 
 type Wanted = { readonly name: string; readonly scope?: ScopeKey | undefined }
@@ -19,10 +20,10 @@ type Wanted = { readonly name: string; readonly scope?: ScopeKey | undefined }
 export function addServersLogs(servers: Command, run: Run): void {
   addCommand(servers, run, {
     use: 'logs <name>',
-    summary: 'the last lines a server wrote to standard error',
+    summary: 'print the last lines that a server wrote to standard error',
     options: [
-      ['-f, --follow', 'print new lines as they come, until Ctrl+C; with --json one document per line'],
-      ['--scope <scope>', 'where the name is used in several scopes, such as agent:reviewer'],
+      ['-f, --follow', 'also print new lines, until Ctrl+C; with --json, one JSON document per line'],
+      ['--scope <scope>', 'scope of the server, if several scopes have this name, such as agent:reviewer'],
     ],
     examples: [
       'sallyport servers logs files',
@@ -34,8 +35,8 @@ export function addServersLogs(servers: Command, run: Run): void {
       if (follow) return followLogs(context, wanted)
       const { terminal } = context
       const logs = await read(context, wanted)
-      if (logs.dropped > 0) terminal.talk(`${logs.dropped} older lines are no longer kept.`)
-      if (logs.lines.length === 0) terminal.talk('Nothing was written.')
+      if (logs.dropped > 0) terminal.talk(`${countOf(logs.dropped, 'older line')} not kept.`)
+      if (logs.lines.length === 0) terminal.talk('The server wrote no lines.')
       if (terminal.json || logs.lines.length > 0) terminal.answer(logs, () => logs.lines.map(toVisible).join('\n'))
       return exit.done
     },
@@ -51,7 +52,7 @@ async function followLogs(context: Context, wanted: Wanted): Promise<number> {
   let seenAt = performance.now()
   try {
     while (!signal.aborted) {
-      if (logs.dropped > 0) terminal.talk(`${logs.dropped} lines are no longer kept and not shown.`)
+      if (logs.dropped > 0) terminal.talk(`${countOf(logs.dropped, 'line')} not kept and not shown.`)
       for (const line of logs.lines) terminal.line({ line }, toVisible(line))
       logs = { ...logs, lines: [], dropped: 0 }
       await pause(pollMs, undefined, { signal }).catch(() => {})
@@ -65,7 +66,7 @@ async function followLogs(context: Context, wanted: Wanted): Promise<number> {
   }
   return exit.done
 
-  /** Undefined while the gateway is away. */
+  /** Undefined while the gateway is unreachable. */
   async function tryRead(after: string): Promise<ServerLogs | undefined> {
     const { isPassing } = await import('../../client/events.ts')
     const { toGatewayError } = await import('../../../contract/errors.ts')
@@ -78,9 +79,9 @@ async function followLogs(context: Context, wanted: Wanted): Promise<number> {
   }
 }
 
-/** The address is looked up each time: a gateway that was started again may have another one. */
+/** Looks up the address each time: a restarted gateway may have another port. */
 function read({ request }: Context, { name, scope }: Wanted, after?: string): Promise<ServerLogs> {
-  return request('Asking the gateway', (client) =>
+  return request('Reading the lines', (client) =>
     suggesting(client, name, () => client.servers.logs({ params: { name }, query: { scope, after } })),
   )
 }

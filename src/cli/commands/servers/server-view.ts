@@ -21,7 +21,7 @@ export function renderServer(terminal: Terminal, server: ServerDetail): string {
     ['last success', toRelative(server.lastSuccessAt, now)],
     ['next attempt', toRelative(server.nextAttemptAt, now)],
     ['protocol', server.protocol],
-    ['server says', info && `${info.name} ${info.version}`],
+    ['server version', info && `${info.name} ${info.version}`],
     ['tools', countTools(server)],
   ])
   const parts = [paintState(terminal, server.state)(server.state), facts]
@@ -48,7 +48,7 @@ export function renderValidation(terminal: Terminal, validation: Validation): st
   return parts.join('\n\n')
 }
 
-/** A server that will not connect is a state, not a failed change. */
+/** The change is saved even if the server does not connect; the exit code shows that. */
 export function showChange({ terminal }: Context, server: ServerDetail): number {
   const state = paintState(terminal, server.state)(server.state)
   terminal.answer(server, () => `${toVisible(server.name)}: ${state}, ${countTools(server)}`)

@@ -18,14 +18,14 @@ import { showingStart, showingTrial } from './start-progress.ts'
 
 const scopeOption: OptionSpec = [
   '--scope <scope>',
-  'where the entry is written: global (default), user:me, or such as project:shop or agent:reviewer',
+  'scope of the server: global (default), user:me, project:NAME or agent:NAME',
 ]
 
 export function addServersAdd(servers: Command, run: Run): void {
   addCommand(servers, run, {
     use: 'add <name>',
     takesCommand: true,
-    summary: 'add a server: an address, or a command after --',
+    summary: 'add a server: --url with an address, or a command after --',
     options: [...definitionOptions, scopeOption],
     examples: [
       'sallyport servers add docs --url https://mcp.example.com/mcp',
@@ -54,10 +54,10 @@ export function addServersValidate(servers: Command, run: Run): void {
   addCommand(servers, run, {
     use: 'validate [name]',
     takesCommand: true,
-    summary: 'try a saved server, or a definition without saving it',
+    summary: 'test the connection to a saved server, or to a definition without saving it',
     options: [
       ...definitionOptions,
-      ['--scope <scope>', 'where the name stands in several scopes; for a definition, the scope it is meant for'],
+      ['--scope <scope>', 'scope of the saved server, if several scopes have this name, or of the definition'],
     ],
     examples: [
       'sallyport servers validate files',
@@ -69,10 +69,14 @@ export function addServersValidate(servers: Command, run: Run): void {
       const { terminal } = context
       const definition = hasDefinition(input) ? inFolderOf(context, toDefinition(input)) : undefined
       const validation = await context.request(
-        `Trying ${toVisible(name ?? 'the definition')}`,
+        `Testing ${toVisible(name ?? 'the definition')}`,
         (client, spinner) => {
           if (definition) return showingTrial(spinner, definition, () => client.servers.validate({ definition, scope }))
-          if (name === undefined) throw new GatewayError('request-invalid', 'Name a saved server, or describe one')
+          if (name === undefined)
+            throw new GatewayError(
+              'request-invalid',
+              'The server is missing: name a saved server, or give --url, --from-json or -- COMMAND',
+            )
           return suggesting(client, name, () => client.servers.validateSaved({ params: { name }, query: { scope } }))
         },
         patience.connecting,
@@ -85,8 +89,8 @@ export function addServersValidate(servers: Command, run: Run): void {
 }
 
 /**
- * A program runs in a folder of its own, so a relative path in the command would lead nowhere. Where it names something
- * in the current folder, the program gets the current folder.
+ * The gateway starts a command in another working folder, where a relative path would be wrong. If the command names a
+ * file in the current folder, the current folder becomes its `cwd`.
  */
 function inFolderOf({ terminal, settings }: Context, definition: ServerDefinition): ServerDefinition {
   if (definition.transport !== 'stdio' || settings.url !== undefined) return definition
@@ -94,15 +98,17 @@ function inFolderOf({ terminal, settings }: Context, definition: ServerDefinitio
   const paths = [...(/[\\/]/.test(definition.command) ? [definition.command] : []), ...definition.args]
   const found = paths.find((path) => !path.startsWith('-') && !isAbsolute(path) && existsSync(resolve(path)))
   if (found === undefined) return definition
-  terminal.talk(`${toVisible(found)} is in this folder, so the command runs here (cwd: ${toVisible(process.cwd())}).`)
+  terminal.talk(
+    `${toVisible(found)} is in the current folder, so the command will run there (cwd: ${toVisible(process.cwd())}).`,
+  )
   return { ...definition, cwd: process.cwd() }
 }
 
-/** Without annotations every call of a tool asks: people who are asked for each reading call stop looking. */
+/** Tools without annotations require approval for every call. People who approve many reads stop checking them. */
 function tellUnannotated(terminal: Terminal, { name, tools }: ServerDetail): void {
   const silent = tools.filter(({ riskFrom, annotations }) => riskFrom === 'default' && !hasHints(annotations))
   if (silent.length === 0) return
-  const asking = silent.some(({ risk }) => risk !== 'read') ? ', so every call of them waits for approval' : ''
+  const asking = silent.some(({ risk }) => risk !== 'read') ? ', so every call of these tools requires approval' : ''
   terminal.talk(
     `${silent.length} of ${tools.length} tools have no annotations${asking}.\n` +
       toRunnable(
@@ -111,4 +117,4 @@ function tellUnannotated(terminal: Terminal, { name, tools }: ServerDetail): voi
   )
 }
 
-const rightsNote = 'Note: the command runs with the rights of the gateway, and sees the files that it sees.'
+const rightsNote = 'Note: the command runs with the rights of the gateway and can read its files.'

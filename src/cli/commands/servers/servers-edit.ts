@@ -19,19 +19,19 @@ type Statement = z.infer<typeof Statement>
 export function addServersEdit(servers: Command, run: Run): void {
   addCommand(servers, run, {
     use: 'edit <name>',
-    summary: 'change the definition of a server in your editor (VISUAL or EDITOR)',
+    summary: 'edit the definition of a server in your editor (VISUAL or EDITOR)',
     options: [
-      ['--scope <scope>', 'where the name is used in several scopes, such as agent:reviewer'],
+      ['--scope <scope>', 'scope of the server, if several scopes have this name, such as agent:reviewer'],
       ['--yes', 'save without asking'],
     ],
-    notes: ['Secrets are not shown: a definition only has their names, such as ${GITHUB_TOKEN}.'],
+    notes: ['A definition contains only the names of secrets, such as ${GITHUB_TOKEN}, not their values.'],
     examples: ['sallyport servers edit files', 'EDITOR="code --wait" sallyport servers edit files'],
     input: z.object({ name: z.string(), scope: ScopeText.optional(), yes: z.boolean().default(false) }),
     async run(context, { name, scope: wanted, yes }) {
       const { terminal, request } = context
       const { parse, stringify } = await import('yaml')
       const get = () =>
-        request('Asking the gateway', (client) =>
+        request('Reading the definition', (client) =>
           suggesting(client, name, () => client.servers.get({ params: { name }, query: { scope: wanted } })),
         )
       const before = await get()
@@ -55,7 +55,7 @@ export function addServersEdit(servers: Command, run: Run): void {
         },
         async save(definition) {
           if (!isDeepStrictEqual(toStatement(await get()), toStatement(before)))
-            throw new GatewayError('config-conflict', `${name} was changed by somebody else since it was opened`)
+            throw new GatewayError('config-conflict', `${name} was changed by another user since it was opened`)
           return request(
             `Connecting ${toVisible(name)}`,
             (client, spinner) =>
@@ -73,13 +73,13 @@ export function addServersEdit(servers: Command, run: Run): void {
   })
 }
 
-/** What the entry of this scope says itself: without inherited values, and without defaults. */
+/** The values set in this scope, without inherited values and defaults. */
 function toStatement({ definition, origins, scope }: Pick<ServerDetail, 'definition' | 'origins' | 'scope'>): object {
   const own = toOwn(definition, (key) => origins[key] === scope)
   const named = Object.entries(own).filter(([key]) => ['transport', 'command', 'url'].includes(key))
   const minimal = ServerDefinition.safeParse(Object.fromEntries(named)).data
   if (!minimal) return own
-  // The gateway fills in `trust` by scope, and the schema every other default.
+  // The gateway sets `trust` by scope; all other defaults come from the schema.
   const defaults: Record<string, unknown> = { trust: 'annotations', ...minimal }
   const isNamed = new Set(named.map(([key]) => key))
   const told = Object.entries(own).filter(

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { ScopeText } from '../../../contract/api/base.ts'
 import type { ToolRisk } from '../../../contract/api/servers.ts'
 import { toVisible } from '../../../shared/visible.ts'
+import { countOf } from '../../../shared/words.ts'
 import { confirm } from '../../terminal/confirm.ts'
 import { exit } from '../../terminal/exit.ts'
 import { renderTable } from '../../terminal/table.ts'
@@ -27,18 +28,18 @@ const Input = z
 export function addServersRisks(servers: Command, run: Run): void {
   addCommand(servers, run, {
     use: 'risks <name>',
-    summary: 'the risk of each tool and where it comes from; with --suggest, what names and descriptions suggest',
+    summary: 'show the risk of each tool and its source; with --suggest, suggest risks',
     options: [
-      ['--suggest', 'read risks from names and descriptions, show the difference and ask whether to save it'],
+      ['--suggest', 'suggest risks from names and descriptions, and ask whether to save them'],
       ['--yes', 'save the suggestions without asking'],
-      ['--scope <scope>', 'where the name stands in several scopes, such as agent:reviewer'],
+      ['--scope <scope>', 'scope of the server, if several scopes have this name, such as agent:reviewer'],
     ],
-    notes: ['Only tools without annotations get a suggestion. Nothing is saved before you say yes.'],
+    notes: ['Only tools without annotations get a suggestion. Nothing is saved without your confirmation or --yes.'],
     examples: ['sallyport servers risks files', 'sallyport servers risks files --suggest'],
     input: Input,
     async run(context, input) {
       const { name, scope } = input
-      const page = await context.request('Asking the gateway', (client) =>
+      const page = await context.request('Reading the risks', (client) =>
         suggesting(client, name, () => client.servers.risks({ params: { name }, query: { scope } })),
       )
       if (input.suggest) return suggest(context, input, page.items)
@@ -60,7 +61,7 @@ async function suggest(context: Context, input: z.infer<typeof Input>, tools: re
   if (changes.length === 0 || !(await isWanted(terminal, input, changes))) {
     terminal.answer({ changes, saved: false }, () =>
       changes.length === 0
-        ? 'No suggestions: each tool has annotations or a set risk, or its name suggests no other.'
+        ? 'No suggestions: each tool has annotations, a configured risk, or a name that matches its risk.'
         : 'Nothing was saved.',
     )
     return exit.done
@@ -76,11 +77,11 @@ async function suggest(context: Context, input: z.infer<typeof Input>, tools: re
 
 type Change = { tool: string; before: ToolRisk['risk']; after: ToolRisk['risk']; because: string }
 
-/** Shown before it is asked. A script that has not said --yes gets the list and changes nothing. */
+/** Prints the changes and asks. Without a terminal and without --yes, nothing is changed. */
 async function isWanted(terminal: Terminal, { name, yes }: z.infer<typeof Input>, changes: readonly Change[]) {
   terminal.talk(renderChanges(terminal, changes))
   if (yes) return true
-  if (terminal.interactive) return confirm(terminal, `Save these ${changes.length} risks for ${toVisible(name)}?`)
+  if (terminal.interactive) return confirm(terminal, `Save ${countOf(changes.length, 'risk')} for ${toVisible(name)}?`)
   terminal.next(`sallyport servers risks ${name} --suggest --yes`)
   return false
 }

@@ -20,18 +20,21 @@ import { addServersEdit } from './servers-edit.ts'
 import { addServersRisks } from './servers-risks.ts'
 import { showingStart } from './start-progress.ts'
 
-const scopeOption: OptionSpec = ['--scope <scope>', 'where the name stands in several scopes, such as agent:reviewer']
+const scopeOption: OptionSpec = [
+  '--scope <scope>',
+  'scope of the server, if several scopes have this name, such as agent:reviewer',
+]
 const ByName = z.object({ name: z.string(), scope: ScopeText.optional() })
 
 export function addServers(program: Command, run: Run): void {
-  const servers = program.command('servers').description('the MCP servers this gateway connects to')
+  const servers = program.command('servers').description('manage the MCP servers that this gateway connects to')
   addGlobalOptions(servers)
   addExamples(servers, ['sallyport servers list', 'sallyport servers add docs --url https://mcp.example.com/mcp'])
 
   addCommand(servers, run, {
     use: 'list',
-    summary: 'all servers with their states',
-    options: [['--scope <scope>', 'only those of one scope, such as project:shop or user:me']],
+    summary: 'list servers with their states',
+    options: [['--scope <scope>', 'only servers of this scope, such as project:shop or user:me']],
     examples: ['sallyport servers list', 'sallyport servers list --scope user:me --json'],
     input: z.object({ scope: ScopeText.optional() }),
     async run({ terminal, request }, { scope }) {
@@ -64,12 +67,12 @@ export function addServers(program: Command, run: Run): void {
 
   addCommand(servers, run, {
     use: 'get <name>',
-    summary: 'one server with its definition, state and tools',
+    summary: 'show a server with its definition, state and tools',
     options: [scopeOption],
     examples: ['sallyport servers get files', 'sallyport servers get files --scope agent:reviewer --json'],
     input: ByName,
     async run({ terminal, request }, { name, scope }) {
-      const server = await request('Asking the gateway', (client) =>
+      const server = await request('Reading the server', (client) =>
         suggesting(client, name, () => client.servers.get({ params: { name }, query: { scope } })),
       )
       terminal.answer(server, () => renderServer(terminal, server))
@@ -100,13 +103,13 @@ export function addServers(program: Command, run: Run): void {
     },
   })
 
-  addAction('enable', 'connect a server that was switched off', (client, name, scope) =>
+  addAction('enable', 'turn a server on and connect to it', (client, name, scope) =>
     client.servers.enable({ params: { name }, query: { scope } }),
   )
-  addAction('disable', 'keep the entry, but disconnect', (client, name, scope) =>
+  addAction('disable', 'turn a server off and disconnect; its definition is kept', (client, name, scope) =>
     client.servers.disable({ params: { name }, query: { scope } }),
   )
-  addAction('reconnect', 'try to connect now, whatever the state', (client, name, scope) =>
+  addAction('reconnect', 'connect again now, in any state of the server', (client, name, scope) =>
     client.servers.reconnect({ params: { name }, query: { scope } }),
   )
 
@@ -134,7 +137,7 @@ export function addServers(program: Command, run: Run): void {
   }
 }
 
-/** Why it is not connected, with the line of its program that names the cause, or else its last one. */
+/** The error, with the output line of the server that names the cause, or else its last output line. */
 function toNote({ error, progress }: Server): string {
   if (!error) return progress ?? ''
   const cause = error.output?.find((line) => namesCause.test(line)) ?? error.output?.at(-1)

@@ -8,7 +8,7 @@ const askEvery = 2000
 
 type Started = { readonly name: string; readonly scope: ScopeKey | undefined }
 
-/** Shows what a server that takes long to start is doing, while `work` waits for its first attempt to end. */
+/** Shows the progress of a slow server start, until `work` ends. */
 export async function showingStart<Result>(
   { client, spinner }: { client: Client; spinner: Spinner },
   server: Started,
@@ -24,7 +24,7 @@ export async function showingStart<Result>(
   }
 }
 
-/** The same for a definition that is only tried: the gateway knows it under no name that could be asked for. */
+/** The same for a definition that is not saved: it has no name, so its progress cannot be read from the gateway. */
 export async function showingTrial<Result>(
   spinner: Spinner,
   definition: ServerDefinition,
@@ -48,7 +48,7 @@ async function watch(client: Client, spinner: Spinner, { name, scope }: Started,
   while (!signal.aborted) {
     await sleep(askEvery, undefined, { signal }).catch(() => {})
     if (signal.aborted) return
-    // The answer that counts is the one of `work`; here a failure only means that there is nothing to show.
+    // A failure here only means that there is no progress to show: errors are reported by `work`.
     const found = await client.servers.get({ params: { name }, query: { scope } }).catch(() => undefined)
     if (found?.state === 'connecting' && found.progress !== undefined) spinner.update(`${name}: ${found.progress}`)
   }

@@ -5,7 +5,7 @@ import { nearest } from '../../../lib/text.ts'
 import { toVisible } from '../../../shared/visible.ts'
 import { type Schema, toFields, toSchema, toTypes, typeOf } from './schema.ts'
 
-/** `k=v` by the tool's schema, `k:=json` as it stands. */
+/** `k=v` is converted to the type in the tool's schema; the value of `k:=json` is JSON. */
 export function toArguments(pairs: readonly string[], inputSchema: unknown): JsonObject {
   const root = toSchema(inputSchema)
   const fields = new Map(toFields(root).map((field) => [field.name, field.schema]))
@@ -19,14 +19,14 @@ export function toArguments(pairs: readonly string[], inputSchema: unknown): Jso
   return Object.fromEntries(result)
 }
 
-/** One JSON object, as `--args` and `--meta` take it. */
+/** One JSON object, for `--args` and `--meta`. */
 export function toArgumentsObject(text: string, flag = '--args'): JsonObject {
   const value = toJson(text, flag)
   if (isObject(value)) return value
   throw new GatewayError('arguments-invalid', `${flag} must be one JSON object, such as {"name":"value"}`)
 }
 
-/** A value is JSON where the schema wants something other than text and the text is that; else it is text. */
+/** Parses the text as JSON if the schema allows the parsed type; otherwise the value is text. */
 function toValue(text: string, root: Schema, schema: Schema): JsonValue {
   const types = toTypes(root, schema)
   if (types.length === 1 && types[0] === 'string') return text
@@ -40,18 +40,18 @@ function fits(value: JsonValue, types: readonly string[]): boolean {
   return typeof value === 'number' && Number.isInteger(value) && types.includes('integer')
 }
 
-/** `raw` is what stands behind `:=`, which is JSON. */
+/** `raw`: the separator was `:=`, so the text is JSON. */
 export function splitPair(pair: string, flag: string): { key: string; raw: boolean; text: string } {
   const match = /^([^=]+?)(:?=)([\s\S]*)$/.exec(pair)
   if (!match) throw new GatewayError('arguments-invalid', `${flag} ${toVisible(pair)} is not NAME=VALUE or NAME:=JSON`)
   return { key: match[1] ?? '', raw: match[2] === ':=', text: match[3] ?? '' }
 }
 
-/** A tool that closes its schema would refuse the argument anyway: say so before anything is sent. */
+/** If the schema allows no other arguments, an unknown name is an error before anything is sent. */
 function refuseUnknown(key: string, root: Schema, known: readonly string[]): void {
   if (root.additionalProperties !== false) return
   const meant = nearest(key, known)
-  const suggestion = meant === undefined ? `It takes ${known.join(', ') || 'none'}.` : `Did you mean ${meant}?`
+  const suggestion = meant === undefined ? `Its arguments: ${known.join(', ') || 'none'}.` : `Did you mean ${meant}?`
   throw new GatewayError('arguments-invalid', `The tool has no argument ${toVisible(key)}. ${toVisible(suggestion)}`)
 }
 
@@ -65,7 +65,7 @@ export function toJson(text: string, where: string): JsonValue {
   }
 }
 
-/** A number that would be sent as another one is an error, unless the tool takes text as well. */
+/** A number that JSON parsing would change is an error, unless the tool also accepts text. */
 function tryJson(text: string, takesText: boolean): JsonValue | undefined {
   try {
     return parseExactJson(text)

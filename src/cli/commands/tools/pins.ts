@@ -5,6 +5,7 @@ import { GatewayError } from '../../../contract/errors.ts'
 import type { Pin, PinDetail, PinState } from '../../../contract/pin.ts'
 import { nearest } from '../../../lib/text.ts'
 import { toVisible } from '../../../shared/visible.ts'
+import { countOf } from '../../../shared/words.ts'
 import type { Client } from '../../client/client.ts'
 import { confirm } from '../../terminal/confirm.ts'
 import { exit } from '../../terminal/exit.ts'
@@ -12,19 +13,22 @@ import { renderTable } from '../../terminal/table.ts'
 import type { Terminal } from '../../terminal/terminal.ts'
 import { addCommand, type Context, type OptionSpec, type Run } from '../command.ts'
 
-const scopeOption: OptionSpec = ['--scope <scope>', 'where the name stands in several scopes, such as agent:reviewer']
+const scopeOption: OptionSpec = [
+  '--scope <scope>',
+  'scope of the server, if several scopes have this name, such as agent:reviewer',
+]
 const yesOption: OptionSpec = ['--yes', 'do not ask']
-const nameNote = ['NAME is a public tool name, SERVER/NAME by the name of the server itself, or the id of a pin.']
+const nameNote = ["NAME is a public tool name, SERVER/TOOL with the server's own tool name, or the id of a pin."]
 const Named = z.object({ name: z.string(), scope: ScopeText.optional() })
-/** What somebody has to look at. */
+/** The states of pins that a person has to decide about. */
 const open: readonly PinState[] = ['changed', 'new', 'suspicious']
 
-/** `tools pins|diff|accept|block`: what was accepted of the definitions, and what servers say now. */
+/** `tools pins`, `diff`, `accept` and `block`. */
 export function addPins(tools: Command, run: Run): void {
   addCommand(tools, run, {
     use: 'pins [server]',
-    summary: 'accepted definitions, and where servers say something else by now',
-    options: [scopeOption, ['--open', 'only what somebody has to look at']],
+    summary: 'list accepted tool definitions, and tools that changed since',
+    options: [scopeOption, ['--open', 'only tools that need a decision: changed, new or suspicious']],
     examples: ['sallyport tools pins', 'sallyport tools pins files --open --json'],
     input: z.object({ server: z.string().optional(), scope: ScopeText.optional(), open: z.boolean().default(false) }),
     async run({ terminal, request }, { open: onlyOpen, ...query }) {
@@ -39,13 +43,13 @@ export function addPins(tools: Command, run: Run): void {
 
   addCommand(tools, run, {
     use: 'diff <name>',
-    summary: 'what changed in a definition since it was accepted',
+    summary: 'show what changed in the definition of a tool since it was accepted',
     options: [scopeOption],
     notes: nameNote,
     examples: ['sallyport tools diff files_read_file', 'sallyport tools diff files/read_file --json'],
     input: Named,
     async run({ terminal, request }, named) {
-      const pin = await request('Asking the gateway', (client) => getPin(client, named))
+      const pin = await request('Reading the pin', (client) => getPin(client, named))
       terminal.answer(pin, () => renderPin(pin))
       if (open.includes(pin.state)) terminal.next(`sallyport tools accept ${toName(pin)}`)
       return exit.done
@@ -54,7 +58,7 @@ export function addPins(tools: Command, run: Run): void {
 
   addCommand(tools, run, {
     use: 'accept <name>',
-    summary: 'take over a definition as the server states it now',
+    summary: 'accept the current definition of a tool',
     options: [scopeOption, yesOption],
     notes: nameNote,
     examples: ['sallyport tools accept files_read_file', 'sallyport tools accept files/read_file --yes'],
@@ -64,7 +68,7 @@ export function addPins(tools: Command, run: Run): void {
 
   addCommand(tools, run, {
     use: 'block <name>',
-    summary: 'hide a tool until somebody accepts it',
+    summary: 'hide a tool until it is accepted',
     options: [scopeOption, yesOption],
     notes: nameNote,
     examples: ['sallyport tools block files_delete_file', 'sallyport tools block files/delete_file --yes'],
@@ -73,17 +77,17 @@ export function addPins(tools: Command, run: Run): void {
   })
 }
 
-/** `servers upgrade`: one look at everything that a server changed, one answer. */
+/** `servers upgrade`: shows all changes of a server and asks once. */
 export function addServersUpgrade(servers: Command, run: Run): void {
   addCommand(servers, run, {
     use: 'upgrade <name>',
-    summary: 'look at all changed and new definitions of a server, and accept them at once',
+    summary: 'review and accept all changed and new tool definitions of a server',
     options: [scopeOption, yesOption],
-    notes: ['What is suspicious or blocked is left alone: `sallyport tools accept NAME` accepts it one by one.'],
+    notes: ['Suspicious and blocked tools are not included: accept each one with `sallyport tools accept NAME`.'],
     examples: ['sallyport servers upgrade files', 'sallyport servers upgrade files --yes --json'],
     input: Named.extend({ yes: z.boolean().default(false) }),
     async run({ terminal, request }, { name, scope, yes }) {
-      const pins = await request('Asking the gateway', async (client) => {
+      const pins = await request('Reading the pin', async (client) => {
         await client.servers.get({ params: { name }, query: { scope } })
         const { items } = await client.pins.list({ server: name, scope, state: [...open] })
         return getAll(client, items)
@@ -96,11 +100,11 @@ export function addServersUpgrade(servers: Command, run: Run): void {
         terminal.answer({ accepted: 0, left }, () => `Nothing to accept for ${toVisible(name)}.`)
         return exit.done
       }
-      const question = `Accept ${accept.length} ${accept.length === 1 ? 'definition' : 'definitions'} of ${toVisible(name)}?`
+      const question = `Accept ${countOf(accept.length, 'definition')} of ${toVisible(name)}?`
       if (!yes && !(await ask(terminal, question))) return exit.failed
       const { accepted } = await request('Accepting', (client) => client.pins.acceptMany({ accept }))
-      terminal.answer({ accepted, left }, () => `Accepted ${accepted} of ${toVisible(name)}.`)
-      if (left.length > 0) terminal.talk(`Left alone because they are suspicious: ${left.join(', ')}`)
+      terminal.answer({ accepted, left }, () => `Accepted ${countOf(accepted, 'definition')} of ${toVisible(name)}.`)
+      if (left.length > 0) terminal.talk(`Not accepted, because suspicious: ${left.join(', ')}`)
       return exit.done
     },
   })
@@ -113,7 +117,7 @@ async function decide(
   { yes, ...named }: z.infer<typeof Named> & { yes: boolean },
   verb: 'accept' | 'block',
 ): Promise<number> {
-  const pin = await request('Asking the gateway', (client) => getPin(client, named))
+  const pin = await request('Reading the pin', (client) => getPin(client, named))
   const hash = pin.live?.hash ?? pin.accepted?.hash
   if (hash === undefined) throw new GatewayError('pin-not-found', `${toName(pin)} has no definition to decide on`)
   if (!yes) terminal.talk(renderPin(pin))
@@ -126,10 +130,13 @@ async function decide(
   return exit.done
 }
 
-/** What nobody looked at is not accepted by accident: where nobody can be asked, the answer is given beforehand. */
+/** Without a terminal, --yes is required: a definition must not be accepted by accident. */
 function ask(terminal: Terminal, question: string): Promise<boolean> {
   if (terminal.interactive) return confirm(terminal, question)
-  throw new GatewayError('request-invalid', 'Nobody can be asked here: look at the difference, then repeat with --yes')
+  throw new GatewayError(
+    'request-invalid',
+    'This is not a terminal, so the command cannot ask: review the difference, then repeat with --yes',
+  )
 }
 
 const atOnce = 16
@@ -143,7 +150,7 @@ async function getAll(client: Client, pins: readonly Pin[]): Promise<PinDetail[]
   return details
 }
 
-/** By its id, its public name, or SERVER/NAME. */
+/** Finds a pin by its id, its public name, or SERVER/TOOL. */
 async function getPin(client: Client, { name, scope }: z.infer<typeof Named>): Promise<PinDetail> {
   const { items } = await client.pins.list({ scope })
   const exact = items.filter((pin) => pin.id === name || toName(pin) === name || pin.tool === name)
@@ -154,7 +161,7 @@ async function getPin(client: Client, { name, scope }: z.infer<typeof Named>): P
     const choices = found.map((pin) => `${pin.id} (${pin.scope})`).join(', ')
     throw new GatewayError(
       'request-invalid',
-      `Several pins are called ${toVisible(name)}; name one by its id: ${choices}`,
+      `Several pins are named ${toVisible(name)}; use the id of one: ${choices}`,
     )
   }
   const names = items.flatMap((pin) => [toName(pin), ...(pin.tool ? [pin.tool] : [])])
@@ -162,12 +169,12 @@ async function getPin(client: Client, { name, scope }: z.infer<typeof Named>): P
   const suggestion = meant === undefined ? '' : `. Did you mean ${meant}?`
   throw new GatewayError(
     'pin-not-found',
-    `No pin is called ${toVisible(name)}${suggestion}`,
+    `No pin is named ${toVisible(name)}${suggestion}`,
     meant ? { suggestion: meant } : {},
   )
 }
 
-/** A few characters are not meant as the beginning of an id. */
+/** Very short texts do not match as the beginning of an id. */
 function isStartOf(text: string, { id }: Pin): boolean {
   return text.length >= 8 && id.startsWith(text)
 }
@@ -191,7 +198,7 @@ function renderPins(terminal: Terminal, pins: readonly Pin[]): string {
   )
 }
 
-/** An inherited entry's pin that is stricter decides. */
+/** The pin of an inherited entry decides if it is stricter. */
 function toState({ state, inherited }: Pin): string {
   return inherited ? `${state} (${inherited.scope}: ${inherited.state})` : state
 }
@@ -203,14 +210,14 @@ function paintPin(terminal: Terminal, state: PinState): (text: string) => string
 }
 
 const headings: Readonly<Record<PinState, string>> = {
-  accepted: 'as it was accepted',
-  changed: 'changed since it was accepted; calls of it ask',
-  new: 'new; calls of it ask',
+  accepted: 'accepted, unchanged',
+  changed: 'changed since it was accepted; calls require approval',
+  new: 'new; calls require approval',
   suspicious: 'suspicious; hidden',
   blocked: 'blocked',
 }
 
-/** The gateway has made every hidden character visible; this is plain text all the way. */
+/** The gateway has already made invisible characters visible in the difference. */
 function renderPin(pin: PinDetail): string {
   const reason = pin.reason === undefined ? '' : ` (${toVisible(pin.reason)})`
   const lines = [`${toName(pin)}: ${headings[pin.state]}${reason}`]

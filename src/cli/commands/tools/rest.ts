@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Client } from '../../client/client.ts'
 
-/** What a result says of what was cut from it. */
+/** The fields of a result that say how much of its text was cut because of its length. */
 const Cut = z.looseObject({
   content: z
     .array(
@@ -21,7 +21,7 @@ type Cut = z.infer<typeof Cut>
 
 const noteOf = /^\[left out by Sallyport: /
 
-/** The command that shows what is missing of a result, if anything is. */
+/** The command that reads the missing part of a cut result; undefined if nothing is missing. */
 export function restOf(result: unknown): string | undefined {
   const meta = Cut.safeParse(result).data?._meta
   const missing = meta?.['sallyport/cut'] ?? meta?.['sallyport/left-out']
@@ -30,7 +30,7 @@ export function restOf(result: unknown): string | undefined {
   return `sallyport tools call sallyport_read_result --args '${JSON.stringify(given)}'`
 }
 
-/** The result as it was before anything was cut from it. */
+/** The complete result, with the parts that were cut. */
 export async function readWhole(client: Client, result: unknown): Promise<unknown> {
   const cut = Cut.safeParse(result).data
   if (!cut) return result
@@ -41,7 +41,7 @@ export async function readWhole(client: Client, result: unknown): Promise<unknow
   return { ...cut, content: [...toContent(cut, whole), ...parts], _meta }
 }
 
-/** All text as one, where there was text that is cut; whatever passed stays where it is. */
+/** Replaces cut text by the whole text in one part; other parts stay. */
 function toContent({ content }: Cut, whole: string | undefined): unknown[] {
   const others = content.filter(({ text = '' }) => !noteOf.test(text))
   if (whole === undefined) return others

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { toVisible } from '../../../shared/visible.ts'
 import { toBytes } from '../../terminal/bytes.ts'
 
-/** The parts of a tool's result that a terminal can show; the rest passes through `--json` untouched. */
+/** The parts of a tool's result that a terminal can show; `--json` prints the whole result. */
 const ToolResult = z.looseObject({
   content: z.array(z.looseObject({ type: z.string() })).default([]),
   structuredContent: z.unknown().optional(),
@@ -21,7 +21,7 @@ export function isFailed(result: unknown): boolean {
   return ToolResult.safeParse(result).data?.isError ?? false
 }
 
-/** Text plainly, everything else by what it is. */
+/** Text as text; other content as a short description. */
 export function renderResult(result: unknown): string {
   const parsed = ToolResult.safeParse(result)
   if (!parsed.success) return toVisible(JSON.stringify(result, null, 2) ?? '')
@@ -37,11 +37,12 @@ function renderBlock(block: unknown): string {
   const media = Media.safeParse(block).data
   if (media)
     return toVisible(
-      `[${media.type} ${media.mimeType}, ${toBytes(Buffer.byteLength(media.data, 'base64'))}; --json has it]`,
+      `[${media.type} ${media.mimeType}, ${toBytes(Buffer.byteLength(media.data, 'base64'))}; use --json to get the data]`,
     )
   const link = Link.safeParse(block).data
   if (link) return toVisible(`[resource ${link.uri}]`)
   const embedded = Embedded.safeParse(block).data
-  if (embedded) return toVisible(`[resource ${embedded.resource.uri}]\n${embedded.resource.text ?? '[--json has it]'}`)
+  if (embedded)
+    return toVisible(`[resource ${embedded.resource.uri}]\n${embedded.resource.text ?? '[use --json to get the data]'}`)
   return toVisible(JSON.stringify(block))
 }

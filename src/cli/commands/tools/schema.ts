@@ -1,10 +1,10 @@
 import type { JsonObject, JsonValue } from '../../../contract/json.ts'
 import { isObject } from '../../../lib/json.ts'
 
-/** A JSON Schema that somebody else wrote: every keyword may be missing or nonsense. */
+/** A JSON Schema of a server: every keyword may be missing or invalid. */
 export type Schema = JsonObject
 
-/** Schemas nest and refer to themselves; what lies deeper helps nobody. */
+/** Schemas can be recursive, so the depth is limited. */
 const deepest = 6
 
 export type Field = { readonly name: string; readonly schema: Schema; readonly required: boolean }
@@ -25,7 +25,7 @@ export function toFields(root: Schema): Field[] {
   return [...fields.filter((field) => field.required), ...fields.filter((field) => !field.required)]
 }
 
-/** Follows `$ref` within the document; anything else is left as it is. */
+/** Follows `$ref` within the document; other references are not followed. */
 export function resolve(root: Schema, schema: Schema): Schema {
   let current = schema
   for (let hop = 0; hop < deepest; hop++) {
@@ -43,7 +43,7 @@ export function resolve(root: Schema, schema: Schema): Schema {
   return current
 }
 
-/** The JSON types a value may have; empty when the schema leaves it open. */
+/** The JSON types a value may have; empty if the schema does not restrict them. */
 export function toTypes(root: Schema, schema: Schema, depth = 0): string[] {
   const own = resolve(root, schema)
   if (typeof own.type === 'string') return [own.type]
@@ -61,7 +61,7 @@ export function typeOf(value: JsonValue): string {
   return typeof value
 }
 
-/** In words: `string`, `array of number`, `"a" | "b"`. */
+/** Such as `string`, `array of number` or `"a" | "b"`. */
 export function describeType(root: Schema, schema: Schema, depth = 0): string {
   const own = resolve(root, schema)
   const values = toValues(own)
@@ -74,7 +74,7 @@ export function describeType(root: Schema, schema: Schema, depth = 0): string {
   return types.map((type) => (type === 'array' ? describeArray(root, own, depth) : type)).join(' or ')
 }
 
-/** A value that fits, made from what the schema says of itself: its default, its example, its first choice. */
+/** A value that fits the schema: its default, its example or its first choice, if it has one. */
 export function toExample(root: Schema, schema: Schema, depth = 0): JsonValue {
   const own = resolve(root, schema)
   if (own.default !== undefined) return own.default
@@ -94,7 +94,7 @@ export function toExample(root: Schema, schema: Schema, depth = 0): JsonValue {
   return toText(own)
 }
 
-/** An example of all required arguments; with none required, of the first one. */
+/** An example with all required arguments; if none is required, with the first argument. */
 export function toExampleArguments(root: Schema, depth = 0): JsonObject {
   const fields = toFields(root)
   const chosen = fields.some((field) => field.required) ? fields.filter((field) => field.required) : fields.slice(0, 1)
@@ -139,7 +139,7 @@ function toText(schema: Schema): string {
   return (typeof schema.format === 'string' && byFormat[schema.format]) || 'text'
 }
 
-/** References in a nested schema still point to the definitions of the whole. */
+/** References in a nested schema point to the definitions of the whole document. */
 function definitions(root: Schema): Schema {
   return { ...(root.$defs && { $defs: root.$defs }), ...(root.definitions && { definitions: root.definitions }) }
 }

@@ -19,17 +19,17 @@ export type WantedCall = {
   readonly arguments: JsonObject
   readonly toolset?: string | undefined
   readonly key?: string | undefined
-  /** Reads on where the result was cut. */
+  /** If the result was cut, reads the rest. */
   readonly full: boolean
-  /** Waits for a person, where one is asked. */
+  /** If the call requires approval, waits for the answer. */
   readonly wait: boolean
 }
 
 const pollMs = 1000
-/** A gateway that is started again still has the question. */
+/** How long to wait for a gateway that restarts; it keeps the approval. */
 const mostAwayMs = 60_000
 
-/** Runs a tool; where a person is asked first, waits for the answer and then makes the same call again, which runs. */
+/** Runs a tool. If the call requires approval, waits for the answer and then repeats the call, which runs. */
 export async function callTool(context: Context, wanted: WantedCall): Promise<number> {
   let answer = await send(context, wanted)
   while ('approval' in answer) {
@@ -37,7 +37,7 @@ export async function callTool(context: Context, wanted: WantedCall): Promise<nu
     const settled = await waitForAnswer(context, answer.approval)
     if (!settled) return showWaiting(context, answer)
     answer = await send(context, wanted)
-    // Whoever made the same call at the same time was told first, and this one would only ask once more.
+    // A parallel identical call has already received the refusal; repeating would request a new approval.
     const refusal = 'approval' in answer ? toRefusal(settled) : undefined
     if (refusal) throw refusal
   }
@@ -66,26 +66,26 @@ function showResult({ terminal }: Context, answer: CallAnswer): number {
   const failed = isFailed(answer.result)
   terminal.answer(answer, () => renderResult(answer.result))
   const rest = restOf(answer.result)
-  if (rest) terminal.next(`${rest} for the rest; with --full a call reads on by itself`)
-  if (failed) terminal.talk(terminal.talkColours.red('The tool failed; what it says stands above.'))
+  if (rest) terminal.next(`${rest} for the rest, or repeat the call with --full`)
+  if (failed) terminal.talk(terminal.talkColours.red('The tool failed; its message is above.'))
   return failed ? exit.toolFailed : exit.done
 }
 
 async function announce({ terminal, request, address }: Context, { id, title }: Approval): Promise<void> {
   const { url } = await address()
-  const page = await request('Asking the gateway', (client) => pageOf(client, id, url))
-  terminal.talk(`Waiting for a person: ${toVisible(title)} (${id})`)
+  const page = await request('Reading the address of the dashboard', (client) => pageOf(client, id, url))
+  terminal.talk(`Waiting for approval: ${toVisible(title)} (${id})`)
   terminal.talk(`  ${toVisible(page)}`)
   terminal.talk(toRunnable(`  sallyport approvals approve ${id} --as NAME`))
 }
 
-/** The gateway knows by which address people reach it; an agent is not told, and has the one that it came by. */
+/** The public address of the gateway. An agent's status does not contain it, so an agent gets the address it uses. */
 async function pageOf(client: Client, id: string, url: string): Promise<string> {
   const status = await client.status()
   return `${('url' in status ? status.url : url).replace(/\/$/, '')}/approvals/${id}`
 }
 
-/** Says what it waits for, and returns the question once it no longer waits; undefined after an interruption. */
+/** Prints what it waits for. Returns the approval when it no longer waits, or undefined after an interruption. */
 async function waitForAnswer(context: Context, asked: Approval): Promise<Approval | undefined> {
   const { id } = asked
   const leaving = new AbortController()
@@ -93,7 +93,7 @@ async function waitForAnswer(context: Context, asked: Approval): Promise<Approva
   const { signal } = leaving
   try {
     await announce(context, asked)
-    return await context.request('Waiting for a person', async (client) => {
+    return await context.request('Waiting for approval', async (client) => {
       let lastSeen = performance.now()
       while (!signal.aborted) {
         const approval = await look(client, id, performance.now() - lastSeen < mostAwayMs)
@@ -108,7 +108,7 @@ async function waitForAnswer(context: Context, asked: Approval): Promise<Approva
   }
 }
 
-/** Undefined while the gateway is away, as long as that may be. */
+/** Undefined while the gateway is unreachable and `mayBeAway` is set. */
 async function look(client: Client, id: string, mayBeAway: boolean): Promise<Approval | undefined> {
   const { toClientError } = await import('../../client/client.ts')
   try {
@@ -123,8 +123,8 @@ async function look(client: Client, id: string, mayBeAway: boolean): Promise<App
 function showWaiting({ terminal }: Context, answer: CallWaiting): number {
   const { id, title, expiresAt } = answer.approval
   terminal.answer(answer, () => `${id}  ${toVisible(title)}`)
-  terminal.talk(`It waits for a person; its time is up ${toRelative(expiresAt, Date.now())}.`)
-  terminal.talk('The same command goes on from there: it runs once the answer is yes.')
+  terminal.talk(`The call waits for approval. The approval expires ${toRelative(expiresAt, Date.now())}.`)
+  terminal.talk('Repeat the same command after the approval to run the call.')
   terminal.next(`sallyport approvals show ${id}`)
   return exit.waiting
 }

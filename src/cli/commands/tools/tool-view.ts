@@ -8,7 +8,6 @@ import { paintRisk, renderFacts, riskOrigins } from '../../terminal/words.ts'
 import { toCommand } from './guide.ts'
 import { describeType, type Field, type Schema, toExampleArguments, toFields, toSchema } from './schema.ts'
 
-/** One argument of a tool, as `tools show` lists it. */
 type ToolArgument = {
   readonly name: string
   readonly type: string
@@ -17,7 +16,6 @@ type ToolArgument = {
   readonly description?: string
 }
 
-/** A tool with what people need to call it. */
 type ShownTool = Tool & { readonly arguments: readonly ToolArgument[]; readonly example: string }
 
 export function toShownTool(tool: Tool): ShownTool {
@@ -43,7 +41,7 @@ export function renderTool(terminal: Terminal, tool: ShownTool): string {
   const facts = renderFacts([
     ['tool', tool.name],
     ['title', tool.title ?? tool.annotations?.title],
-    ['server', `${tool.server}, where it is named ${tool.original}`],
+    ['server', `${tool.server} (original name: ${tool.original})`],
     ['changed', tool.drifted && driftWords[tool.drifted]],
     ['corrected', tool.mended],
   ])
@@ -51,14 +49,14 @@ export function renderTool(terminal: Terminal, tool: ShownTool): string {
   return [
     `${facts}\n${'risk'.padEnd(facts.indexOf(tool.name))}${risk}, from: ${riskOrigins[tool.riskFrom]}`,
     indent(toVisible(tool.description || 'No description.'), terminal.width),
-    tool.arguments.length > 0 ? renderArguments(terminal, tool.arguments) : 'It takes no arguments.',
+    tool.arguments.length > 0 ? renderArguments(terminal, tool.arguments) : 'The tool has no arguments.',
     `Example\n  ${toRunnable(toVisible(tool.example))}`,
   ].join('\n\n')
 }
 
 const driftWords: Readonly<Record<NonNullable<Tool['drifted']>, string>> = {
-  changed: 'differs from the accepted definition: calls of it require approval',
-  new: 'not accepted yet: calls of it require approval',
+  changed: 'differs from the accepted definition: calls require approval',
+  new: 'not accepted yet: calls require approval',
 }
 
 function renderArguments(terminal: Terminal, given: readonly ToolArgument[]): string {

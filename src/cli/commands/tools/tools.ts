@@ -14,17 +14,17 @@ import { addPins } from './pins.ts'
 import { callTool } from './tool-call.ts'
 import { renderTool, toShownTool } from './tool-view.ts'
 
-const toolsetOption: OptionSpec = ['--toolset <name>', 'as this toolset offers them']
+const toolsetOption: OptionSpec = ['--toolset <name>', 'only the tools of this toolset, with their names there']
 const serverOption: OptionSpec = ['--server <name>', 'only the tools of this server']
 
 export function addTools(program: Command, run: Run): void {
-  const tools = program.command('tools').description('what an agent may use')
+  const tools = program.command('tools').description('list, show and call tools')
   addGlobalOptions(tools)
   addExamples(tools, ['sallyport tools list', 'sallyport tools call files_read_file --arg path=notes.txt'])
 
   addCommand(tools, run, {
     use: 'list',
-    summary: 'all tools with their risk',
+    summary: 'list tools with their risk',
     options: [serverOption, toolsetOption],
     examples: ['sallyport tools list', 'sallyport tools list --server files --json'],
     input: z.object({ server: z.string().optional(), toolset: z.string().optional() }),
@@ -38,7 +38,7 @@ export function addTools(program: Command, run: Run): void {
 
   addCommand(tools, run, {
     use: 'search <words...>',
-    summary: 'tools by words in their names and descriptions, best match first',
+    summary: 'search tools by words in names and descriptions, best match first',
     options: [serverOption, toolsetOption],
     examples: ['sallyport tools search pull request', 'sallyport tools search file --server files'],
     input: z.object({ words: z.array(z.string()), server: z.string().optional(), toolset: z.string().optional() }),
@@ -52,11 +52,11 @@ export function addTools(program: Command, run: Run): void {
 
   addCommand(tools, run, {
     use: 'show <name>',
-    summary: 'one tool with its arguments and an example call',
+    summary: 'show a tool with its arguments and an example call',
     examples: ['sallyport tools show files_read_file', 'sallyport tools show files_read_file --json'],
     input: z.object({ name: z.string() }),
     async run({ terminal, request }, { name }) {
-      const tool = await request('Asking the gateway', (client) =>
+      const tool = await request('Reading the tool', (client) =>
         suggesting(client, name, () => client.tools.get({ params: { name } })),
       )
       const shown = toShownTool(tool)
@@ -67,7 +67,7 @@ export function addTools(program: Command, run: Run): void {
 
   addCommand(tools, run, {
     use: 'guide [server]',
-    summary: 'a guide in Markdown that a model can work from',
+    summary: 'print a guide to the tools in Markdown, for a model',
     options: [toolsetOption],
     examples: ['sallyport tools guide', 'sallyport tools guide files > FILES.md'],
     input: z.object({ server: z.string().optional(), toolset: z.string().optional() }),
@@ -81,13 +81,17 @@ export function addTools(program: Command, run: Run): void {
 
   addCommand(tools, run, {
     use: 'call <name>',
-    summary: 'run a tool; where a person is asked first, wait for the answer',
+    summary: 'call a tool; if the call requires approval, wait for it',
     options: [
-      ['--arg <pair>', 'argument NAME=VALUE, read as the schema wants it, or NAME:=JSON', 'many'],
+      [
+        '--arg <pair>',
+        'argument NAME=VALUE, converted to the type in the schema, or NAME:=JSON; can be repeated',
+        'many',
+      ],
       ['--args <json>', 'all arguments as one JSON object; - reads it from standard input'],
-      ['--full', 'read on where the result was cut, and print all of it'],
-      ['--no-wait', 'where a person is asked first, end with 7 instead of waiting for the answer'],
-      ['--key <key>', 'run it once, however often it is called with this key; a repeat gets the same result'],
+      ['--full', 'print the complete result, even if the gateway cut it'],
+      ['--no-wait', 'if the call requires approval, exit with code 7 instead of waiting'],
+      ['--key <key>', 'idempotency key: calls with the same key run once and get the same result'],
       toolsetOption,
     ],
     examples: [
@@ -109,7 +113,7 @@ export function addTools(program: Command, run: Run): void {
       if (args !== undefined && arg.length > 0)
         throw new GatewayError('request-invalid', 'Give --arg or --args, not both')
       const whole = args === undefined ? undefined : toArgumentsObject(args === '-' ? await readInput() : args)
-      const given = whole ?? (await request('Asking the gateway', (client) => readPairs(client, name, arg)))
+      const given = whole ?? (await request('Reading the tool', (client) => readPairs(client, name, arg)))
       return callTool(context, { name, arguments: given, ...wanted })
     },
   })
@@ -117,14 +121,14 @@ export function addTools(program: Command, run: Run): void {
   addPins(tools, run)
 }
 
-/** An unknown server has no tools, which looks just like a server without any: say which one was meant. */
+/** An unknown server is an error here: an empty list would look like a server without tools. */
 async function listTools(client: Client, selection: { server?: string; toolset?: string; query?: string }) {
   const page = await client.tools.list(selection)
   if (page.items.length > 0 || selection.server === undefined) return page
   const { server } = selection
   const names = await client.servers.list().then(
     (servers) => servers.items.map((each) => each.name),
-    () => [server], // an agent may not list servers, and its empty answer stands
+    () => [server], // an agent may not list servers: keep the empty answer
   )
   if (names.includes(server)) return page
   const meant = nearest(server, names)

@@ -15,13 +15,13 @@ export type Following = {
   on(happening: Happening): void
 }
 
-const names = ['question-asked', 'question-answered', 'call-ended'] as const
+const names = ['approval-requested', 'approval-answered', 'call-ended'] as const
 const pageSize = 200
 
-/** What happens to questions, from those that wait already on, until `signal`. */
+/** Reports the waiting approvals and then every change, until `signal` aborts. */
 export async function follow({ address, client, patience, signal, recheck, on }: Following): Promise<void> {
   const broken = Promise.withResolvers<never>()
-  /** The list could not be read when it had to be. */
+  /** The list must be read again: the last attempt failed. */
   let stale = true
   const listening = listen({
     address,
@@ -72,17 +72,17 @@ async function listOpen(client: Client): Promise<Approval[]> {
   return items
 }
 
-const AboutQuestion = z.object({ approval: Approval })
-/** Calls come without their arguments. */
+const AboutApproval = z.object({ approval: Approval })
+/** Events contain calls without their arguments. */
 const AboutCall = z.object({ call: Call.omit({ arguments: true }) })
 
-/** What a newer gateway says in another form is left out: the list has it. */
+/** Unknown forms of events from a newer gateway are ignored: the list contains the same approvals. */
 function toHappening({ name, data }: Heard): Happening | undefined {
   if (name === 'call-ended') {
     const ended = AboutCall.safeParse(data)
     return ended.success ? { kind: 'call-ended', call: ended.data.call } : undefined
   }
-  if (name !== 'question-asked' && name !== 'question-answered') return undefined
-  const question = AboutQuestion.safeParse(data)
-  return question.success ? { kind: 'question', name, approval: question.data.approval } : undefined
+  if (name !== 'approval-requested' && name !== 'approval-answered') return undefined
+  const approval = AboutApproval.safeParse(data)
+  return approval.success ? { kind: 'approval', name, approval: approval.data.approval } : undefined
 }

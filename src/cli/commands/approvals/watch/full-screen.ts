@@ -3,10 +3,10 @@ import type { ReadStream, WriteStream } from 'node:tty'
 import type { Size } from './screen.ts'
 import type { Key } from './state.ts'
 
-/** The terminal as a whole, until it is given back as it was. */
+/** Takes over the whole terminal; `close` restores it. */
 export type FullScreen = {
   size(): Size
-  /** Lines from the top; what was there before is gone. */
+  /** Replaces everything on the screen. */
   show(lines: readonly string[]): void
   ring(): void
   close(): void
@@ -17,7 +17,7 @@ export type FullScreenParts = {
   readonly output: WriteStream
   onKey(key: Key): void
   onResize(): void
-  /** Nobody can press anything any more. */
+  /** Input or output has closed, so no key can be pressed. */
   onGone(): void
 }
 
@@ -32,7 +32,7 @@ export function openFullScreen({ input, output, onKey, onResize, onGone }: FullS
   input.on('end', onGone)
   output.on('resize', onResized)
   output.on('error', onGone)
-  process.on('exit', close) // a defect must not leave a terminal without echo
+  process.on('exit', close) // a crash must not leave a terminal without echo
   input.setRawMode(true)
   input.resume()
   output.write(enter)
@@ -73,7 +73,7 @@ export function openFullScreen({ input, output, onKey, onResize, onGone }: FullS
 
 type Pressed = { readonly name?: string | undefined; readonly ctrl?: boolean; readonly meta?: boolean }
 
-/** A key that writes something is named by what it writes; a letter with Ctrl or Alt is not that letter. */
+/** A key that types text is named after that text; Ctrl or Alt with a letter is a different key. */
 export function toKey(text: string | undefined, { name, ctrl, meta }: Pressed): Key {
   if (name === 'escape') return { name, text: '' }
   if (ctrl || meta) return { name: `${ctrl ? 'ctrl' : 'alt'}-${name ?? ''}`, text: '' }

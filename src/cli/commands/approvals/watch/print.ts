@@ -7,13 +7,13 @@ import { stateWords } from '../approval-view.ts'
 import { type Following, follow } from './follow.ts'
 import type { EndedCall, Happening } from './state.ts'
 
-/** One line for each question, each answer and each end of a call that was asked about. Nobody is there to answer. */
+/** Without a terminal: one line for each approval, each answer, and each end of a call that required approval. */
 export async function printLines(terminal: Terminal, following: Omit<Following, 'signal' | 'on'>): Promise<number> {
   const leaving = new AbortController()
   const stayed = leaveOnSignal(leaving)
-  /** Calls that were told of and have not ended: a list that is read again holds them too. */
-  const told = new Set<string>()
-  process.stdout.on('error', () => leaving.abort()) // nobody reads it any more
+  /** Printed calls that have not ended. The list is read again after a lost connection and contains them again. */
+  const printed = new Set<string>()
+  process.stdout.on('error', () => leaving.abort()) // the reader closed the pipe
   try {
     await follow({ ...following, signal: leaving.signal, on })
   } finally {
@@ -24,29 +24,29 @@ export async function printLines(terminal: Terminal, following: Omit<Following, 
 
   function on(happening: Happening): void {
     if (happening.kind === 'linked')
-      terminal.talk(happening.linked ? 'Listening.' : 'The gateway is away; looking for it.')
+      terminal.talk(happening.linked ? 'Listening.' : 'Lost the connection to the gateway; reconnecting.')
     if (happening.kind === 'listed') for (const approval of happening.items) tellAsked(approval)
-    if (happening.kind === 'question') {
-      if (happening.name === 'question-asked') tellAsked(happening.approval)
+    if (happening.kind === 'approval') {
+      if (happening.name === 'approval-requested') tellAsked(happening.approval)
       else
         terminal.line(
           { event: happening.name, approval: happening.approval },
           toVisible(toAnsweredLine(happening.approval)),
         )
     }
-    if (happening.kind === 'call-ended' && told.delete(happening.call.id))
+    if (happening.kind === 'call-ended' && printed.delete(happening.call.id))
       terminal.line({ event: happening.kind, call: happening.call }, toVisible(toEndedLine(happening.call)))
   }
 
   function tellAsked(approval: Approval): void {
-    if (told.has(approval.call)) return
-    told.add(approval.call)
-    terminal.line({ event: 'question-asked', approval }, toVisible(toAskedLine(approval)))
+    if (printed.has(approval.call)) return
+    printed.add(approval.call)
+    terminal.line({ event: 'approval-requested', approval }, toVisible(toAskedLine(approval)))
   }
 }
 
-function toAskedLine({ id, askedAt, risk, principal, title, tool, arguments: given }: Approval): string {
-  return `${askedAt} asked ${id} ${risk} ${principal} ${tool}: ${title} ${JSON.stringify(given)}`
+function toAskedLine({ id, requestedAt, risk, principal, title, tool, arguments: given }: Approval): string {
+  return `${requestedAt} requested ${id} ${risk} ${principal} ${tool}: ${title} ${JSON.stringify(given)}`
 }
 
 function toAnsweredLine({ id, state, answers, endedAt, expiresAt }: Approval): string {

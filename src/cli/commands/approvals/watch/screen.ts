@@ -10,7 +10,7 @@ type Colours = ReturnType<typeof createColors>
 export type Size = { readonly columns: number; readonly rows: number }
 export type Look = { readonly size: Size; readonly now: number; readonly colours: Colours }
 
-/** The whole screen, line by line; none is wider than the terminal, and there are no more than it has rows. */
+/** The lines of the screen; they fit the width and height of the terminal. */
 export function draw(watch: Watch, look: Look): string[] {
   const { size, colours } = look
   const { bold, dim } = colours
@@ -18,7 +18,7 @@ export function draw(watch: Watch, look: Look): string[] {
   const { rows, lines } = toView(watch, look)
   const top = Math.max(0, Math.min(watch.top, lines - rows))
   const visible = body.slice(top, top + rows)
-  const more = lines > rows ? `lines ${top + 1} to ${top + visible.length} of ${lines}; space and b turn the pages` : ''
+  const more = lines > rows ? `lines ${top + 1} to ${top + visible.length} of ${lines}; Space and b turn the pages` : ''
   return [
     bold(cut(toLine(toHeader(watch)), size.columns)),
     '',
@@ -29,7 +29,7 @@ export function draw(watch: Watch, look: Look): string[] {
   ].slice(0, size.rows)
 }
 
-/** Without header, the blank line below it, the line that says how far the question goes, and the footer. */
+/** The part of the screen for the approval: without the header, the blank line below it, the page line and the footer. */
 export function toView(watch: Watch, look: Look): View {
   const rows = Math.max(1, look.size.rows - 3 - toFooter(watch, look).length)
   const lines = toBody(watch, look).length
@@ -37,7 +37,7 @@ export function toView(watch: Watch, look: Look): View {
   return { lines, rows, needed: lines - after }
 }
 
-/** What happened, what is about to happen or to be said, and the keys. */
+/** The last note, the pending answer or the current prompt, and the keys. */
 function toFooter(watch: Watch, { size: { columns }, now, colours }: Look): string[] {
   const { yellow, red, dim } = colours
   const { shown } = watch
@@ -58,13 +58,13 @@ function toFooter(watch: Watch, { size: { columns }, now, colours }: Look): stri
 function toHeader({ open, shown, person, linked }: Watch): string {
   const at = open.findIndex(({ id }) => id === shown?.id)
   const place = at === -1 ? '' : `, ${at + 1} in view`
-  const link = linked ? '' : ' · the gateway is away'
+  const link = linked ? '' : ' · connection lost'
   return `Sallyport approvals · ${person} · ${open.length} open${place}${link}`
 }
 
 function toBody(watch: Watch, { size, now, colours }: Look): string[] {
   const { shown } = watch
-  if (!shown) return ['Nobody asks anything at the moment.', '', 'Questions appear here as they come.']
+  if (!shown) return ['No approvals are waiting.', '', 'New approvals appear here.']
   const { columns } = size
   const { bold, dim } = colours
   const paint = riskPaint(colours, shown.risk)
@@ -88,7 +88,7 @@ function toBody(watch: Watch, { size, now, colours }: Look): string[] {
 
 const driftLines = new WeakMap<ApprovalDrift, { readonly columns: number; readonly lines: string[] }>()
 
-/** How the tool differs from what was accepted, above what is sent to it. */
+/** The difference to the accepted definition of the tool, shown above the arguments. */
 function toDriftLines({ shown, detail }: Watch, columns: number): string[] {
   const drift = detail && detail.id === shown?.id ? detail.drift : undefined
   if (!drift) return []
@@ -99,37 +99,37 @@ function toDriftLines({ shown, detail }: Watch, columns: number): string[] {
   return lines
 }
 
-/** Few words: this is in the first lines of a small screen. */
+/** Short, because it is in the first lines of a small screen. */
 function toWaits({ shown, detail }: Watch): string {
   if (shown?.state !== 'waiting' || detail?.id !== shown.id) return ''
   const { requests, complete } = detail.waiting
-  if (requests > 0) return '; the agent is waiting for it'
-  return complete ? '; no request waits for it right now' : '; no request waits for it at this instance'
+  if (requests > 0) return '; the agent is waiting'
+  return complete ? '; the agent is not waiting now' : '; the agent is not waiting at this instance'
 }
 
-/** What does not change with the time; arguments may be long, and a screen is drawn every second. */
+/** Text that does not depend on the time. It is cached, because the screen is drawn often and arguments can be long. */
 type Texts = {
   readonly columns: number
   readonly lines: string[]
-  /** Lines at the end that are not a part of what is approved. */
+  /** Lines at the end that are not part of what is approved. */
   readonly after: number
   readonly suspect: string | undefined
 }
 const texts = new WeakMap<Approval, Texts>()
 
-/** Only headings begin at the edge: the text of a value is always indented. */
+/** Values are always indented, so that a value cannot look like a heading. */
 function toTexts(approval: Approval, columns: number): Texts {
   const known = texts.get(approval)
   if (known?.columns === columns) return known
   const { description } = approval
   const sent = toSentTexts(approval).flatMap(({ heading, text }) => ['', heading, ...toBlock(text, columns)])
-  const about = description ? ['', 'what the tool says it does', ...toBlock(toVisible(description), columns)] : []
+  const about = description ? ['', 'description of the tool', ...toBlock(toVisible(description), columns)] : []
   const made = { columns, lines: [...sent, ...about], after: about.length, suspect: toSuspectLine(approval) }
   texts.set(approval, made)
   return made
 }
 
-/** Long lines go on behind an arrow: nothing that a value says can pass for the line of another one. */
+/** A wrapped line continues after an arrow, so that part of a value cannot look like another line. */
 function toBlock(text: string, columns: number): string[] {
   return text
     .replaceAll('\t', '  ')
@@ -138,36 +138,36 @@ function toBlock(text: string, columns: number): string[] {
 }
 
 function toPrompt({ asking, pending }: Watch, now: number): string {
-  if (asking) return toQuestion(asking)
+  if (asking) return toPromptText(asking)
   if (!pending) return ''
   const seconds = Math.max(0, Math.ceil((pending.until - now) / 1000))
   return `In ${seconds} s: ${describePending(pending)}`
 }
 
-function toQuestion(asking: Asking): string {
+function toPromptText(asking: Asking): string {
   switch (asking.step) {
     case 'reason':
-      return `Why not? ${tail(asking.text)}`
+      return `Reason for the denial: ${tail(asking.text)}`
     case 'covers':
-      return 'Further calls: c with exactly these arguments, s some the same, t any arguments'
+      return 'Allow further calls: c same arguments, s some arguments the same, t any arguments'
     case 'same':
-      return `Which arguments stay the same, such as /repo? ${tail(asking.text)}`
+      return `Arguments that must stay the same, such as /repo: ${tail(asking.text)}`
     case 'calls':
-      return `How many further calls? [${usual.calls}] ${tail(asking.text)}`
+      return `Number of further calls [${usual.calls}]: ${tail(asking.text)}`
     case 'minutes':
-      return `For how many minutes? [${usual.minutes}] ${tail(asking.text)}`
+      return `Minutes until the grant expires [${usual.minutes}]: ${tail(asking.text)}`
   }
 }
 
-/** Whoever types sees the end of it. */
+/** The end of the typed text, if it is too long for the line. */
 function tail(text: string): string {
   const characters = [...text]
   return `${characters.length > 40 ? '…' : ''}${characters.slice(-40).join('')}_`
 }
 
 function toKeys({ asking, pending, shown }: Watch): string {
-  if (asking) return 'Enter goes on · Esc goes back · Ctrl+C quits'
-  if (pending) return 'u takes it back · n next · p previous · q sends it and quits'
+  if (asking) return 'Enter continue · Esc cancel · Ctrl+C quit'
+  if (pending) return 'u undo · n next · p previous · q send and quit'
   if (!shown) return 'q quit'
   if (shown.state !== 'waiting') return 'n next · p previous · q quit'
   return 'a approve · g approve with a grant · d deny · n next · p previous · q quit'

@@ -3,17 +3,17 @@ import type { Call } from '../../../../contract/call.ts'
 import { GrantWish } from '../../../../contract/grant.ts'
 import { describeAnswered, describeWish, stateWords } from '../approval-view.ts'
 
-/** What the person says, before it is sent. */
+/** An answer that has not been sent yet. */
 export type Said = {
   readonly verdict: Verdict
   readonly reason?: string | undefined
   readonly grant?: GrantWish | undefined
 }
 
-/** An answer that is sent at `until`, unless it is taken back. */
+/** An answer that is sent at `until`, unless the person presses `u` (undo). */
 export type Pending = { readonly approval: Approval; readonly said: Said; readonly until: number }
 
-/** What is asked of the person, one thing at a time. */
+/** The prompt that the person is answering. */
 export type Asking =
   | { readonly step: 'covers' }
   | { readonly step: 'reason' | 'same'; readonly text: string }
@@ -23,37 +23,41 @@ export type Asking =
 export type Watch = {
   readonly person: string
   readonly linked: boolean
-  /** Those that wait, in the order in which they were asked. */
+  /** Waiting approvals, oldest first. */
   readonly open: readonly Approval[]
-  /** In view. It stays there when it is answered, so that no other one comes under a finger that is about to press. */
+  /** The approval on the screen. It stays after the answer, so that the next key does not answer another approval. */
   readonly shown: Approval | undefined
-  /** Lines of it above the screen. */
+  /** How many of its lines are scrolled off at the top. */
   readonly top: number
-  /** The last line of it that has been on the screen: nothing is approved that was not shown. */
+  /** The last line that was on the screen. Approving requires that all lines were shown. */
   readonly reached: number
-  /** What lists and events do not tell of a question; that of the one in view, once it was read. */
+  /** Fields of the shown approval that lists and events do not contain; undefined until they are read. */
   readonly detail: Detail | undefined
   readonly asking: Asking | undefined
   readonly pending: Pending | undefined
-  /** What happened last. */
+  /** The last event, as a message for the person. */
   readonly note: string
-  /** What came of this person's answers, to be read when the screen is gone. */
+  /** Results of this person's answers, printed after the screen closes. */
   readonly told: readonly string[]
-  /** Those that no longer wait: a list that was read earlier does not bring them back. */
+  /** Ids of approvals that no longer wait. A list that was requested earlier may still contain them. */
   readonly settled: ReadonlySet<string>
 }
 
 export type Detail = Pick<ApprovalDetail, 'id' | 'waiting' | 'drift'>
 
-/** How much of the question there is, how much fits on the screen, and how far it has to be read before it is approved. */
+/** Lines of the approval, rows on the screen, and lines that must be shown before it can be approved. */
 export type View = { readonly lines: number; readonly rows: number; readonly needed: number }
 
-/** As events tell it: without the arguments. */
+/** A call in an event; events do not contain arguments. */
 export type EndedCall = Omit<Call, 'arguments'>
 
 export type Happening =
   | { readonly kind: 'listed'; readonly items: readonly Approval[] }
-  | { readonly kind: 'question'; readonly name: 'question-asked' | 'question-answered'; readonly approval: Approval }
+  | {
+      readonly kind: 'approval'
+      readonly name: 'approval-requested' | 'approval-answered'
+      readonly approval: Approval
+    }
   | { readonly kind: 'call-ended'; readonly call: EndedCall }
   | { readonly kind: 'linked'; readonly linked: boolean }
   | { readonly kind: 'read'; readonly detail: Detail }
@@ -62,13 +66,13 @@ export type Happening =
   | { readonly kind: 'key'; readonly key: Key; readonly view: View; readonly now: number }
   | { readonly kind: 'time'; readonly now: number }
 
-/** `name` is that of a key that writes nothing, `text` what one writes. */
+/** `text` is the typed text; `name` names a key that types no text. */
 export type Key = { readonly name: string; readonly text: string }
 
-/** What follows from something that happened: the answer to send now, and whether the person leaves. */
+/** The next state, the answer to send now, and whether the person quits. */
 export type Step = { readonly watch: Watch; readonly send?: Pending | undefined; readonly end?: true }
 
-/** As long as on the page. */
+/** The same time as on the approvals page. */
 export const takeBackMs = 5000
 const mostSettled = 10_000
 export const usual = { calls: 5, minutes: 30 }
@@ -90,12 +94,12 @@ export function createWatch(person: string): Watch {
   }
 }
 
-/** Pure: all that the screen shows and all that is sent follows from what happened. */
+/** A pure function: state and event in, next state and answer out. */
 export function advance(watch: Watch, happening: Happening): Step {
   switch (happening.kind) {
     case 'listed':
       return { watch: toListed(watch, happening.items) }
-    case 'question':
+    case 'approval':
       return { watch: toChanged(watch, happening.approval) }
     case 'call-ended':
       return { watch: toEnded(watch, happening.call) }
@@ -119,14 +123,14 @@ export function advance(watch: Watch, happening: Happening): Step {
   }
 }
 
-/** The change of a tool comes above the arguments: what was seen before it came does not count. */
+/** A tool change is shown above the arguments and moves them, so the lines shown before do not count as read. */
 function toRead(watch: Watch, detail: Detail): Watch {
   const known = watch.detail?.id === detail.id ? watch.detail.drift : undefined
   if (known?.difference === detail.drift?.difference) return { ...watch, detail: { ...detail, drift: known } }
   return { ...watch, detail, ...(watch.shown?.id === detail.id && { top: 0, reached: 0 }) }
 }
 
-/** Everything is read again: what is no longer in the list no longer waits. */
+/** A new list replaces all approvals: an approval that is not in it no longer waits. */
 function toListed(watch: Watch, items: readonly Approval[]): Watch {
   const open = inOrder(items.filter(({ id, state }) => state === 'waiting' && !watch.settled.has(id)))
   return showSomething({ ...watch, open })
@@ -168,12 +172,12 @@ function showSomething(watch: Watch): Watch {
 }
 
 function inOrder(approvals: readonly Approval[]): Approval[] {
-  return approvals.toSorted((a, b) => a.askedAt.localeCompare(b.askedAt) || a.id.localeCompare(b.id))
+  return approvals.toSorted((a, b) => a.requestedAt.localeCompare(b.requestedAt) || a.id.localeCompare(b.id))
 }
 
 type Pressed = Extract<Happening, { kind: 'key' }>
 
-/** What is on the screen when a key is pressed has been shown, if there is no gap before it. */
+/** Lines on the screen at a key press count as shown, if all lines above them were shown too. */
 function toReached(watch: Watch, { rows }: View): Watch {
   return watch.top <= watch.reached ? { ...watch, reached: Math.max(watch.reached, watch.top + rows) } : watch
 }
@@ -193,7 +197,7 @@ function onKey(watch: Watch, { key, view, now }: Pressed): Step {
     case 'd':
       return ifOpen(watch, () => ({ watch: { ...watch, asking: { step: 'reason', text: '' }, note: '' } }))
     case 'u':
-      return { watch: watch.pending ? { ...watch, pending: undefined, note: 'Taken back: nothing was sent.' } : watch }
+      return { watch: watch.pending ? { ...watch, pending: undefined, note: 'Undone: nothing was sent.' } : watch }
     case 'n':
       return { watch: toNeighbour(watch, 1) }
     case 'p':
@@ -213,28 +217,28 @@ function onKey(watch: Watch, { key, view, now }: Pressed): Step {
   }
 }
 
-/** Only what is in view and waits can be answered, and only once. */
+/** Runs `act` if the shown approval waits and has no pending answer. */
 function ifOpen(watch: Watch, act: (approval: Approval) => Step): Step {
   const { shown, pending } = watch
   if (!shown) return { watch }
-  if (pending?.approval.id === shown.id) return { watch: { ...watch, note: 'It is answered; u takes that back.' } }
+  if (pending?.approval.id === shown.id) return { watch: { ...watch, note: 'Already answered; u undoes the answer.' } }
   if (shown.state === 'waiting' && watch.open.some(({ id }) => id === shown.id)) return act(shown)
-  return { watch: { ...watch, note: 'This one no longer waits; n goes to the next.' } }
+  return { watch: { ...watch, note: 'This approval no longer waits; n shows the next.' } }
 }
 
-/** Nobody approves the beginning of something longer. */
+/** Runs `act` only if the whole approval was shown. */
 function ifSeen(watch: Watch, { needed, rows }: View, act: (approval: Approval) => Step): Step {
   return ifOpen(watch, (approval) => {
-    // Whether the tool has changed is not known before that.
+    // The details say whether the tool has changed.
     if (watch.detail?.id !== approval.id)
-      return { watch: { ...watch, note: 'The question is still being read from the gateway; try again in a moment.' } }
+      return { watch: { ...watch, note: 'The details of this approval are not loaded yet; try again in a moment.' } }
     if (watch.reached >= needed) return act(approval)
-    const note = `Read it to the end before you approve: lines 1 to ${watch.reached || rows} of ${needed} were shown, space turns the page.`
+    const note = `Read to the end before you approve: lines 1 to ${watch.reached || rows} of ${needed} were shown. Space turns the page.`
     return { watch: { ...watch, note } }
   })
 }
 
-/** An answer that stands before is sent: whoever goes on has not taken it back. */
+/** Makes the answer pending. The pending answer before it is sent now, because the person did not undo it. */
 function later(watch: Watch, approval: Approval, said: Said, now: number): Step {
   const pending = { approval, said, until: now + takeBackMs }
   return { watch: { ...watch, asking: undefined, pending, note: '' }, send: watch.pending }
@@ -249,8 +253,8 @@ function toNeighbour(watch: Watch, by: 1 | -1): Watch {
   if (open.length === 0)
     return shown?.state === 'waiting' ? watch : { ...watch, shown: undefined, top: 0, reached: 0, note: '' }
   const at = open.findIndex(({ id }) => id === shown?.id)
-  // One that no longer waits stood before those that were asked after it.
-  const after = open.findIndex(({ askedAt }) => askedAt > (shown?.askedAt ?? ''))
+  // An approval that no longer waits is not in the list: continue with the first approval requested after it.
+  const after = open.findIndex(({ requestedAt }) => requestedAt > (shown?.requestedAt ?? ''))
   const from = at === -1 ? (after === -1 ? open.length : after) - (by === 1 ? 1 : 0) : at
   const next = open[(from + by + open.length) % open.length]
   return { ...watch, shown: next, top: 0, reached: 0, note: '' }
@@ -278,24 +282,24 @@ function onEntered(watch: Watch, asking: Exclude<Asking, { step: 'covers' }>, no
   if (!shown) return { watch: { ...watch, asking: undefined } }
   switch (asking.step) {
     case 'reason':
-      if (text === '') return wrong('Say why: the agent is told. Esc goes back.')
+      if (text === '') return wrong('Give a reason for the agent. Esc cancels.')
       return later(watch, shown, { verdict: 'deny', reason: text }, now)
     case 'same': {
       const same = text.split(/\s+/).filter(Boolean)
       if (same.length === 0 || !same.every((pointer) => pointer.startsWith('/')))
-        return wrong('Name arguments as /NAME, separated by blanks. Esc goes back.')
+        return wrong('Write arguments as /NAME, separated by spaces. Esc cancels.')
       return { watch: { ...watch, asking: { step: 'calls', text: '', wish: { covers: 'shape', same } } } }
     }
     case 'calls': {
       const budget = GrantWish.shape.budget.safeParse(toNumber(text, usual.calls))
-      if (!budget.success) return wrong('A number from 1 to 10000. Esc goes back.')
+      if (!budget.success) return wrong('Must be a number from 1 to 10000. Esc cancels.')
       return {
         watch: { ...watch, asking: { step: 'minutes', text: '', wish: { ...asking.wish, budget: budget.data } } },
       }
     }
     case 'minutes': {
       const minutes = GrantWish.shape.minutes.safeParse(toNumber(text, usual.minutes))
-      if (!minutes.success) return wrong('A number from 1 to 43200. Esc goes back.')
+      if (!minutes.success) return wrong('Must be a number from 1 to 43200. Esc cancels.')
       return later(watch, shown, { verdict: 'approve', grant: { ...asking.wish, minutes: minutes.data } }, now)
     }
   }

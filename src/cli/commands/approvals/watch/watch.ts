@@ -13,16 +13,16 @@ import { printLines } from './print.ts'
 import { draw, type Look, toView } from './screen.ts'
 import { advance, createWatch, describePending, type Happening, type Pending } from './state.ts'
 
-/** No event tells that an agent has hung up, or how a changed tool differs. */
+/** No event reports that an agent has disconnected, or how a changed tool differs; so both are polled. */
 const lookEveryMs = 5000
 const ringEveryMs = 2000
 
-/** Shows questions as they come. At a terminal a person answers them; elsewhere they are only printed. */
+/** Shows approvals as they arrive. At a terminal a person can answer them; otherwise they are only printed. */
 export async function runWatch(context: Context, { retry, bell }: { retry: number; bell: boolean }): Promise<number> {
   const { terminal } = context
   const atTerminal = terminal.interactive && Boolean(process.stdout.isTTY) && process.env.TERM !== 'dumb'
   if (atTerminal && !context.settings.person)
-    throw new GatewayError('person-needed', 'Answering needs a person, and a token is none')
+    throw new GatewayError('person-needed', 'Answering approvals needs a signed-in user; a token is not enough')
   const following = { ...(await goLive(context)), patience: retry * 1000 }
   return atTerminal ? answerLive(context, following, bell) : printLines(terminal, following)
 }
@@ -54,9 +54,9 @@ async function answerLive(
   function happened(happening: Happening): void {
     const known = new Set(watch.open.map(({ id }) => id))
     const step = advance(watch, happening)
-    if (step.watch === watch && happening.kind === 'call-ended') return // there may be very many of them
+    if (step.watch === watch && happening.kind === 'call-ended') return // many calls end that this screen does not show
     watch = step.watch
-    if (watch.open.some(({ id }) => !known.has(id)) && happening.kind === 'question') ring()
+    if (watch.open.some(({ id }) => !known.has(id)) && happening.kind === 'approval') ring()
     if (step.send) send(step.send)
     if (step.end) leaving.abort()
     readDetail()
@@ -77,7 +77,7 @@ async function answerLive(
     sending.add(sent)
   }
 
-  /** Once for many questions that come together. */
+  /** Rings once for approvals that arrive together. */
   function ring(): void {
     if (!bell || Date.now() - rungAt < ringEveryMs) return
     rungAt = Date.now()
@@ -91,7 +91,7 @@ async function answerLive(
     looked = { id: shown.id, at: Date.now() }
     client.approvals.get({ params: { id: shown.id } }).then(
       (detail) => leaving.signal.aborted || happened({ kind: 'read', detail }),
-      () => {}, // the stream tells when the gateway is away
+      () => {}, // the event stream reports a lost connection
     )
   }
 

@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { shortCells } from '../../bench/cells.ts'
-import { readOptions } from '../../bench/options.ts'
 import { Results } from '../../bench/results.ts'
 
 const bench = fileURLToPath(new URL('../../bench/bench.ts', import.meta.url))
@@ -30,14 +29,4 @@ it('gets every answer whole through the gateway, in every cell of the short form
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
-})
-
-it('chooses cells and targets by how their names begin, and knows when nothing is named so', () => {
-  const { cells, measures, targets } = readOptions(['--only', 'json-write,sallyport,sdk'])
-  expect(cells.map(({ name }) => name)).toEqual(['json-write-100B-1', 'json-write-100B-16', 'json-write-100B-64'])
-  expect(measures).toEqual([])
-  expect(targets).toEqual(['sdk', 'sallyport'])
-  expect(readOptions([]).targets).not.toContain('mcp-hub')
-  expect(readOptions(['--peers']).targets).toContain('mcp-hub')
-  expect(() => readOptions(['--only', 'nonsense'])).toThrow('nonsense')
 })

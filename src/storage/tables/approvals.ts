@@ -3,21 +3,21 @@ import { z } from 'zod'
 import { Approval, ApprovalAnswer, ApprovalDrift, type ApprovalState } from '../../contract/approval.ts'
 import { toIso } from '../../lib/clock.ts'
 import { parseJson } from '../../lib/json.ts'
-import { type Database, type QuestionsTable, toStatement } from '../database.ts'
+import { type ApprovalsTable, type Database, toStatement } from '../database.ts'
 import { type Page, parseCursor, toPage, toPageLimit } from '../page.ts'
 import type { Statement } from '../unit.ts'
 
-export type QuestionQuery = {
+export type ApprovalQuery = {
   readonly limit: number
   readonly cursor?: string
   readonly state?: ApprovalState
-  /** Only questions of these identities, and those that one of these groups is asked. */
+  /** Only approvals that these principals requested, and approvals that members of these groups may answer. */
   readonly of?: { readonly principalIds: readonly string[]; readonly groups: readonly string[] }
 }
 
-/** What people see of a question, and what a grant that is given with the answer is bound to. */
-export type NewQuestion = Approval & {
-  /** The identity that asked. */
+/** An approval to store: what people see, and the hashes that a grant given with the answer is tied to. */
+export type NewApproval = Approval & {
+  /** The id of the principal that made the call. */
   readonly principalId: string
   /** Hash of the tool's live definition. */
   readonly definition: string
@@ -28,46 +28,49 @@ export type NewQuestion = Approval & {
   readonly drift?: ApprovalDrift | undefined
 }
 
-/** A question that still may run, and what its call is for. */
-export type OpenQuestion = {
-  readonly question: StoredQuestion
+/** An approval that is waiting, or approved but not used, with the target of its call. */
+export type OpenApproval = {
+  readonly approval: StoredApproval
   readonly connection: string
   /** The server's own name of the tool. */
   readonly original: string
 }
 
-/** A question as it is kept; an equal call joins it while it is live. */
-export type StoredQuestion = NewQuestion & { readonly live: boolean }
+/** A stored approval. While it is live, an equal call joins it. */
+export type StoredApproval = NewApproval & { readonly live: boolean }
 
-export type QuestionStore = {
-  find(id: string): Promise<StoredQuestion | undefined>
-  /** The question that an equal call of the same principal joins. */
-  findLive(principalId: string, binding: string): Promise<StoredQuestion | undefined>
+export type StoredApprovals = {
+  find(id: string): Promise<StoredApproval | undefined>
+  /** The approval that an equal call of the same principal joins. `hash` is the hash of the call. */
+  findLive(principalId: string, hash: string): Promise<StoredApproval | undefined>
   /** Newest first. */
-  list(query: QuestionQuery): Promise<Page<Approval>>
-  /** Those whose time is up and that nobody has closed yet. */
-  overdue(now: number, limit: number): Promise<StoredQuestion[]>
-  /** Those of one server that wait, or are approved and not used. */
-  openOf(server: string): Promise<OpenQuestion[]>
-  /** Those that wait, or are approved and not used: asked by these identities, or answered by users with these names. */
-  openBy(principalIds: readonly string[], answeredBy: readonly string[]): Promise<StoredQuestion[]>
+  list(query: ApprovalQuery): Promise<Page<Approval>>
+  /** Open approvals that have expired. */
+  overdue(now: number, limit: number): Promise<StoredApproval[]>
+  /** The open approvals for tools of one server. */
+  openOf(server: string): Promise<OpenApproval[]>
+  /** The open approvals that these principals requested, or that users with these names have answered. */
+  openBy(principalIds: readonly string[], answeredBy: readonly string[]): Promise<StoredApproval[]>
   countWaiting(principalId: string): Promise<number>
-  /** How often this principal asked for a tool before, and how often a person agreed. */
+  /** How many approvals this principal requested for a tool before a time, and how many were approved. */
   countBefore(query: {
     principalId: string
     tool: string
     before: string
-  }): Promise<{ asked: number; approved: number }>
-  /** Steps of units. Each changes one row, or its unit does not stand: of several at once exactly one counts. */
-  insert(question: NewQuestion, instance: string): Statement
-  answer(question: StoredQuestion, answers: readonly ApprovalAnswer[], next: Answered): Statement
+  }): Promise<{ requested: number; approved: number }>
+  /**
+   * Steps of units. Each must change exactly one row, or its unit is refused. So of several concurrent changes one
+   * succeeds.
+   */
+  insert(approval: NewApproval, instance: string): Statement
+  answer(approval: StoredApproval, answers: readonly ApprovalAnswer[], next: Answered): Statement
   use(id: string, now: number): Statement
-  /** Certainly nothing was sent: it is approved and not used, as before. */
+  /** Returns the approval to `approved`, for a call that was certainly not sent. */
   release(id: string): Statement
-  /** From the state in which it was read: what was approved and not used lapses. */
-  expire(question: Pick<StoredQuestion, 'id' | 'state'>, now: number): Statement
+  /** Expects the state in which the approval was read: `waiting` becomes `expired`, `approved` becomes `lapsed`. */
+  expire(approval: Pick<StoredApproval, 'id' | 'state'>, now: number): Statement
   withdraw(id: string, why: string, now: number): Statement
-  /** Whoever asked has the outcome: the same call is a new one from now on. */
+  /** Records that the caller has the outcome. Then the same call is a new call. */
   deliver(id: string): Statement
 }
 
@@ -80,22 +83,22 @@ export type Answered = {
 const Cursor = z.tuple([z.number(), z.string()])
 const Answers = z.array(ApprovalAnswer)
 
-export function createQuestionStore(database: Database): QuestionStore {
-  const update = () => database.updateTable('questions')
+export function createStoredApprovals(database: Database): StoredApprovals {
+  const update = () => database.updateTable('approvals')
 
   return {
     async find(id) {
-      const row = await database.selectFrom('questions').selectAll().where('id', '=', id).executeTakeFirst()
-      return row && toQuestion(row)
+      const row = await database.selectFrom('approvals').selectAll().where('id', '=', id).executeTakeFirst()
+      return row && toStored(row)
     },
-    async findLive(principalId, binding) {
-      const live = toLive(principalId, binding)
-      const row = await database.selectFrom('questions').selectAll().where('live', '=', live).executeTakeFirst()
-      return row && toQuestion(row)
+    async findLive(principalId, hash) {
+      const live = toLive(principalId, hash)
+      const row = await database.selectFrom('approvals').selectAll().where('live', '=', live).executeTakeFirst()
+      return row && toStored(row)
     },
     async list({ cursor, ...query }) {
       const limit = toPageLimit(query.limit)
-      let rows = database.selectFrom('questions').selectAll()
+      let rows = database.selectFrom('approvals').selectAll()
       if (query.state !== undefined) rows = rows.where('state', '=', query.state)
       const { of } = query
       if (of !== undefined) {
@@ -110,50 +113,50 @@ export function createQuestionStore(database: Database): QuestionStore {
       }
       if (cursor !== undefined) {
         const [at, id] = parseCursor(cursor, Cursor)
-        rows = rows.where(({ eb, refTuple, tuple }) => eb(refTuple('asked_at', 'id'), '<', tuple(at, id)))
+        rows = rows.where(({ eb, refTuple, tuple }) => eb(refTuple('requested_at', 'id'), '<', tuple(at, id)))
       }
       const found = await rows
-        .orderBy('asked_at', 'desc')
+        .orderBy('requested_at', 'desc')
         .orderBy('id', 'desc')
         .limit(limit + 1)
         .execute()
-      return toPage(found, limit, toApproval, (row) => [row.asked_at, row.id])
+      return toPage(found, limit, toApproval, (row) => [row.requested_at, row.id])
     },
     async overdue(now, limit) {
       const rows = await database
-        .selectFrom('questions')
+        .selectFrom('approvals')
         .selectAll()
         .where('state', 'in', ['waiting', 'approved'])
         .where('expires_at', '<=', now)
         .limit(limit)
         .execute()
-      return rows.map(toQuestion)
+      return rows.map(toStored)
     },
     async openOf(server) {
       const rows = await database
-        .selectFrom('questions')
-        .innerJoin('calls', 'calls.id', 'questions.call')
-        .selectAll('questions')
+        .selectFrom('approvals')
+        .innerJoin('calls', 'calls.id', 'approvals.call')
+        .selectAll('approvals')
         .select(['calls.connection', 'calls.original'])
-        .where('questions.state', 'in', ['waiting', 'approved'])
-        .where('questions.server', '=', server)
+        .where('approvals.state', 'in', ['waiting', 'approved'])
+        .where('approvals.server', '=', server)
         .execute()
-      return rows.map(({ connection, original, ...row }) => ({ question: toQuestion(row), connection, original }))
+      return rows.map(({ connection, original, ...row }) => ({ approval: toStored(row), connection, original }))
     },
     async openBy(principalIds, answeredBy) {
       const rows = await database
-        .selectFrom('questions')
+        .selectFrom('approvals')
         .selectAll()
         .where('state', 'in', ['waiting', 'approved'])
         .where(({ eb, or }) => or([eb('principal_id', 'in', [...principalIds, '']), eb('answers', '!=', '[]')]))
         .execute()
-      return rows.map(toQuestion).filter(({ principalId, answers }) => {
+      return rows.map(toStored).filter(({ principalId, answers }) => {
         return principalIds.includes(principalId) || answers.some(({ by }) => answeredBy.includes(by))
       })
     },
     async countWaiting(principalId) {
       const { count } = await database
-        .selectFrom('questions')
+        .selectFrom('approvals')
         .select(({ fn }) => fn.countAll<number>().as('count'))
         .where('principal_id', '=', principalId)
         .where('state', '=', 'waiting')
@@ -162,20 +165,20 @@ export function createQuestionStore(database: Database): QuestionStore {
     },
     async countBefore({ principalId, tool, before }) {
       const rows = await database
-        .selectFrom('questions')
+        .selectFrom('approvals')
         .select('state')
         .select(({ fn }) => fn.countAll<number>().as('count'))
         .where('principal_id', '=', principalId)
         .where('tool', '=', tool)
-        .where('asked_at', '<', Date.parse(before))
+        .where('requested_at', '<', Date.parse(before))
         .groupBy('state')
         .execute()
       const sum = (states: readonly string[]) =>
         rows.reduce((total, row) => (states.includes(row.state) ? total + Number(row.count) : total), 0)
-      return { asked: sum(rows.map(({ state }) => state)), approved: sum(['approved', 'used', 'lapsed']) }
+      return { requested: sum(rows.map(({ state }) => state)), approved: sum(['approved', 'used', 'lapsed']) }
     },
-    insert: (question, instance) => toStatement(database.insertInto('questions').values(toRow(question, instance)), 1),
-    answer: (question, answers, { state, at, grant }) =>
+    insert: (approval, instance) => toStatement(database.insertInto('approvals').values(toRow(approval, instance)), 1),
+    answer: (approval, answers, { state, at, grant }) =>
       toStatement(
         update()
           .set({
@@ -184,11 +187,11 @@ export function createQuestionStore(database: Database): QuestionStore {
             grant_id: grant ?? null,
             ended_at: state === 'denied' ? at : null,
           })
-          .where('id', '=', question.id)
+          .where('id', '=', approval.id)
           .where('state', '=', 'waiting')
           .where('expires_at', '>', at)
-          // Somebody else's answer in between must not be written over.
-          .where('answers', '=', JSON.stringify(question.answers)),
+          // Does not overwrite an answer that another person gave after the approval was read.
+          .where('answers', '=', JSON.stringify(approval.answers)),
         1,
       ),
     use: (id, now) =>
@@ -226,50 +229,50 @@ export function createQuestionStore(database: Database): QuestionStore {
   }
 }
 
-/** Names of groups hold neither quotes nor anything that JSON writes in another way. */
+/** Group names contain no quotes or other characters that JSON escapes. */
 function toLike(group: string): string {
   return `%"group:${group.replace(/[!%_]/g, '!$&')}"%`
 }
 
-function toLive(principalId: string, binding: string): string {
-  return `${binding} ${principalId}`
+function toLive(principalId: string, hash: string): string {
+  return `${hash} ${principalId}`
 }
 
-function toRow(question: NewQuestion, instance: string): QuestionsTable {
+function toRow(approval: NewApproval, instance: string): ApprovalsTable {
   return {
-    id: question.id,
-    live: toLive(question.principalId, question.hash),
-    call: question.call,
-    principal: question.principal,
-    principal_id: question.principalId,
-    owner: question.owner ?? null,
-    tool: question.tool,
-    server: question.server,
-    title: question.title,
-    description: question.description ?? null,
-    risk: question.risk,
-    arguments: JSON.stringify(question.arguments),
-    input: question.input === undefined ? null : JSON.stringify(question.input),
-    meta: question.meta === undefined ? null : JSON.stringify(question.meta),
-    meta_hash: question.metaHash ?? null,
-    binding: question.hash,
-    definition: question.definition,
-    arguments_hash: question.argumentsHash,
-    reason: question.reason,
-    approvers: JSON.stringify(question.approvers),
-    state: question.state,
-    answers: JSON.stringify(question.answers),
-    grant_id: question.grant ?? null,
-    asked_at: Date.parse(question.askedAt),
-    expires_at: Date.parse(question.expiresAt),
+    id: approval.id,
+    live: toLive(approval.principalId, approval.hash),
+    call: approval.call,
+    principal: approval.principal,
+    principal_id: approval.principalId,
+    owner: approval.owner ?? null,
+    tool: approval.tool,
+    server: approval.server,
+    title: approval.title,
+    description: approval.description ?? null,
+    risk: approval.risk,
+    arguments: JSON.stringify(approval.arguments),
+    input: approval.input === undefined ? null : JSON.stringify(approval.input),
+    meta: approval.meta === undefined ? null : JSON.stringify(approval.meta),
+    meta_hash: approval.metaHash ?? null,
+    hash: approval.hash,
+    definition: approval.definition,
+    arguments_hash: approval.argumentsHash,
+    reason: approval.reason,
+    approvers: JSON.stringify(approval.approvers),
+    state: approval.state,
+    answers: JSON.stringify(approval.answers),
+    grant_id: approval.grant ?? null,
+    requested_at: Date.parse(approval.requestedAt),
+    expires_at: Date.parse(approval.expiresAt),
     ended_at: null,
     instance,
-    drift: question.drift === undefined ? null : JSON.stringify(question.drift),
+    drift: approval.drift === undefined ? null : JSON.stringify(approval.drift),
     withdrawn_because: null,
   }
 }
 
-function toQuestion(row: QuestionsTable): StoredQuestion {
+function toStored(row: ApprovalsTable): StoredApproval {
   return {
     ...toApproval(row),
     principalId: row.principal_id,
@@ -281,7 +284,7 @@ function toQuestion(row: QuestionsTable): StoredQuestion {
   }
 }
 
-function toApproval(row: QuestionsTable): Approval {
+function toApproval(row: ApprovalsTable): Approval {
   return Approval.parse({
     id: row.id,
     state: row.state,
@@ -296,11 +299,11 @@ function toApproval(row: QuestionsTable): Approval {
     arguments: parseJson(row.arguments),
     input: row.input === null ? undefined : parseJson(row.input),
     meta: row.meta === null ? undefined : parseJson(row.meta),
-    hash: row.binding,
+    hash: row.hash,
     risk: row.risk,
     reason: row.reason,
     approvers: parseJson(row.approvers),
-    askedAt: toIso(row.asked_at),
+    requestedAt: toIso(row.requested_at),
     expiresAt: toIso(row.expires_at),
     answers: Answers.parse(parseJson(row.answers)),
     grant: row.grant_id ?? undefined,

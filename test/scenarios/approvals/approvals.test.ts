@@ -20,7 +20,7 @@ import {
   mia,
   openOn,
   person,
-  question,
+  requestApproval,
   stateOf,
   stray,
   textOf,
@@ -46,13 +46,13 @@ describe.each(databases)('on %s', (kind) => {
 
     expect(await answer(gate, ada, approval)).toMatchObject({ answers: [{ by: 'ada', verdict: 'approve' }] })
     expect(textOf(await outcome)).toBe('{"n":1}')
-    const next = await question(gate)
+    const next = await requestApproval(gate)
     expect(next.id).not.toBe(approval.id)
     expect(await gate.received()).toEqual(['write_thing'])
 
     expect(await stateOf(gate, approval)).toBe('used')
     expect(await gate.gateway.calls.find(approval.call)).toMatchObject({ state: 'ok', decision: 'approved by ada' })
-    expect(await entriesOf(gate, approval.call)).toEqual(['question', 'answer', 'intent', 'outcome'])
+    expect(await entriesOf(gate, approval.call)).toEqual(['approval', 'answer', 'intent', 'outcome'])
     expect(await gate.gateway.audit.verify(AbortSignal.timeout(20_000))).toMatchObject({ clean: true })
   })
 
@@ -66,41 +66,43 @@ describe.each(databases)('on %s', (kind) => {
       call: { id: approval.call, state: 'denied' },
       error: { code: 'approval-denied', message: expect.stringContaining('Not on a Friday') },
     })
-    expect(await entriesOf(gate, approval.call)).toEqual(['question', 'answer', 'outcome'])
+    expect(await entriesOf(gate, approval.call)).toEqual(['approval', 'answer', 'outcome'])
 
-    const left = await question(gate)
+    const left = await requestApproval(gate)
     expect(left.id).not.toBe(approval.id)
     await answer(gate, ada, left, no)
     const again = await ask(gate)
     expect(again).toMatchObject({ error: { message: expect.stringContaining('Not on a Friday') } })
-    expect((await question(gate)).id).not.toBe(left.id)
+    expect((await requestApproval(gate)).id).not.toBe(left.id)
     expect(await gate.received()).toEqual([])
   })
 
   it('takes no answer once its time is up, runs no approval that was not used in time, and asks anew then', async () => {
     const gate = await openOn(kind)
-    const inTime = await question(gate, { given: { n: 1 } })
-    const late = await question(gate, { given: { n: 2 } })
+    const inTime = await requestApproval(gate, { given: { n: 1 } })
+    const late = await requestApproval(gate, { given: { n: 2 } })
     gate.time.now = Date.parse(inTime.expiresAt) - 1
     await answer(gate, ada, inTime)
     gate.time.now += 1
     await expect(answer(gate, ada, late)).rejects.toMatchObject({
       code: 'approval-answered',
-      message: 'Its time was up',
+      message: 'The approval has expired',
       details: { state: 'expired' },
     })
     expect(await stateOf(gate, late)).toBe('expired')
     expect(await gate.gateway.calls.find(late.call)).toMatchObject({ state: 'expired' })
-    expect(await entriesOf(gate, late.call)).toEqual(['question', 'outcome'])
+    expect(await entriesOf(gate, late.call)).toEqual(['approval', 'outcome'])
 
-    expect((await question(gate, { given: { n: 1 } })).id).not.toBe(inTime.id)
+    expect((await requestApproval(gate, { given: { n: 1 } })).id).not.toBe(inTime.id)
     expect(await stateOf(gate, inTime)).toBe('lapsed')
     const ended = await gate.gateway.calls.find(inTime.call)
     expect(ended).toMatchObject({
       state: 'expired',
-      error: { message: expect.stringContaining('not made again in time') },
+      error: { message: expect.stringContaining('not repeated in time') },
     })
-    await expect(answer(gate, ada, inTime)).rejects.toMatchObject({ message: 'It was approved, and not used in time' })
+    await expect(answer(gate, ada, inTime)).rejects.toMatchObject({
+      message: 'The approval was approved, but the call was not repeated in time',
+    })
     expect(await gate.received()).toEqual([])
   })
 
@@ -122,7 +124,7 @@ describe.each(databases)('on %s', (kind) => {
     const approval = await shown.promise
     await answer(gate, ada, approval)
     expect(await outcome).toMatchObject({
-      error: { code: 'approval-expired', message: expect.stringContaining('not made again in time') },
+      error: { code: 'approval-expired', message: expect.stringContaining('not repeated in time') },
     })
     expect(await stateOf(gate, approval)).toBe('lapsed')
     expect(await gate.received()).toEqual([])
@@ -139,18 +141,18 @@ describe.each(databases)('on %s', (kind) => {
   it('takes equal calls for one, however their arguments are written, and anything else for another', async () => {
     const gate = await openOn(kind)
     const given = JSON.parse('{ "path": "/srv/a", "n": 1, "deep": { "a": 1, "b": [1, 2] } }')
-    const first = await question(gate, { given })
+    const first = await requestApproval(gate, { given })
     const alike = JSON.parse('{ "deep": { "b": [1.0, 2e0], "a": 1.0 }, "n": 1.0, "path": "/srv/\\u0061" }')
-    expect((await question(gate, { given: alike })).id).toBe(first.id)
+    expect((await requestApproval(gate, { given: alike })).id).toBe(first.id)
 
     const others = [
-      await question(gate, { given: { ...given, n: 2 } }),
-      await question(gate, { given: { ...given, more: null } }),
-      await question(gate, { given: { ...given, deep: { a: 1, b: [2, 1] } } }),
-      await question(gate, { given, as: stray }),
-      await question(gate, { given, tool: 'plain_thing' }),
-      await question(gate, { given, input: { inputResponses: { which: 'all' } } }),
-      await question(gate, { given, input: { inputResponses: { which: 'none' } } }),
+      await requestApproval(gate, { given: { ...given, n: 2 } }),
+      await requestApproval(gate, { given: { ...given, more: null } }),
+      await requestApproval(gate, { given: { ...given, deep: { a: 1, b: [2, 1] } } }),
+      await requestApproval(gate, { given, as: stray }),
+      await requestApproval(gate, { given, tool: 'plain_thing' }),
+      await requestApproval(gate, { given, input: { inputResponses: { which: 'all' } } }),
+      await requestApproval(gate, { given, input: { inputResponses: { which: 'none' } } }),
     ]
     expect(new Set([first, ...others].map(({ id }) => id)).size).toBe(8)
     expect(new Set([first, ...others].map(({ hash }) => hash)).size).toBe(8)
@@ -160,14 +162,14 @@ describe.each(databases)('on %s', (kind) => {
 
   it('asks anew when the server is another than the one that was approved', async () => {
     const gate = await openOn(kind)
-    const first = await question(gate)
+    const first = await requestApproval(gate)
     await answer(gate, ada, first)
     const { files } = gate.gateway.config.current().servers
     if (files?.transport !== 'http') throw new Error('It is not configured')
     const definition = { ...files, headers: { 'x-tenant': 'another' } }
     await gate.gateway.servers.change(ada, { name: 'files', definition })
     await connected(gate.gateway)
-    expect((await question(gate)).id).not.toBe(first.id)
+    expect((await requestApproval(gate)).id).not.toBe(first.id)
     expect(await gate.received()).toEqual([])
   })
 
@@ -188,14 +190,14 @@ describe.each(databases)('on %s', (kind) => {
     expect(await gate.received()).toEqual(['write_thing'])
   })
 
-  it('shows the difference of a changed or new tool that is approved, to those who look at the question', async () => {
+  it('shows the difference of a changed or new tool that is approved, to those who look at the approval', async () => {
     const gate = await openOn(kind)
-    expect((await gate.gateway.approvals.get(ada, (await question(gate)).id)).drift).toBeUndefined()
+    expect((await gate.gateway.approvals.get(ada, (await requestApproval(gate)).id)).drift).toBeUndefined()
     await gate.restate(gate, { write_thing: { description: 'Does something else' } })
     await until(gate, 'write_thing', 'changed')
     const told: Approval[] = []
-    onTestFinished(gate.gateway.events.on('question-asked', (event) => void told.push(event.approval)))
-    const changed = await question(gate)
+    onTestFinished(gate.gateway.events.on('approval-requested', (event) => void told.push(event.approval)))
+    const changed = await requestApproval(gate)
     const difference = 'description (changed)\n  - The tool write_thing of a fixture\n  + Does something else'
     const shown = await gate.gateway.approvals.get(ada, changed.id)
     expect(shown.drift).toEqual({ kind: 'changed', difference })
@@ -204,7 +206,7 @@ describe.each(databases)('on %s', (kind) => {
     const { items } = await gate.gateway.audit.list({ limit: 5, call: changed.call })
     expect(items[0]?.body.drift).toEqual({ kind: 'changed', difference })
 
-    // The server changes it again: the question is still about what it was asked for, and runs nothing else.
+    // The server changes it again: the approval is still about what it was asked for, and runs nothing else.
     await gate.restate(gate, { write_thing: { description: 'Does a third thing' } })
     await poll(() => {
       const pin = gate.gateway.pins.list(ada, {}).find(({ name }) => name === 'write_thing')
@@ -212,7 +214,7 @@ describe.each(databases)('on %s', (kind) => {
     })
     expect((await gate.gateway.approvals.get(ada, changed.id)).drift?.difference).toBe(difference)
     await answer(gate, ada, changed)
-    const next = await question(gate)
+    const next = await requestApproval(gate)
     expect(next.id).not.toBe(changed.id)
     expect((await gate.gateway.approvals.get(ada, next.id)).drift?.difference).toContain('+ Does a third thing')
     expect(await gate.received()).toEqual([])
@@ -238,7 +240,7 @@ describe.each(databases)('on %s', (kind) => {
         const pin = gate.gateway.pins.list(ada, {}).find(({ name }) => name === 'write_thing')
         return (pin && gate.gateway.pins.get(ada, pin.id).difference.includes(shown)) || undefined
       })
-      const asked = await question(gate)
+      const asked = await requestApproval(gate)
       const { drift } = await gate.gateway.approvals.get(ada, asked.id)
       expect(drift?.difference).toContain(shown)
       await answer(gate, ada, asked, { verdict: 'deny', reason: 'no' })
@@ -264,16 +266,19 @@ describe.each(databases)('on %s', (kind) => {
     const told: string[] = []
     const note = ({ approval }: { approval: Approval }) => void told.push(`${approval.id} ${approval.state}`)
     const waiting = await held(gate)
-    const approved = await question(gate, { given: { n: 2 } })
+    const approved = await requestApproval(gate, { given: { n: 2 } })
     await answer(gate, ada, approved)
     const blocked = await held(gate, { tool: 'plain_thing' })
-    const untouched = await question(gate, { tool: 'read_thing' })
-    onTestFinished(gate.gateway.events.on('question-answered', note))
+    const untouched = await requestApproval(gate, { tool: 'read_thing' })
+    onTestFinished(gate.gateway.events.on('approval-answered', note))
 
     await pins.accept(ada, [decisionOf('write_thing')])
     expect(await waiting.outcome).toMatchObject({
       kind: 'refused',
-      error: { code: 'approval-withdrawn', message: 'ada accepted the change of files_write_thing: repeat the call' },
+      error: {
+        code: 'approval-withdrawn',
+        message: 'ada accepted the changed definition of files_write_thing: repeat the call',
+      },
     })
     await pins.block(bob, decisionOf('plain_thing'))
     expect(await blocked.outcome).toMatchObject({
@@ -308,20 +313,20 @@ describe.each(databases)('on %s', (kind) => {
     await change('ask', 'two')
     await answer(gate, ada, alone.approval)
     expect(await codeOf(alone.outcome)).toBe('approval-withdrawn')
-    expect((await question(gate)).approvers).toEqual(['two'])
+    expect((await requestApproval(gate)).approvers).toEqual(['two'])
     expect(await gate.received()).toEqual([])
   })
 
   it('runs one of the equal calls that wait, and gives its outcome to all of them', async () => {
     const gate = await openOn(kind)
     const callers = await Promise.all(Array.from({ length: 10 }, () => held(gate)))
-    const [approval = await question(gate)] = callers.map((caller) => caller.approval)
+    const [approval = await requestApproval(gate)] = callers.map((caller) => caller.approval)
     await answer(gate, ada, approval)
     const outcomes = await Promise.all(callers.map(({ outcome }) => outcome))
     expect(outcomes.map(textOf)).toEqual(outcomes.map(() => '{"n":1}'))
     expect(new Set(outcomes.map(({ call }) => call.id))).toEqual(new Set([approval.call]))
     expect(await gate.received()).toEqual(['write_thing'])
-    expect((await question(gate)).id).not.toBe(approval.id)
+    expect((await requestApproval(gate)).id).not.toBe(approval.id)
   })
 
   it('runs nothing for a caller who left, and runs it once when the same call is made again', async () => {
@@ -337,7 +342,7 @@ describe.each(databases)('on %s', (kind) => {
     const again = await ask(gate)
     expect(again.call.id).toBe(approval.call)
     expect(textOf(again)).toBe('{"n":1}')
-    expect((await question(gate)).id).not.toBe(approval.id)
+    expect((await requestApproval(gate)).id).not.toBe(approval.id)
     expect(await gate.received()).toEqual(['write_thing'])
   })
 
@@ -353,35 +358,35 @@ describe.each(databases)('on %s', (kind) => {
     const again = await ask(gate, slowly)
     expect(textOf(again)).toBe('done')
     expect(again.call).toMatchObject({ id: approval.call, state: 'ok' })
-    expect((await question(gate, slowly)).id).not.toBe(approval.id)
+    expect((await requestApproval(gate, slowly)).id).not.toBe(approval.id)
     expect(await gate.received()).toEqual(['echo'])
   })
 
   it('survives a restart while it waits and while it is approved, and then runs once', async () => {
     const stage = await createStage(kind)
     const before = await stage.open()
-    const waiting = await question(before, { given: { n: 1 } })
-    const approved = await question(before, { given: { n: 2 } })
+    const waiting = await requestApproval(before, { given: { n: 1 } })
+    const approved = await requestApproval(before, { given: { n: 2 } })
     await answer(before, ada, approved)
     await before.close()
 
     const gate = await stage.open()
     const { items } = await gate.gateway.approvals.list(ada, { limit: 10, state: 'waiting' })
     expect(items).toMatchObject([{ id: waiting.id, expiresAt: waiting.expiresAt }])
-    expect((await question(gate, { given: { n: 1 } })).id).toBe(waiting.id)
+    expect((await requestApproval(gate, { given: { n: 1 } })).id).toBe(waiting.id)
     await answer(gate, ada, waiting)
     for (const [n, { call }] of [waiting, approved].entries()) {
       const outcome = await ask(gate, { given: { n: n + 1 } })
       expect(outcome.call.id).toBe(call)
       expect(textOf(outcome)).toBe(`{"n":${n + 1}}`)
-      await question(gate, { given: { n: n + 1 } })
+      await requestApproval(gate, { given: { n: n + 1 } })
     }
     expect(await stage.received()).toEqual(['write_thing', 'write_thing'])
   })
 
   it('takes the answer of a person, and of nobody else', async () => {
     const gate = await openOn(kind)
-    const approval = await question(gate)
+    const approval = await requestApproval(gate)
     const tokenFile = { kind: 'user', name: 'admin-token', role: 'administrator' } as const
     const nobody = person('eve', 'administrator')
     for (const by of [helper, stray, tokenFile, nobody, { ...ada, person: false }])
@@ -389,7 +394,7 @@ describe.each(databases)('on %s', (kind) => {
     expect(await codeOf(answer(gate, ivy, approval))).toBe('approval-forbidden')
     expect(await codeOf(answer(gate, gus, approval))).toBe('approval-not-found')
 
-    const other = await question(gate, { given: { n: 2 } })
+    const other = await requestApproval(gate, { given: { n: 2 } })
     const looked = { verdict: 'approve', hash: other.hash } as const
     expect(await codeOf(answer(gate, ada, approval, looked))).toBe('approval-changed')
     expect(await stateOf(gate, approval)).toBe('waiting')
@@ -400,8 +405,8 @@ describe.each(databases)('on %s', (kind) => {
 
   it('shows people what is theirs, and auditors everything', async () => {
     const gate = await openOn(kind)
-    const own = await question(gate)
-    const other = await question(gate, { as: stray })
+    const own = await requestApproval(gate)
+    const other = await requestApproval(gate, { as: stray })
     const seenBy = async (by: typeof ada) => {
       const { items } = await gate.gateway.approvals.list(by, { limit: 10 })
       return items.map(({ id }) => id)
@@ -423,7 +428,7 @@ describe.each(databases)('on %s', (kind) => {
     await answer(gate, ada, approval)
     expect(textOf(await outcome)).toBe('{"n":1}')
 
-    const own = await question(gate, { as: ada })
+    const own = await requestApproval(gate, { as: ada })
     expect(await codeOf(answer(gate, ada, own))).toBe('approval-forbidden')
     await answer(gate, bob, own)
     expect(await stateOf(gate, own)).toBe('approved')
@@ -468,47 +473,47 @@ describe.each(databases)('on %s', (kind) => {
     expect((await gate.gateway.approvals.list(gus, { limit: 10 })).items).toEqual([])
     expect(await codeOf(answer(gate, gus, approval))).toBe('approval-not-found')
     for (const by of [ada, mia]) expect(await codeOf(answer(gate, by, approval))).toBe('approval-forbidden')
-    await gate.gateway.identity.users.change('mia', { groups: ['ops'] }, ada)
+    await gate.gateway.users.change(ada, 'mia', { groups: ['ops'] })
     await answer(gate, mia, approval)
     expect(textOf(await outcome)).toBe('{"n":1}')
   })
 
-  it('looks at rights when somebody answers, whatever they were when the question was opened', async () => {
+  it('looks at rights when somebody answers, whatever they were when the approval was opened', async () => {
     const gate = await openOn(kind, {
       rules: [
         { tools: 'files_write_thing', action: 'ask', approvers: 'group:ops' },
         { tools: 'files_plain_thing', action: 'ask' },
       ],
     })
-    const ofGroup = await question(gate)
-    const ofAll = await question(gate, { tool: 'plain_thing' })
+    const ofGroup = await requestApproval(gate)
+    const ofAll = await requestApproval(gate, { tool: 'plain_thing' })
     await gate.gateway.approvals.get(gus, ofGroup.id)
     await gate.gateway.approvals.get(bob, ofAll.id)
-    const { users, agents } = gate.gateway.identity
-    await users.change('gus', { groups: [] }, ada)
-    await users.change('bob', { role: 'member' }, ada)
+    const { users, agents } = gate.gateway
+    await users.change(ada, 'gus', { groups: [] })
+    await users.change(ada, 'bob', { role: 'member' })
     expect(await codeOf(answer(gate, gus, ofGroup))).toBe('approval-not-found')
     expect(await codeOf(answer(gate, bob, ofAll))).toBe('approval-forbidden')
-    await users.change('bob', { role: 'administrator', disabled: true }, ada)
+    await users.change(ada, 'bob', { role: 'administrator', disabled: true })
     expect(await codeOf(answer(gate, bob, ofAll))).toBe('person-needed')
-    await agents.change('helper', { owner: 'gus' }, ada)
+    await agents.change(ada, 'helper', { owner: 'gus' })
     expect(await codeOf(answer(gate, mia, ofAll))).toBe('approval-not-found')
     expect([await stateOf(gate, ofGroup), await stateOf(gate, ofAll)]).toEqual(['waiting', 'waiting'])
   })
 
-  it('lets ten questions of one principal wait, and another when one was answered', async () => {
+  it('lets ten approvals of one principal wait, and another when one was answered', async () => {
     const gate = await openOn(kind, { agents: { stray: { limits: { pending: 2 } } } })
-    const all = await Promise.all(Array.from({ length: 10 }, (_, n) => question(gate, { given: { n } })))
+    const all = await Promise.all(Array.from({ length: 10 }, (_, n) => requestApproval(gate, { given: { n } })))
     expect(new Set(all.map(({ id }) => id)).size).toBe(10)
     const more = { given: { n: 10 } }
     const refused = await ask(gate, more)
     expect(refused).toMatchObject({ error: { code: 'limit-exceeded', details: { limit: 'pending' } } })
     expect(await gate.gateway.calls.find(refused.call.id)).toMatchObject({ state: 'denied', arguments: { n: 10 } })
-    expect((await question(gate, { given: { n: 3 } })).id).toBe(all[3]?.id)
+    expect((await requestApproval(gate, { given: { n: 3 } })).id).toBe(all[3]?.id)
 
     const [first] = all
     if (first) await answer(gate, ada, first, 'deny')
-    await question(gate, more)
+    await requestApproval(gate, more)
     const strays = [1, 2, 3].map((n) => codeOf(ask(gate, { as: stray, given: { n } })))
     expect((await Promise.all(strays)).toSorted()).toEqual(['limit-exceeded', 'waiting', 'waiting'])
   })
@@ -516,24 +521,24 @@ describe.each(databases)('on %s', (kind) => {
   it('is shown with what the agent did before it, and not with what that was about', async () => {
     const gate = await openOn(kind, { rules: [{ tools: 'files_write_thing', action: 'ask', approvers: 'group:ops' }] })
     for (let n = 0; n < 12; n++) await ask(gate, { tool: 'read_thing', given: { n } })
-    const { id, call } = await question(gate)
-    const { around } = await gate.gateway.approvals.get(gus, id)
-    for (const each of around) expect(Object.keys(each).toSorted()).toEqual(['id', 'startedAt', 'state', 'tool'])
-    expect(around.map((each) => each.id)).not.toContain(call)
-    expect(around.length).toBeLessThanOrEqual(10)
+    const { id, call } = await requestApproval(gate)
+    const { recentCalls } = await gate.gateway.approvals.get(gus, id)
+    for (const each of recentCalls) expect(Object.keys(each).toSorted()).toEqual(['id', 'startedAt', 'state', 'tool'])
+    expect(recentCalls.map((each) => each.id)).not.toContain(call)
+    expect(recentCalls.length).toBeLessThanOrEqual(10)
   })
 
   it('is told of once when it is asked and once when it is answered', async () => {
     const gate = await openOn(kind, { limits: { pending: 30 } })
     const told: string[] = []
-    for (const name of ['question-asked', 'question-answered'] as const) {
+    for (const name of ['approval-requested', 'approval-answered'] as const) {
       const note = ({ approval, elsewhere }: { approval: Approval; elsewhere?: boolean }) =>
         void told.push(`${name} ${approval.id}${elsewhere ? ' elsewhere' : ''}`)
       onTestFinished(gate.gateway.events.on(name, note))
     }
-    const all = await Promise.all(Array.from({ length: 30 }, (_, n) => question(gate, { given: { n } })))
+    const all = await Promise.all(Array.from({ length: 30 }, (_, n) => requestApproval(gate, { given: { n } })))
     await Promise.all(all.map((each) => answer(gate, ada, each, 'deny')))
-    const expected = all.flatMap(({ id }) => [`question-asked ${id}`, `question-answered ${id}`])
+    const expected = all.flatMap(({ id }) => [`approval-requested ${id}`, `approval-answered ${id}`])
     expect(told.toSorted()).toEqual(expected.toSorted())
   })
 })
@@ -573,6 +578,6 @@ it('keeps the outcome of a call that takes longer than anybody waits for it', as
   expect(await codeOf(ask(gate, longer))).toBe('idempotency-busy')
   await outcome.catch(() => {})
   expect(textOf(await ask(gate, longer))).toBe('done')
-  expect((await question(gate, longer)).id).not.toBe(approval.id)
+  expect((await requestApproval(gate, longer)).id).not.toBe(approval.id)
   expect(await stage.received()).toEqual(['echo'])
 })
