@@ -33,7 +33,7 @@ import { type Caller, type CallerFacts, type Subscriber, toCaller } from '../wir
 import { createAsk, type Judged } from './ask.ts'
 import { stopped, toEnd } from './end.ts'
 import { createKeptResults } from './kept.ts'
-import { createLimits } from './limits.ts'
+import { createLimits, type Place } from './limits.ts'
 import { createOnce, toKeyEnd } from './once.ts'
 import { createOwnServer } from './own-server.ts'
 import { createRecords, type HowItEnded } from './records.ts'
@@ -197,10 +197,8 @@ export function createCalls(parts: CallsParts): Calls {
   async function claimAndSend(request: CallRequest, caller: Caller, call: ResolvedCall): Promise<CallOutcome> {
     const place = limits.enter(request.principal, call)
     if (place instanceof GatewayError) return refuseNow(call, place)
+    const permit = await claim(call, place)
     try {
-      crashPoint('before the claim')
-      const permit = await storage.claim(call) // durable before anything is sent, or nothing is sent
-      crashPoint('after the claim')
       emit('call-started', { call: records.toRecord(call, { state: 'running' }) })
       const outcome = await send(permit, request.selector, toSender(request, caller, call))
       if (outcome.kind !== 'answered') return outcome
@@ -212,6 +210,19 @@ export function createCalls(parts: CallsParts): Calls {
       const leave = () => limits.leave(place)
       if (caller.onDelivered) caller.onDelivered(leave)
       else leave()
+    }
+  }
+
+  /** Durable before anything is sent, or nothing is sent. A refused claim leaves its place: the call may wait for a person now. */
+  async function claim(call: ResolvedCall, place: Place): Promise<Permit> {
+    try {
+      crashPoint('before the claim')
+      const permit = await storage.claim(call)
+      crashPoint('after the claim')
+      return permit
+    } catch (error) {
+      limits.leave(place)
+      throw error
     }
   }
 

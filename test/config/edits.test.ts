@@ -6,6 +6,7 @@ import { type ConfigEdit, formatProblem, parseConfig } from '../../src/config/co
 import { editText } from '../../src/config/edit.ts'
 import { GatewayError } from '../../src/contract/errors.ts'
 import { ServerDefinition } from '../../src/contract/server.ts'
+import { rounds } from '../support/rounds.ts'
 import { by, configOf, createFolder, startStore } from './support.ts'
 
 const yaml = `# Our gateway. Ask Kim before changing this.
@@ -388,7 +389,7 @@ describe('any series of changes', () => {
         const [first] = results
         for (const result of results) expect(result).toEqual(first)
       }),
-      { numRuns: 300 },
+      { numRuns: rounds(60, 300) },
     )
   })
 })

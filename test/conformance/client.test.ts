@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest'
 import { programPath } from '../support/programs.ts'
+import { startClientUnderTest } from './client.ts'
 import { runSuite } from './suite.ts'
 
-const program = programPath('test/conformance/client')
+const command = `${process.execPath} ${programPath('test/conformance/hand-over')}`
 const [older, newer] = ['2025-11-25', '2026-07-28']
 
 /** Those about what a client says to a server; the others are about signing in, and about skills that an agent reads. */
@@ -23,16 +24,10 @@ const scenarios = [
 ] as const
 
 it.each(scenarios)('the suite finds no fault with the gateway as a client: %s in %s', async (scenario, revision) => {
-  const command = `${process.execPath} ${program}`
-  const { code, output } = await runSuite([
-    'client',
-    '--command',
-    command,
-    '--scenario',
-    scenario,
-    '--spec-version',
-    revision,
-    '--verbose',
-  ])
+  await using client = await startClientUnderTest()
+  const { code, output } = await runSuite(
+    ['client', '--command', command, '--scenario', scenario, '--spec-version', revision, '--verbose'],
+    { SALLYPORT_TEST_CLIENT: client.url },
+  )
   expect(code, output).toBe(0)
 })

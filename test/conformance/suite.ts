@@ -1,14 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createRequire } from 'node:module'
-
-const program = createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/dist/index.js')
+import { programPath } from '../support/programs.ts'
 
 export type SuiteEnd = { readonly code: number | null; readonly output: string }
 
 /** One run of the official suite, as its users run it. */
 export async function runSuite(args: readonly string[], env: Record<string, string> = {}): Promise<SuiteEnd> {
-  const child = spawn(process.execPath, [program, ...args], {
+  const child = spawn(process.execPath, [programPath('test/conformance/official'), ...args], {
     env: { ...process.env, NO_COLOR: '1', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -22,18 +22,27 @@ function createFull(): Masking {
   return masking
 }
 
-const ordinary = (bytes: number) => 'The quick brown fox jumps over the lazy dog. '.repeat(bytes / 45)
-
-/** Milliseconds of processor time that a text takes, and that an ordinary text of this size does. */
-export async function compareCosts(text: (bytes: number) => string, bytes: number) {
+/**
+ * How much more processor time a text takes than a text of a quarter of its size: about 4 if the cost grows with the size,
+ * 16 if it grows with the square. The least of a few attempts counts, because collecting garbage is part of some.
+ */
+export async function growthOf(text: (bytes: number) => string, bytes: number): Promise<number> {
   const masking = createFull()
-  return { ordinary: await costOf(masking, ordinary(bytes)), given: await costOf(masking, text(bytes)) }
+  let least = Number.POSITIVE_INFINITY
+  for (let attempt = 0; attempt < 5 && least > linearGrowth; attempt++) {
+    const quarter = await costOf(masking, text(bytes / 4))
+    least = Math.min(least, (await costOf(masking, text(bytes))) / quarter)
+  }
+  return least
 }
+
+/** Between the growth of a linear and of a quadratic cost. */
+export const linearGrowth = 8
 
 async function costOf(masking: Masking, text: string): Promise<number> {
   const message = Buffer.from(JSON.stringify({ text }))
-  const before = process.cpuUsage()
+  const before = process.threadCpuUsage()
   await masking.jsonSlowly(message)
-  const { user, system } = process.cpuUsage(before)
-  return (user + system) / 1000
+  const { user, system } = process.threadCpuUsage(before)
+  return user + system
 }

@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { rolldown } from 'rolldown'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -10,7 +10,8 @@ const programs = [
   'test/audit/crashing-gateway',
   'test/calls/once-process',
   'test/cli/command-host',
-  'test/conformance/client',
+  'test/conformance/hand-over',
+  'test/conformance/official',
   'test/fixtures/asking',
   'test/fixtures/conformance',
   'test/fixtures/era',
@@ -54,11 +55,21 @@ export async function offerPrograms(): Promise<() => Promise<void>> {
     // As in the build: packages with native code, or with additional files.
     external: [/^node:/, 'better-sqlite3', 'pg', 'pino', 'chokidar'],
     checks: { ineffectiveDynamicImport: false },
+    plugins: [ownAddresses],
   })
   await bundle.write({ dir: folder, format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' })
   await bundle.close()
   process.env[variable] = folder
   return () => rm(folder, { recursive: true, force: true })
+}
+
+/** Packages that read files beside their own code, whose address a bundle would change. */
+const ownAddresses = {
+  name: 'own-addresses',
+  transform(code: string, id: string): string | undefined {
+    if (!id.includes('@modelcontextprotocol/conformance/dist/')) return undefined
+    return code.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(id).href))
+  },
 }
 
 /** The path of a program: its bundle within a test run, otherwise its source, for example in a benchmark. */

@@ -224,12 +224,7 @@ describe.runIf(chromium !== undefined)('the page of approvals', { timeout: 120_0
       await pressCalmly(page, 'a')
       expect(await isSent()).toBe(0)
     }
-    // The browser tells the page a moment later that the end is in view.
-    const readToEnd = async () => {
-      await page.evaluate(scrollToEnd)
-      return approve.isEnabled()
-    }
-    await expect.poll(readToEnd, { timeout: 20_000 }).toBe(true)
+    await readToEnd(page)
     await pressCalmly(page, 'a')
     await page.getByText('Approved. The answer is sent in').waitFor()
     await page.keyboard.press('u')
@@ -451,7 +446,7 @@ describe.runIf(chromium !== undefined)('the page of approvals', { timeout: 120_0
     await check('list')
     await page.goto(`${stage.gateway.url}/approvals/${id}`)
     await page.getByRole('button', { name: 'Show everything' }).click()
-    await page.evaluate(scrollToEnd)
+    await readToEnd(page)
     await check('approval')
     await page.getByRole('button', { name: 'Approve and allow…' }).click()
     await check('grant')
@@ -484,6 +479,15 @@ const innerScrollers = `[...document.querySelectorAll('article *')]
   .map((each) => each.outerHTML.slice(0, 200))`
 
 const scrollToEnd = `scrollTo(0, 1e6), document.querySelector('[aria-label="Approval"]').scrollTo(0, 1e6)`
+
+/** Scrolls until the page allows approving. The browser reports a moment later that the end is in view. */
+async function readToEnd(page: Page): Promise<void> {
+  const scroll = async () => {
+    await page.evaluate(scrollToEnd)
+    return page.getByRole('button', { name: 'Approve once' }).isEnabled()
+  }
+  await expect.poll(scroll, { timeout: 20_000 }).toBe(true)
+}
 
 async function isInView(page: Page, locator: Locator): Promise<boolean> {
   const [box, size] = [await locator.boundingBox(), page.viewportSize()]

@@ -1,21 +1,29 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { expect } from 'vitest'
+import { findBrowser, packagedFolder } from '../../scripts/browser.mjs'
 import type { TestGateway } from '../support/gateway.ts'
 import { password, type TestPerson } from '../support/people.ts'
 
-const usual: readonly string[] = JSON.parse(readFileSync(new URL('./browsers.json', import.meta.url), 'utf8'))
-
-/** The browser to use: the one that is named, else one from a usual place. `npm test` says at its end if there is none. */
-export function findChromium(): string | undefined {
-  const named = process.env.SALLYPORT_CHROMIUM
-  if (named !== undefined && named !== '') return existsSync(named) ? named : undefined
-  return usual.find((path) => existsSync(path))
-}
+export const findChromium = (): string | undefined => findBrowser()
 
 export function launch(): Promise<Browser> {
-  return chromium.launch({ executablePath: findChromium(), args: ['--no-sandbox', '--disable-dev-shm-usage'] })
+  const executablePath = findChromium()
+  return chromium.launch({
+    executablePath,
+    args: ['--no-sandbox', '--disable-dev-shm-usage'],
+    env: { ...process.env, ...(executablePath?.startsWith(packagedFolder()) && packagedEnvironment()) },
+  })
+}
+
+/** The browser of the package brings the libraries and fonts that a minimal system lacks. */
+function packagedEnvironment(): NodeJS.ProcessEnv {
+  const folder = packagedFolder()
+  const libraries = [process.env.LD_LIBRARY_PATH, join(folder, 'al2023', 'lib')].filter(Boolean).join(':')
+  const fonts = existsSync('/etc/fonts/fonts.conf') ? {} : { FONTCONFIG_FILE: join(folder, 'fonts.conf') }
+  return { LD_LIBRARY_PATH: libraries, ...fonts }
 }
 
 export type Theme = 'light' | 'dark'

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { Approval } from '../../../src/contract/approval.ts'
 import type { Grant, GrantWish, NewGrant } from '../../../src/contract/grant.ts'
 import type { Principal } from '../../../src/contract/principal.ts'
 import { databases } from '../../storage/support.ts'
@@ -77,6 +78,19 @@ describe.each(databases)('on %s', (kind) => {
     expect(await gate.received()).toHaveLength(3)
     const { items } = await gate.gateway.grants.list(ada, { limit: 5 })
     expect(items).toMatchObject([{ givenBy: 'ada', principal: 'agent:helper', used: 2, budget: 2 }])
+  })
+
+  it('that another call used up leaves the place of the waiting call free for the next call', async () => {
+    const gate = await openOn(kind, { agents: { helper: { limits: { concurrent: 2 } } } })
+    await give(gate, { budget: 1 })
+    const waiting = Promise.withResolvers<Approval>()
+    const [first, second] = [1, 2].map((n) => ask(gate, { given: { n }, hold: waiting.resolve, onDelivered: () => {} }))
+    await Promise.any([first, second])
+    const approval = await waiting.promise
+    // The answer of the call that used the grant is not read yet, so one place of two is taken.
+    expect(await codeOf(ask(gate, { tool: 'read_thing' }))).toBe('answered')
+    await answer(gate, ada, approval, { verdict: 'deny' })
+    await Promise.allSettled([first, second])
   })
 
   it('permits as many calls as its budget says until its time is up, and tells how many and when last', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { databases, placeOn } from '../../storage/support.ts'
+import { rounds } from '../../support/rounds.ts'
 import {
   approveAndDeny,
   approveAtOnce,
@@ -48,7 +49,7 @@ describe.each(databases)('on %s', (kind) => {
   })
 
   it('has one end when one person approves and another denies, and runs the call if and only if it was approved', async () => {
-    const ends = await approveAndDeny(await build(), kind === 'SQLite' ? 500 : 50)
+    const ends = await approveAndDeny(await build(), kind === 'SQLite' ? rounds(100, 500) : 50)
     expect(ends.filter((end) => !isInOrder(end))).toEqual([])
     expect(new Set(ends.map(({ state }) => state))).toEqual(new Set(['used', 'denied']))
   })

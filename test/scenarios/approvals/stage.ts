@@ -160,11 +160,13 @@ export type Asked = {
   readonly signal?: AbortSignal
   /** Stays until a person has answered; hears the approval. */
   readonly hold?: ((approval: Approval) => void) | undefined
+  /** Gets the function to call when the client has read its answer. Without it the answer counts as read at once. */
+  readonly onDelivered?: Caller['onDelivered']
 }
 
 /** One call; without `hold` whoever asks hears at once that it waits. */
 export function ask({ gateway }: Pick<Gate, 'gateway'>, asked: Asked = {}): Promise<CallOutcome> {
-  const { as = helper, tool = 'write_thing', given = { n: 1 }, input, meta, trace, hold } = asked
+  const { as = helper, tool = 'write_thing', given = { n: 1 }, input, meta, trace, hold, onDelivered } = asked
   const signal = asked.signal ?? new AbortController().signal
   const present: Caller['present'] = async (approval, { settled }) => {
     hold?.(approval)
@@ -182,7 +184,7 @@ export function ask({ gateway }: Pick<Gate, 'gateway'>, asked: Asked = {}): Prom
       meta,
       trace,
     },
-    { signal, ...(hold && { present }) },
+    { signal, ...(hold && { present }), ...(onDelivered && { onDelivered }) },
   )
 }
 

@@ -5,6 +5,7 @@ import { runCli } from '../../cli/support.ts'
 import { stdioFixture } from '../../fixtures/fixtures.ts'
 import { numbersUpTo } from '../../storage/support.ts'
 import { poll } from '../../support/gateway.ts'
+import { rounds } from '../../support/rounds.ts'
 import { connected, preparePlace, readCalls, recordingPlace, serveArguments } from './process.ts'
 import { ended, isGone } from './support.ts'
 
@@ -76,7 +77,7 @@ it('tells after a kill -9 that nobody knows how the call in flight ended, and ne
 it('has an intent for everything that reached the server, and runs nothing twice, however often it is killed under load', async () => {
   const { files, place } = await recordingPlace()
   let n = 0
-  for (const enough of [50, 120, 300]) {
+  for (const enough of rounds([60, 200], [50, 120, 300])) {
     const gateway = await place.start()
     await connected(gateway)
     const client = await gateway.connect('legacy')

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { recording, type Serving, serveWith, until } from '../../cli/support.ts'
 import { freshDatabase, runOn } from '../../support/postgres.ts'
+import { rounds } from '../../support/rounds.ts'
 
 const key = Buffer.alloc(32, 9).toString('base64')
 const config = {
@@ -70,8 +71,9 @@ it('answers every call on the other gateways while somebody makes and revokes to
       changes += (await ask('DELETE', `/api/tokens/${id}`)).ok ? 1 : 0
     }
   })
+  const most = rounds(40, 150)
   const answers = new Map<number, number>()
-  for (let count = 0; count < 150; count++) {
+  for (let count = 0; count < most; count++) {
     const status = await pair.call(pair.there)
     answers.set(status, (answers.get(status) ?? 0) + 1)
     await new Promise((resolve) => setTimeout(resolve, 25))
@@ -79,5 +81,5 @@ it('answers every call on the other gateways while somebody makes and revokes to
   going = false
   await Promise.all(lanes)
   expect(changes).toBeGreaterThan(0)
-  expect([...answers]).toEqual([[200, 150]])
+  expect([...answers]).toEqual([[200, most]])
 })

@@ -6,14 +6,9 @@ import { describe, expect, it } from 'vitest'
 import { takePort } from '../../cli/support.ts'
 import { toFields } from '../../fixtures/lib/json-rpc.ts'
 import { poll } from '../../support/gateway.ts'
+import { rounds } from '../../support/rounds.ts'
 import { textOf } from '../mcp/raw.ts'
-import { createPlace, end, type Place, type Program, readCommand } from './support.ts'
-
-const none = async (place: Place) => (await place.gateways()).length === 0 || undefined
-
-async function isServed(program: Program): Promise<void> {
-  expect(await program.greet()).toMatchObject({ result: { serverInfo: { name: 'sallyport' } } })
-}
+import { createPlace, end, isServed, none, type Program, readCommand, serveInTurn } from './support.ts'
 
 async function echo(program: Program, text: string): Promise<unknown> {
   let attempt = 0
@@ -58,16 +53,10 @@ describe('a gateway that nobody has started', () => {
     await poll(() => none(place))
   })
 
-  it('serves each of many programs that come just as it ends, or makes room for the next gateway', async () => {
+  it('serves each of several programs that come just as it ends, or makes room for the next gateway', async () => {
     await using place = await createPlace({ servers: {} })
-    for (let round = 0; round < 12; round++) {
-      const program = place.program()
-      await isServed(program)
-      expect(await program.end()).toBe(0)
-      // Some arrive before it ends, some while, some after.
-      await new Promise((resolve) => setTimeout(resolve, round * 20))
-    }
-    await poll(() => none(place))
+    const pauses = Array.from({ length: 12 }, (_, round) => round * 20)
+    await serveInTurn(place, rounds([0, 60, 160], pauses))
   })
 
   it('runs apart from the program that started it, with a log of its own and no token on its command line', async () => {

@@ -10,6 +10,7 @@ import { StdioClientTransport as TransportV2 } from '@modelcontextprotocol/clien
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import { expect } from 'vitest'
 import { stdioFixture } from '../../fixtures/fixtures.ts'
 import { type Fields, isFields, parseJson } from '../../fixtures/lib/json-rpc.ts'
 import { type ConfigInput, poll, roomy } from '../../support/gateway.ts'
@@ -233,4 +234,21 @@ export async function untilConnected(list: () => Promise<{ tools: readonly { nam
     const names = (await list()).tools.map(({ name }) => name)
     return names.length > 0 ? names : undefined
   }, 30_000)
+}
+
+export const none = async (place: Place) => (await place.gateways()).length === 0 || undefined
+
+export async function isServed(program: Program): Promise<void> {
+  expect(await program.greet()).toMatchObject({ result: { serverInfo: { name: 'sallyport' } } })
+}
+
+/** Some of the programs come before the gateway of the last one has ended, some while it ends, some after. */
+export async function serveInTurn(place: Place, pausesMs: readonly number[]): Promise<void> {
+  for (const pause of pausesMs) {
+    const program = place.program()
+    await isServed(program)
+    expect(await program.end()).toBe(0)
+    await new Promise((resolve) => setTimeout(resolve, pause))
+  }
+  await poll(() => none(place))
 }
