@@ -83,7 +83,10 @@ export function toSettings(config: Config, { agents, sessions, administrators = 
   }
 }
 
-/** A text that differs if owners, administrators or settings of sessions differ. Sessions without settings are ignored. */
+/**
+ * A text for comparing two rosters. It is equal if both have the same administrators, the same owners of agents and the
+ * same sessions with settings. Sessions without settings are ignored.
+ */
 export function toRosterPrint({ owners, administrators = new Set(), sessions = {} }: Settings): string {
   const stating = Object.values(sessions).filter(({ servers, rules }) => rules.length + Object.keys(servers).length > 0)
   return toCanonicalText({ owners, administrators: [...administrators].sort(), stating })

@@ -62,9 +62,9 @@ export type Project = z.infer<typeof Project>
 
 /** Limits of one agent, which replace the values of the global `limits`. */
 export const AgentLimits = z.strictObject({
-  callsPerMinute: z.int().min(1).optional().describe('Most calls of this agent in a minute'),
-  concurrent: z.int().min(1).optional().describe('Most calls of this agent at the same time'),
-  pending: z.int().min(1).optional().describe('Most waiting approvals of this agent'),
+  callsPerMinute: z.int().min(1).optional().describe('Maximum number of calls of this agent in a minute'),
+  concurrent: z.int().min(1).optional().describe('Maximum number of calls of this agent at the same time'),
+  pending: z.int().min(1).optional().describe('Maximum number of waiting approvals of this agent'),
 })
 export type AgentLimits = z.infer<typeof AgentLimits>
 
@@ -96,21 +96,27 @@ export const Members = z.strictObject({
     .int()
     .min(0)
     .default(50)
-    .describe('Most server entries of one user, one session or one project with owners, including overrides'),
+    .describe(
+      'Maximum number of server entries of one user, one session or one project with owners, including overrides',
+    ),
 })
 export type Members = z.infer<typeof Members>
 
 export const Limits = z.strictObject({
-  result: z.int().min(1024).default(262_144).describe('Most characters of text in a result; longer text is cut'),
+  result: z
+    .int()
+    .min(1024)
+    .default(262_144)
+    .describe('Maximum number of characters of text in a result; longer text is cut'),
   kept: z
     .int()
     .min(1000)
     .default(600_000)
     .describe('Milliseconds after the last read until the rest of a cut result is removed'),
-  message: z.int().min(65_536).default(16_777_216).describe('Most bytes of one message from a server'),
-  request: z.int().min(1024).default(8_388_608).describe('Most bytes of one request from an agent'),
-  tools: z.int().min(1).default(20_000).describe('Most tools of one server'),
-  pending: z.int().min(1).default(10).describe('Most waiting approvals of one principal'),
+  message: z.int().min(65_536).default(16_777_216).describe('Maximum number of bytes of one message from a server'),
+  request: z.int().min(1024).default(8_388_608).describe('Maximum number of bytes of one request from an agent'),
+  tools: z.int().min(1).default(20_000).describe('Maximum number of tools of one server'),
+  pending: z.int().min(1).default(10).describe('Maximum number of waiting approvals of one principal'),
   approvalExpiry: z.int().min(1000).default(600_000).describe('Milliseconds until an unanswered approval expires'),
   hold: z
     .int()
@@ -119,17 +125,19 @@ export const Limits = z.strictObject({
     .describe(
       'Milliseconds for which the request of a call that waits for approval is held open if the client did not request progress notifications. Then the client gets the answer that the call waits',
     ),
-  callsPerMinute: z.int().min(1).default(600).describe('Most calls of one principal in a minute'),
+  callsPerMinute: z.int().min(1).default(600).describe('Maximum number of calls of one principal in a minute'),
   concurrent: z
     .int()
     .min(1)
     .default(64)
-    .describe('Most calls of one principal at the same time. A call is running until the client has read its answer'),
+    .describe(
+      'Maximum number of calls of one principal at the same time. A call is running until the client has read its answer',
+    ),
   buffered: z
     .int()
     .min(65_536)
     .default(67_108_864)
-    .describe('Most bytes of requests and unread answers that are buffered for one principal'),
+    .describe('Maximum number of bytes of requests and unread answers that are buffered for one principal'),
   drain: z
     .int()
     .min(1000)
@@ -140,7 +148,7 @@ export const Limits = z.strictObject({
     .min(1)
     .default(120)
     .describe(
-      'Most changes of one user in a minute over REST, the CLI and the dashboard. For administrators the limit is ten times as high',
+      'Maximum number of changes of one user in a minute over REST, the CLI and the dashboard. For administrators the limit is ten times as high',
     ),
   firstList: z
     .int()

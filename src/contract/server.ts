@@ -29,8 +29,12 @@ export type Timeouts = z.infer<typeof Timeouts>
 
 /** Limits of a server or a tool for all principals together. */
 export const SharedLimits = z.strictObject({
-  callsPerMinute: z.int().min(1).optional().describe('Most calls in a minute, of all principals together'),
-  concurrent: z.int().min(1).optional().describe('Most calls at the same time, of all principals together'),
+  callsPerMinute: z.int().min(1).optional().describe('Maximum number of calls in a minute, of all principals together'),
+  concurrent: z
+    .int()
+    .min(1)
+    .optional()
+    .describe('Maximum number of calls at the same time, of all principals together'),
 })
 export type SharedLimits = z.infer<typeof SharedLimits>
 

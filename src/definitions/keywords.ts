@@ -12,7 +12,7 @@ const listed = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems'])
 const named = new Set(['$defs', 'definitions', 'dependentSchemas', 'patternProperties', 'properties'])
 /** Keywords of JSON Schema whose content is a plain value, not a schema. */
 const literal = new Set(['const', 'default', 'enum', 'example', 'examples'])
-/** The keywords of `literal` that clients skip. Some clients search `example` and `examples` for schemas. */
+/** The keywords of `literal` in which no client looks for schemas. Some clients look for schemas in `example` and `examples`. */
 const skipped = new Set(['const', 'default', 'enum'])
 /**
  * The only `$` keywords that are kept. Others are addresses, which could mix up the schemas of two servers, and switches

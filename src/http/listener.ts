@@ -62,7 +62,7 @@ export async function startListener(parts: ListenerParts): Promise<Listener> {
   let underWay = 0
   let lastEnded = parts.clock.monotonic()
   const closed = Promise.withResolvers<void>()
-  /** Number of unanswered requests per socket. */
+  /** For each socket, the number of its requests that were received and not answered yet. */
   const pipelined = new WeakMap<object, number>()
   const checkHost = createHostCheck(listen, () => port)
   const mcp = createMcp({ ...parts, url: () => url })

@@ -39,7 +39,7 @@ export type NotifyParts = {
   readonly log: Log
 }
 
-/** Sends events to webhooks. Each message is stored, signed, and sent until it is delivered or has failed. */
+/** Sends events to webhooks. Each message is stored, signed and sent. After a failure it is sent again, until it is delivered or the last attempt has failed. */
 export type Notify = {
   readonly webhooks: WebhookService & {
     /** The gateway's address for links to approval pages, if `listen.publicUrl` is not set. */

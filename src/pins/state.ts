@@ -104,7 +104,7 @@ export function toDetail(pin: StoredPin, item: LiveItem | undefined): PinDetail 
   }
 }
 
-/** The value of a definition that is stored as JSON text. */
+/** Parses the JSON text in which a definition is stored. */
 export function toValue(text: string | undefined): JsonValue | undefined {
   return text === undefined ? undefined : parseJson(text)
 }

@@ -21,7 +21,7 @@ type RemovalParts = {
   readonly storage: Pick<Storage, 'removal' | 'changes'>
   readonly config: Pick<ConfigStore, 'current' | 'change'>
   readonly identity: Pick<Identity, 'subjects'>
-  /** Each noun that stores data of users, agents or projects has one remover. */
+  /** A remover deletes the stored data of a removed user, agent or project. Each folder that stores such data has one. */
   readonly removers: readonly Remover[]
 }
 

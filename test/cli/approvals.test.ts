@@ -140,7 +140,7 @@ describe('a call that waits', () => {
     waiting.child.kill('SIGINT')
     expect(await waiting.ended).toBe(7)
     expect(waiting.stdout()).toContain(waiting.id)
-    expect(waiting.stderr()).toContain('Repeat the same command after the approval')
+    expect(waiting.stderr()).toContain('When it is approved, repeat the same command')
     const shown = await gateway.run('approvals', 'show', waiting.id, '--json')
     expect(shown.json()).toMatchObject({ state: 'waiting' })
   })

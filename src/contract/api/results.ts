@@ -32,7 +32,7 @@ export const results = {
         query: z
           .strictObject({
             offset: z.coerce.number().int().min(0).default(0).describe('Characters to skip from the beginning'),
-            length: z.coerce.number().int().min(1).optional().describe('Most characters to return'),
+            length: z.coerce.number().int().min(1).optional().describe('Maximum number of characters to return'),
           })
           .default({ offset: 0 }),
       }),

@@ -9,7 +9,7 @@ const PrincipalText = z
   .templateLiteral([z.enum(['user', 'agent', 'session', 'run']), ':', z.string().min(1)], {
     error: 'must be KIND:NAME, such as agent:reviewer',
   })
-  .describe('Principal of the calls, such as agent:reviewer. Default: the caller')
+  .describe('Principal whose calls are judged, such as agent:reviewer. Default: the principal of this request')
 
 /** The principal of a request: an agent by its name, or any principal by kind and name. */
 const whose = {
@@ -148,7 +148,7 @@ export const rules = {
         meta: z.record(z.string(), z.json()).optional().describe('`_meta` of the call'),
         server: z.string().optional().describe('Server of a tool that does not exist yet'),
         risk: Risk.optional().describe('Risk to use instead of the risk of the tool'),
-        rules: RuleSet.optional().describe('Rules to use instead of the active rules'),
+        rules: RuleSet.optional().describe('Rules to use for this replay only, instead of the active rules'),
       }),
     )
     .output(RuleTest),
@@ -167,7 +167,7 @@ export const rules = {
         ),
         since: z.iso.datetime({ offset: true }).optional().describe('Only calls that began after this time'),
         tool: z.string().optional().describe('Only calls of this tool'),
-        limit: z.int().min(1).max(5000).default(1000).describe('Most calls to evaluate'),
+        limit: z.int().min(1).max(5000).default(1000).describe('Maximum number of calls to evaluate'),
         cursor: z.string().optional().describe('`next` of the previous answer'),
       }),
     )

@@ -21,7 +21,7 @@ export class HttpError extends Error {
 export type ResponseReader = {
   /** A request was sent: the next bytes are its answer. */
   expect(): void
-  /** The buffer may be reused after the call. */
+  /** Does not keep `chunk`: the caller may overwrite it after this function returns. */
   push(chunk: Buffer): void
   /** To be called when the server has closed the socket. Returns whether the answer is complete. */
   finish(): boolean

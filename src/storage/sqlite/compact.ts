@@ -7,7 +7,7 @@ import type { CompactHow, CompactStep } from '../unit.ts'
 import { busyTimeout, type Connection, lockFolder, openPrivate, stepwiseMode } from './file.ts'
 import { compactFailed, sizeOnDisk } from './room.ts'
 
-/** Pages that one step of the compaction returns to the disk, about half a megabyte: commits wait a few milliseconds for it. */
+/** Free pages that one step removes from the end of the file, about half a megabyte. Commits wait a few milliseconds for a step. */
 const pagesPerStep = 128
 const incrementalMode = 2
 const shortTimeout = 100

@@ -188,7 +188,7 @@ function reportApprovals({ talkColours }: Terminal, { gateway, dashboardUrl, log
   })
 
   function reportRest(): void {
-    const line = `${talkColours.yellow('waiting')} for approval: ${countOf(untold, 'more call')}: ${pages}`
+    const line = `${countOf(untold, 'more call')} ${untold === 1 ? 'waits' : 'wait'} for approval, see ${pages}`
     log.event(line, 'more calls wait for approval', { calls: untold, url: pages })
     untold = 0
   }

@@ -20,7 +20,7 @@ const scopeOption: OptionSpec = [
 const yesOption: OptionSpec = ['--yes', 'do not ask']
 const nameNote = ["NAME is a public tool name, SERVER/TOOL with the server's own tool name, or the id of a pin."]
 const Named = z.object({ name: z.string(), scope: ScopeText.optional() })
-/** The states of pins that a person has to decide about. */
+/** The states in which the definition of a tool waits for a person to accept or block it. */
 const open: readonly PinState[] = ['changed', 'new', 'suspicious']
 
 /** `tools pins`, `diff`, `accept` and `block`. */

@@ -124,7 +124,7 @@ function showWaiting({ terminal }: Context, answer: CallWaiting): number {
   const { id, title, expiresAt } = answer.approval
   terminal.answer(answer, () => `${id}  ${toVisible(title)}`)
   terminal.talk(`The call waits for approval. The approval expires ${toRelative(expiresAt, Date.now())}.`)
-  terminal.talk('Repeat the same command after the approval to run the call.')
+  terminal.talk('When it is approved, repeat the same command. Then the call runs.')
   terminal.next(`sallyport approvals show ${id}`)
   return exit.waiting
 }
