@@ -22,3 +22,14 @@ export function toScope(key: ScopeKey): Scope {
   const kind = ScopeKind.exclude(['global']).parse(key.slice(0, colon))
   return { kind, name: key.slice(colon + 1) }
 }
+
+/**
+ * A text for stored rows that a later user with the same name does not match. Undefined if the scope belongs to a user
+ * who does not exist. Names of sessions are never used twice, and a removal of a project removes its rows.
+ */
+export function toScopeId(key: ScopeKey, findUserId: (name: string) => string | undefined): string | undefined {
+  const scope = toScope(key)
+  if (scope.kind !== 'user') return key
+  const id = findUserId(scope.name)
+  return id === undefined ? undefined : `user:${id}`
+}

@@ -262,6 +262,8 @@ export const Server = z.object({
   tools: z.int(),
   setAside: z.int().describe('Number of tools that were set aside. The details of the server contain the reasons'),
   complete: z.boolean().describe('False if the list of tools was cut'),
+  createdAt: z.string().optional().describe('When the gateway first saw this entry of the configuration'),
+  updatedAt: z.string().optional().describe('When the gateway last saw a change of this entry'),
 })
 export type Server = z.infer<typeof Server>
 

@@ -26,6 +26,8 @@ import { createRemoval } from '../removal/removal.ts'
 import { createSecrets } from '../secrets/secrets.ts'
 import {
   clearUp,
+  createServerEntries,
+  createServerEntriesRemover,
   createServerService,
   createServers,
   keepClearingUp,
@@ -203,9 +205,19 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     emit: events.emit,
     idOf: identity.idOf,
   })
+  const entries = createServerEntries({
+    storage,
+    config,
+    seal: createSeal(auditKeys),
+    findUserId: (name) => identity.findId(`user:${name}`),
+    clock,
+    log,
+  })
+  await entries.sync()
   const serverService = createServerService({
     config,
     servers,
+    entries,
     catalog,
     forgetPins: pins.forget,
     storage,
@@ -237,6 +249,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       identity.remover,
       secrets.remover,
       createPinsRemover(storage),
+      createServerEntriesRemover(storage),
       createApprovalsRemover({ storage, approvalStore }),
       createCallsRemover(storage),
     ],
@@ -269,6 +282,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   function applyChanges(): void {
     catalog.invalidate()
     servers.reconcile(config.connections())
+    void entries.sync()
   }
   const stops = [
     events.on('principals-changed', applyChanges),

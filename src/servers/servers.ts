@@ -30,6 +30,7 @@ import { type Trial, type TrialOutcome, tryDefinition } from './trial.ts'
 
 export { clearUp, keepClearingUp } from './clear-up.ts'
 export type { SupervisionSettings } from './connection.ts'
+export { createServerEntries, createServerEntriesRemover, type ServerEntries } from './entries.ts'
 export { networkCredentials } from './environment.ts'
 export { toFailure } from './failure.ts'
 export { type Posting, postJson } from './http/post.ts'

@@ -23,6 +23,7 @@ import { hasHints } from '../contract/tool.ts'
 import type { Clock } from '../lib/clock.ts'
 import { suggestRisk } from '../policy/policy.ts'
 import type { Storage } from '../storage/storage.ts'
+import type { ServerEntries } from './entries.ts'
 import { toFailure } from './failure.ts'
 import type { RawList } from './listing.ts'
 import type { KeptLogs, Servers } from './servers.ts'
@@ -32,6 +33,7 @@ import { createServerViews, type OfferedTools, show } from './views.ts'
 export type ServerServiceParts = {
   readonly config: ConfigStore
   readonly servers: Servers
+  readonly entries: ServerEntries
   readonly catalog: OfferedTools & {
     /** The tools that a tried definition would offer. */
     preview(server: string, definition: ServerDefinition, list: RawList): Pick<Validation, 'tools' | 'setAside'>
@@ -90,8 +92,8 @@ export type ServerService = {
 const settleMs = 150_000
 
 export function createServerService(parts: ServerServiceParts): ServerService {
-  const { config, servers, catalog, storage, clock } = parts
-  const views = createServerViews({ config, servers, catalog })
+  const { config, servers, catalog, entries, storage, clock } = parts
+  const views = createServerViews({ config, servers, catalog, entries })
 
   return {
     list: views.list,
@@ -256,6 +258,7 @@ export function createServerService(parts: ServerServiceParts): ServerService {
 
   async function settledDetail(by: Principal, name: string, scope: Scope): Promise<ServerDetail> {
     await servers.settled(views.get(by, name, scope).status.id, AbortSignal.timeout(settleMs))
+    await entries.sync()
     return views.toDetail(by, views.get(by, name, scope))
   }
 

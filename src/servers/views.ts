@@ -5,10 +5,12 @@ import { globalScope, type Scope, type ScopeKey, toScope, toScopeKey } from '../
 import type { Server, ServerDetail } from '../contract/server.ts'
 import type { SetAside, Tool } from '../contract/tool.ts'
 import { nearest } from '../lib/text.ts'
+import type { ServerEntries } from './entries.ts'
 import type { ServerLinkStatus, Servers } from './servers.ts'
 
 type ServerViewsParts = {
   readonly config: ConfigStore
+  readonly entries: Pick<ServerEntries, 'timesOf'>
   readonly servers: Pick<Servers, 'list' | 'find'>
   readonly catalog: OfferedTools
 }
@@ -41,7 +43,7 @@ export type ServerViews = {
 }
 
 /** Principals see the servers of the scopes they use. They see definitions only in scopes where they may change them. */
-export function createServerViews({ config, servers, catalog }: ServerViewsParts): ServerViews {
+export function createServerViews({ config, servers, catalog, entries }: ServerViewsParts): ServerViews {
   return { list, scopeOf, get, toDetail, sees, isVisible: (by, scope) => visibleTo(by)(scope), toPlace }
 
   function toPlace(scope: ScopeKey | Scope): Place {
@@ -68,7 +70,8 @@ export function createServerViews({ config, servers, catalog }: ServerViewsParts
       .filter((status) => isVisible(status.scope))
       .map((status) => {
         const judged = catalog.ofConnection(status.id)
-        return { ...withoutOutput(by, status), tools: judged.tools.length, setAside: judged.setAside.length }
+        const times = entries.timesOf(status.scope, status.name)
+        return { ...withoutOutput(by, status), ...times, tools: judged.tools.length, setAside: judged.setAside.length }
       })
   }
 
@@ -110,6 +113,7 @@ export function createServerViews({ config, servers, catalog }: ServerViewsParts
     return {
       ...(enabled ? withoutOutput(by, status) : toDisabled(status)),
       scope,
+      ...entries.timesOf(scope, entry.name),
       enabled,
       ...(description !== undefined && { description }),
       ...show(definition, origins, (origin) => sees(by, origin)),

@@ -216,6 +216,14 @@ export type PinsTable = {
   seen_at: number | null
 }
 
+export type ServerEntriesTable = {
+  scope: string
+  name: string
+  mark: string
+  created_at: number
+  updated_at: number
+}
+
 export type ApprovalsTable = {
   id: string
   live: string | null
@@ -307,6 +315,7 @@ export type Tables = {
   secrets: SecretsTable
   secret_keys: SecretKeysTable
   pins: PinsTable
+  server_entries: ServerEntriesTable
   approvals: ApprovalsTable
   grants: GrantsTable
   deliveries: DeliveriesTable

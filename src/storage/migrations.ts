@@ -15,6 +15,7 @@ import { questionDrift } from './migrations/0013-question-drift.ts'
 import { identityIds } from './migrations/0014-identity-ids.ts'
 import { configChanges } from './migrations/0015-config-changes.ts'
 import { approvals } from './migrations/0016-approvals.ts'
+import { serverEntries } from './migrations/0017-server-entries.ts'
 import type { Migration } from './migrations/migration.ts'
 
 export type { Migration } from './migrations/migration.ts'
@@ -40,6 +41,7 @@ export const migrations: readonly Migration[] = [
   identityIds,
   configChanges,
   approvals,
+  serverEntries,
 ]
 
 export const migrationsTable =

@@ -29,6 +29,7 @@ import { createPinStore, type PinStore } from './tables/pins.ts'
 import { createRecordStore, type RecordStore, writeMark } from './tables/record.ts'
 import { createResultStore, type ResultBounds, type ResultStore } from './tables/results.ts'
 import { createSecretStore, type SecretStore } from './tables/secrets.ts'
+import { createServerEntryStore, type ServerEntryStore } from './tables/server-entries.ts'
 import { createSessionStore, type SessionStore } from './tables/sessions.ts'
 import { createSignInStore, type SignInStore } from './tables/sign-ins.ts'
 import { createTokenStore, type TokenStore } from './tables/tokens.ts'
@@ -86,6 +87,8 @@ export type Storage = {
   /** Records changes of the configuration: the intent before, the outcome after. */
   readonly configChanges: ConfigChangeStore
   readonly pins: PinStore
+  /** When each server entry was first seen and last changed. */
+  readonly serverEntries: ServerEntryStore
   /** The stored rest of truncated results. */
   readonly results: ResultStore
   /** Idempotency keys of calls. */
@@ -225,6 +228,7 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
     documents: createDocumentStore({ database, writer, now }),
     configChanges,
     pins: createPinStore({ database, writer, now }),
+    serverEntries: createServerEntryStore({ database, writer }),
     changes: backend.changes,
     results: createResultStore({ database, writer, now, bounds: parts.resultBounds }),
     keys: {

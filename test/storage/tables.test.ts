@@ -35,6 +35,7 @@ const removal: Readonly<Record<keyof Tables, 'removed' | 'expired' | 'history' |
   secrets: 'removed',
   secret_keys: 'none',
   pins: 'removed',
+  server_entries: 'removed',
   approvals: 'history',
   grants: 'history',
   deliveries: 'history',

@@ -18,6 +18,8 @@ export function renderServer(terminal: Terminal, server: ServerDetail): string {
     ['transport', server.transport],
     ['since', toRelative(server.since, now)],
     ['progress', server.progress],
+    ['created', toRelative(server.createdAt, now)],
+    ['changed', toRelative(server.updatedAt, now)],
     ['last success', toRelative(server.lastSuccessAt, now)],
     ['next attempt', toRelative(server.nextAttemptAt, now)],
     ['protocol', server.protocol],
