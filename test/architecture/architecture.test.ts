@@ -12,6 +12,7 @@ const order = [
   'shared',
   'lib',
   'documents',
+  'formats',
   'wire',
   'storage',
   'masking',
