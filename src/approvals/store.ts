@@ -23,6 +23,7 @@ export type About = Pick<
   | 'metaHash'
   | 'title'
   | 'description'
+  | 'serverTitle'
   | 'reason'
   | 'approvers'
   | 'owner'

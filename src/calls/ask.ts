@@ -9,6 +9,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { Permission, ResolvedCall } from '../contract/permit.ts'
 import { type Principal, toPrincipalKey, userBehind } from '../contract/principal.ts'
 import type { ScopeKey } from '../contract/scope.ts'
+import type { ServerDefinition } from '../contract/server.ts'
 import { toCanonicalText } from '../lib/canonical.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import { onAbort } from '../lib/signals.ts'
@@ -265,8 +266,10 @@ export function createAsk(parts: AskParts): Ask {
     const definition = definitionOf(target)
     const shown = call.recorded ?? call
     const owner = userBehind(principal)
+    const serverTitle = findDefinition(principal, call)?.title
     return {
       ...(owner !== undefined && { owner }),
+      ...(serverTitle !== undefined && { serverTitle }),
       hash: toCallHash({
         principal: call.principal,
         method: call.method,
@@ -291,9 +294,12 @@ export function createAsk(parts: AskParts): Ask {
   }
 
   /** Hash of the server's definition with the names of its secrets, not the values, so that a rotated secret changes nothing. */
-  function credentialOf(principal: Principal, { server }: ResolvedCall): string {
-    const definition = config.effective(principal).servers.get(server)?.definition
-    return hash('sha256', toCanonicalText(definition ?? null), 'hex')
+  function credentialOf(principal: Principal, call: ResolvedCall): string {
+    return hash('sha256', toCanonicalText(findDefinition(principal, call) ?? null), 'hex')
+  }
+
+  function findDefinition(principal: Principal, { server }: ResolvedCall): ServerDefinition | undefined {
+    return config.effective(principal).servers.get(server)?.definition
   }
 
   function scopesOf(principal: Principal): readonly ScopeKey[] {

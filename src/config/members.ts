@@ -134,9 +134,10 @@ function findLowered(wanted: ScopedServer, inherited: ServerDefinition | undefin
 
 /** An inherited server can be disabled and restricted, but its tools keep their names, because rules match names. */
 function findLoosened(
-  { enabled, pinning, tools, limits }: ScopedServer,
+  { title, enabled, pinning, tools, limits }: ScopedServer,
   inherited: ServerDefinition,
 ): string | undefined {
+  if (differs(title, inherited.title)) return 'Only administrators can change the title of an inherited server'
   if (pinning === 'baseline' && inherited.pinning === 'strict') {
     return 'The inherited server has `pinning: strict`, and a later scope cannot loosen it: remove `pinning`'
   }

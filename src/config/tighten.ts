@@ -13,9 +13,12 @@ export function withoutLoosening(statement: ScopedServer, inherited: ServerDefin
   return trusted ? kept : tightened(kept, inherited)
 }
 
-/** Outside the scopes of administrators, an entry can only disable a server, restrict it and raise its risks. */
+/**
+ * Outside the scopes of administrators, an entry can only disable a server, restrict it and raise its risks. The title
+ * stays as inherited, because people recognise the server by it.
+ */
 function tightened(statement: ScopedServer, inherited: ServerDefinition): ScopedServer {
-  const { enabled, trust, defaultRisk, limits, tools, ...others } = statement
+  const { title: _title, enabled, trust, defaultRisk, limits, tools, ...others } = statement
   return {
     ...others,
     ...(enabled === false && { enabled }),

@@ -29,6 +29,12 @@ export const Approval = z.object({
   call: z.string().describe('The call that waits'),
   tool: z.string().describe('Public name'),
   server: z.string(),
+  serverTitle: z
+    .string()
+    .optional()
+    .describe(
+      'Title of the server at the time of the request. It identifies nothing: two servers can have the same title',
+    ),
   title: z.string().describe('The call in plain words'),
   description: z.string().optional().describe('The accepted description of the tool'),
   principal: z.string(),

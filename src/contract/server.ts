@@ -11,6 +11,19 @@ export const ServerName = z
   )
   .refine((name) => name !== 'sallyport', 'is reserved for the gateway')
 
+/** Control and bidirectional characters could reorder or break the text around a title. */
+const untidy = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]/u
+
+export const ServerTitle = z
+  .string()
+  .min(1)
+  .max(128)
+  .refine(
+    (title) => !untidy.test(title),
+    'must not contain control characters, line breaks or bidirectional characters',
+  )
+  .refine((title) => title.trim() === title, 'must not begin or end with a space')
+
 export const Timeouts = z.strictObject({
   start: z
     .int()
@@ -64,6 +77,7 @@ export const Pinning = z
   )
 
 const common = {
+  title: ServerTitle.optional().describe('Name for people, shown beside the name of the server'),
   description: z.string().max(1024).optional().describe('What this server is for'),
   enabled: z.boolean().default(true).describe('false: keep the entry, but do not connect'),
   tools: ToolChoice.prefault({}).describe('Which tools are offered, and how'),
@@ -169,6 +183,7 @@ export const ServerPatch = z.strictObject({
   secretsInArguments: stated(StdioServer.shape.secretsInArguments),
   url: HttpServer.shape.url.optional(),
   headers: stated(HttpServer.shape.headers),
+  title: common.title,
   description: common.description,
   enabled: stated(common.enabled),
   tools: z
@@ -242,6 +257,7 @@ export const Server = z.object({
   name: z.string(),
   scope: z.string(),
   transport: z.enum(['stdio', 'http', 'sse']),
+  title: z.string().optional().describe('Name for people. Its author chooses it freely, so it identifies nothing'),
   description: z.string().optional(),
   enabled: z.boolean(),
   state: ConnectionState,

@@ -24,6 +24,7 @@ export const Status = z.object({
   servers: z.array(
     z.object({
       name: z.string(),
+      title: z.string().optional(),
       scope: z.string(),
       state: ConnectionState,
       tools: z.int(),

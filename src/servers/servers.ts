@@ -363,6 +363,7 @@ function toStatus({ spec, connection }: Entry): ServerLinkStatus {
     state: status.state,
     since: toIso(status.since),
     complete: listKinds.every((kind) => status.lists?.[kind].incomplete === undefined),
+    ...(spec.definition.title !== undefined && { title: spec.definition.title }),
     ...(spec.definition.description !== undefined && { description: spec.definition.description }),
     ...(failure && { error: failure }),
     ...(lastSuccessAt !== undefined && { lastSuccessAt: toIso(lastSuccessAt) }),

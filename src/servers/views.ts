@@ -109,12 +109,13 @@ export function createServerViews({ config, servers, catalog, entries }: ServerV
     const judged = catalog.ofConnection(status.id)
     const offered = catalog.offered(entry, status.id)
     const { definition, origins, scope } = entry
-    const { description, enabled } = definition
+    const { title, description, enabled } = definition
     return {
       ...(enabled ? withoutOutput(by, status) : toDisabled(status)),
       scope,
       ...entries.timesOf(scope, entry.name),
       enabled,
+      ...(title !== undefined && { title }),
       ...(description !== undefined && { description }),
       ...show(definition, origins, (origin) => sees(by, origin)),
       tools: offered.tools,
@@ -140,6 +141,7 @@ function named(by: Viewer, scope: ScopeKey): Scope {
 
 const publicFields: ReadonlySet<string> = new Set([
   'transport',
+  'title',
   'description',
   'enabled',
   'tools',

@@ -23,12 +23,13 @@ export function sentParts({
 
 /** The places in an approval that contain invisible or look-alike characters; undefined if there are none. */
 export function describeSuspect(approval: Approval): string | undefined {
-  const { title, tool, server, principal, description = '' } = approval
+  const { title, tool, server, serverTitle = '', principal, description = '' } = approval
   const places: readonly (readonly [string, Iterable<string>])[] = [
     ...sentParts(approval).map(({ name, value }) => [`in the ${name}`, eachText(value)] as const),
     ['in the title', [title]],
     ['in the name of the tool', [tool]],
     ['in the name of the server', [server]],
+    ['in the title of the server', [serverTitle]],
     ['in the name of the caller', [principal]],
     ["in the tool's description", [description]],
   ]

@@ -47,8 +47,9 @@ export function createStatus(parts: StatusParts): ReadStatus {
         problems: config.rejected().map(formatProblem),
         restart: JSON.stringify(config.current().listen) === startedWith ? [] : ['listen'],
       },
-      servers: servers.map(({ name, scope, state, tools, error }) => ({
+      servers: servers.map(({ name, title, scope, state, tools, error }) => ({
         name,
+        ...(title !== undefined && { title }),
         scope,
         state,
         tools,

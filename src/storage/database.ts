@@ -233,6 +233,7 @@ export type ApprovalsTable = {
   owner: string | null
   tool: string
   server: string
+  server_title: string | null
   title: string
   description: string | null
   risk: string

@@ -16,6 +16,7 @@ import { identityIds } from './migrations/0014-identity-ids.ts'
 import { configChanges } from './migrations/0015-config-changes.ts'
 import { approvals } from './migrations/0016-approvals.ts'
 import { serverEntries } from './migrations/0017-server-entries.ts'
+import { serverTitles } from './migrations/0018-server-titles.ts'
 import type { Migration } from './migrations/migration.ts'
 
 export type { Migration } from './migrations/migration.ts'
@@ -42,6 +43,7 @@ export const migrations: readonly Migration[] = [
   configChanges,
   approvals,
   serverEntries,
+  serverTitles,
 ]
 
 export const migrationsTable =

@@ -301,6 +301,14 @@ describe('what a member states of an inherited server', () => {
     )
   })
 
+  it('never changes its title, and an administrator’s own entry does', () => {
+    const titles = (admins: string[]) =>
+      mergeFor({ title: 'GitHub' }, { title: 'GitHub (official)' }, admins).map((each) => each?.title)
+    expect(titles([])).toEqual(['GitHub', 'GitHub'])
+    expect(titles(['anna'])).toEqual(['GitHub', 'GitHub (official)'])
+    expect(mergeFor({}, { title: 'GitHub' })[1]?.title).toBeUndefined()
+  })
+
   it('never lowers risk, trust or pinning, also where the inherited entry became stricter later', () => {
     fc.assert(
       fc.property(statement, statement, (everybody, annas) => {

@@ -207,6 +207,7 @@ describe('an inherited server', () => {
   const inherited = ServerDefinition.parse({
     transport: 'http',
     url: 'https://github.example.com',
+    title: 'GitHub',
     headers: { Authorization: 'Bearer ${TOKEN}' },
     trust: 'annotations',
     defaultRisk: 'write',
@@ -220,6 +221,7 @@ describe('an inherited server', () => {
     { headers: { Authorization: 'Bearer ${MINE}' } },
     { enabled: false },
     { description: 'Mine' },
+    { title: 'GitHub' },
     { timeout: { call: 99 } },
     { trust: 'none' },
     { trust: 'annotations' },
@@ -243,6 +245,7 @@ describe('an inherited server', () => {
     { tools: { exclude: ['merge'] } },
     { tools: { override: { merge: { risk: 'write' } } } },
     { limits: { concurrent: 5 } },
+    { title: 'GitHub (official)' },
     { tools: { override: { merge: { limits: { concurrent: 2 } } } } },
     { tools: { override: { list: { name: 'other' } } } },
     { tools: { override: { list: { description: 'other' } } } },

@@ -94,9 +94,9 @@ async function findClient(words: readonly string[]): Promise<Client> {
 }
 
 const servers: Source = async (client) =>
-  (await client.servers.list()).items.map(({ name, description, state }) => ({
+  (await client.servers.list()).items.map(({ name, title, description, state }) => ({
     value: name,
-    description: description ?? state,
+    description: title ?? description ?? state,
   }))
 const tools: Source = async (client) =>
   (await client.tools.list({})).items.map(({ name, title, description }) => ({

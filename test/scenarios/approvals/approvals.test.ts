@@ -24,6 +24,7 @@ import {
   stateOf,
   stray,
   textOf,
+  toServer,
 } from './stage.ts'
 
 const asking = (approvers: string) => ({
@@ -54,6 +55,16 @@ describe.each(databases)('on %s', (kind) => {
     expect(await gate.gateway.calls.find(approval.call)).toMatchObject({ state: 'ok', decision: 'approved by ada' })
     expect(await entriesOf(gate, approval.call)).toEqual(['approval', 'answer', 'intent', 'outcome'])
     expect(await gate.gateway.audit.verify(AbortSignal.timeout(20_000))).toMatchObject({ clean: true })
+  })
+
+  it('shows the title that the server had when the approval was requested, beside its name', async () => {
+    const server = await toServer()
+    const gate = await openOn(kind, { servers: { files: { ...server, title: 'Files of the team' } } })
+    const approval = await requestApproval(gate)
+    expect(approval).toMatchObject({ server: 'files', serverTitle: 'Files of the team', title: 'Write thing' })
+    expect(await gate.gateway.approvals.get(ada, approval.id)).toMatchObject({ serverTitle: 'Files of the team' })
+    expect(gate.gateway.servers.list()).toMatchObject([{ name: 'files', title: 'Files of the team' }])
+    expect(gate.gateway.servers.get(ada, 'files')).toMatchObject({ name: 'files', title: 'Files of the team' })
   })
 
   it('gives the reason of a denial to the caller, once, also to one who left meanwhile', async () => {

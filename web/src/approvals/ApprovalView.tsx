@@ -148,10 +148,20 @@ function Head({ approval }: { approval: ApprovalDetail }) {
 }
 
 function Facts({ approval }: { approval: ApprovalDetail }) {
-  const { earlier, recentCalls, description } = approval
+  const { earlier, recentCalls, description, server, serverTitle } = approval
   const approvers = toApprovers(approval.approvers)
   return (
     <dl className="my-4 grid grid-cols-[minmax(5rem,auto)_1fr] gap-x-4 gap-y-1.5 text-13">
+      <Fact name="Server">
+        <code className="break-all font-mono text-12">
+          <Visible text={server} />
+        </code>
+      </Fact>
+      {serverTitle !== undefined && (
+        <Fact name="Server title">
+          <Visible text={serverTitle} />
+        </Fact>
+      )}
       {description !== undefined && (
         <Fact name="Description">
           <Folded text={description} />

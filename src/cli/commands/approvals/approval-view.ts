@@ -40,6 +40,7 @@ export function toFacts(approval: Approval, now: number): Fact[] {
   return [
     ['risk', approval.risk],
     ['tool', `${approval.tool} of the server ${approval.server}`],
+    ['server title', approval.serverTitle],
     [
       'called by',
       owner === undefined || principal === `user:${owner}` ? principal : `${principal}, on behalf of ${owner}`,

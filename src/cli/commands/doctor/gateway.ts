@@ -75,12 +75,13 @@ export function checkStates(servers: Status['servers'], explained: ReadonlySet<s
     const id = toId(server)
     const check = toCheck(id)
     if (server.state === 'disabled' || explained.has(check)) return []
-    if (server.state === 'connected') return [ok(check, `connected, ${countOf(server.tools, 'tool')}`)]
+    const titled = server.title === undefined ? '' : `; title: ${server.title}`
+    if (server.state === 'connected') return [ok(check, `connected, ${countOf(server.tools, 'tool')}${titled}`)]
     // A failing server is `connecting` during each retry, so only a server without an error counts as new.
     const isNew = server.state === 'connecting' && !server.error
     if (isNew) return [warning(check, `${server.name} is connecting`, `sallyport servers get ${server.name}`)]
     const why = server.error ? `: ${server.error}` : ''
-    const message = [`${server.name} is not connected${why}`, ...toOutputLines(server.output)].join('\n')
+    const message = [`${server.name} is not connected${why}${titled}`, ...toOutputLines(server.output)].join('\n')
     return [
       problem(
         check,

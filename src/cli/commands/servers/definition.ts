@@ -14,6 +14,7 @@ export const definitionOptions: readonly OptionSpec[] = [
   ['--env <variable>', 'environment variable NAME=VALUE for the command; can be repeated', 'many'],
   ['--cwd <folder>', 'working folder of the command'],
   ['--from-json <json>', 'complete definition as JSON, in the form of the configuration file'],
+  ['--title <text>', 'name for people, shown beside the name'],
   ['--description <text>', 'what the server is for'],
   ['--default-risk <risk>', 'risk of tools without annotations: read, write or danger'],
   ['--trust <trust>', 'annotations: use the risk hints of the server; none: ignore them'],
@@ -28,6 +29,7 @@ export const DefinitionInput = z.object({
   env: z.array(z.string()),
   cwd: z.string().optional(),
   fromJson: z.string().optional(),
+  title: z.string().optional(),
   description: z.string().optional(),
   defaultRisk: Risk.optional(),
   trust: z.enum(['annotations', 'none']).optional(),
@@ -66,8 +68,9 @@ function toTransport(input: DefinitionInput): object {
   return { transport: 'stdio', command, args, env, ...(input.cwd !== undefined && { cwd: input.cwd }) }
 }
 
-function toCommon({ description, defaultRisk, trust, disabled }: DefinitionInput): object {
+function toCommon({ title, description, defaultRisk, trust, disabled }: DefinitionInput): object {
   return {
+    ...(title !== undefined && { title }),
     ...(description !== undefined && { description }),
     ...(defaultRisk && { defaultRisk }),
     ...(trust && { trust }),

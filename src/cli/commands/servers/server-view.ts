@@ -13,6 +13,7 @@ export function renderServer(terminal: Terminal, server: ServerDetail): string {
   const info = server.serverInfo
   const facts = renderFacts([
     ['name', server.name],
+    ['title', server.title],
     ['scope', server.scope],
     ['description', server.description],
     ['transport', server.transport],

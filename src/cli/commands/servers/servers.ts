@@ -8,7 +8,7 @@ import { toVisible } from '../../../shared/visible.ts'
 import type { Client } from '../../client/client.ts'
 import { confirm } from '../../terminal/confirm.ts'
 import { exit } from '../../terminal/exit.ts'
-import { renderTable } from '../../terminal/table.ts'
+import { type Column, renderTable } from '../../terminal/table.ts'
 import { paintState } from '../../terminal/words.ts'
 import { addCommand, addExamples, addGlobalOptions, type OptionSpec, patience, type Run } from '../command.ts'
 import { suggesting } from '../suggest.ts'
@@ -46,6 +46,7 @@ export function addServers(program: Command, run: Run): void {
           page.items,
           [
             { title: 'name', value: (server) => server.name },
+            ...(page.items.some(({ title }) => title !== undefined) ? [titleColumn] : []),
             { title: 'scope', value: (server) => server.scope, drops: 3 },
             { title: 'transport', value: (server) => server.transport, drops: 2 },
             {
@@ -136,6 +137,8 @@ export function addServers(program: Command, run: Run): void {
     })
   }
 }
+
+const titleColumn: Column<Server> = { title: 'title', value: ({ title }) => title ?? '', shrinks: true, drops: 1 }
 
 /** The error, with the output line of the server that names the cause, or else its last output line. */
 function toNote({ error, progress }: Server): string {
