@@ -5,6 +5,17 @@ import { createFinder } from './finder.ts'
 import { createMaskedStream, type MaskedStream } from './stream.ts'
 
 export type { Masked } from './bytes.ts'
+export {
+  findLiterals,
+  findPlaceholders,
+  hideLiterals,
+  type Literal,
+  type LiteralFields,
+  type LiteralPlace,
+  replaceLiterals,
+  rewrite,
+  toPlaceKey,
+} from './literals.ts'
 export type { MaskedStream } from './stream.ts'
 
 /** The values that must be masked, and the filter for every text that could contain one. */
