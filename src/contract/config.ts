@@ -203,6 +203,12 @@ export const Config = z.strictObject({
     .string()
     .default('{description}')
     .describe('Pattern of tool descriptions; may contain {server}, {tool} and {description}'),
+  errorsAsResults: z
+    .boolean()
+    .default(true)
+    .describe(
+      'Whether an error that a server answers to tools/call reaches agents as a failed result, which the model can read. At /mcp/s/NAME it is always the unchanged error',
+    ),
   environment: z
     .array(z.string())
     .default([])

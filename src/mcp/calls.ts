@@ -11,6 +11,7 @@ import type { Caller } from '../wire/caller.ts'
 import { capabilitiesKey } from '../wire/codec.ts'
 import { type CallMeta, readMeta, splitCapabilities } from '../wire/meta.ts'
 import type { Presenting } from './present.ts'
+import { toReadable } from './server-errors.ts'
 
 /** The requests that are calls: decided, recorded and sent on. */
 const callMethods: Readonly<Record<string, CallMethod>> = {
@@ -101,7 +102,7 @@ function toName(problem: string, name: unknown): string {
 }
 
 type RunParts = {
-  readonly gateway: Pick<Gateway, 'calls'>
+  readonly gateway: Pick<Gateway, 'calls' | 'config'>
   readonly presenting?: Pick<Presenting, 'addressOf'>
 }
 
@@ -114,7 +115,11 @@ export async function runCall(
   const { progressToken: _own, ...request } = call
   const { caller, meta } = splitCaller(call, waitingCaller)
   const outcome = await gateway.calls.run({ ...who, ...request, meta, surface: 'mcp' }, caller)
-  if (outcome.kind !== 'waiting') return toAnswer(outcome, call.method)
+  if (outcome.kind === 'answered') {
+    const { errorsAsResults } = gateway.config.current()
+    return toReadable(outcome.answer, outcome.call, { selector: who.selector, asked: call, errorsAsResults })
+  }
+  if (outcome.kind === 'refused') return toRefusal(outcome, call.method)
   const url = presenting?.addressOf(outcome.approval.id) ?? ''
   if (call.method === 'tools/call') return toWaitingResult(outcome.approval, url, who.selector)
   const { code, message, details } = waiting(outcome.approval)
@@ -130,9 +135,7 @@ function splitCaller({ method, meta }: McpCall, caller: Caller): { caller: Calle
 }
 
 /** An error of the gateway becomes a failed tool result: models read it, and no output schema applies to it. */
-function toAnswer(outcome: Exclude<CallOutcome, { kind: 'waiting' }>, method: CallMethod): Answer {
-  if (outcome.kind === 'answered') return outcome.answer
-  const { error, call } = outcome
+function toRefusal({ error, call }: Extract<CallOutcome, { kind: 'refused' }>, method: CallMethod): Answer {
   if (method !== 'tools/call' || isNoResult(error)) throw error
   return toFailedResult(error, call.counted ? undefined : call.id)
 }
