@@ -10,15 +10,24 @@ import { crashPoint } from '../lib/crash-point.ts'
 import type { Emitter } from '../lib/emitter.ts'
 import type { Log } from '../lib/log.ts'
 import { createTurns } from '../lib/turns.ts'
+import type { Storage } from '../storage/storage.ts'
 import type { Change } from '../storage/tables/audit.ts'
 import type { ChangeOutcome, ConfigChangeStore, ConfigInForce } from '../storage/tables/config-changes.ts'
 import { listChanged } from './changes.ts'
 import { describeEdit } from './describe.ts'
 import { type ConfigEdit, editText } from './edit.ts'
+import {
+  createEnvFile,
+  findUnusedEnvFile,
+  listUsers,
+  prepareEnvFile,
+  toEnvPath,
+  type VariableChange,
+} from './env-file.ts'
 import { listUnlike, type Seal, toMarks } from './marks.ts'
 import type { Origins } from './merge.ts'
 import { type ConfigProblem, formatProblem, toConfigError } from './problems.ts'
-import { parseConfig } from './read.ts'
+import { locateKey, parseConfig } from './read.ts'
 import {
   beneathSession,
   type ConnectionSpec,
@@ -45,12 +54,13 @@ import {
   databaseAuthor,
   fileAuthor,
 } from './source.ts'
-import type { Environment } from './templates.ts'
+import { type Environment, withEnvFile } from './templates.ts'
 import { type Beside, createViews, resolveWith, type Views } from './views.ts'
 import { watchFile } from './watch.ts'
 
 export { createChangeLimit } from './change-limit.ts'
 export { type ConfigEdit, withRisks } from './edit.ts'
+export { readEnvFile, toEnvPath, type VariableChange } from './env-file.ts'
 export { type ConfigPlaces, findConfigFile, listConfigPlaces, schemaFile, starterConfig } from './find.ts'
 export { createSeal, type Seal } from './marks.ts'
 export {
@@ -88,7 +98,14 @@ export {
   toSettings,
 } from './scopes.ts'
 export { type SharedConfig, toSharedConfig } from './shared-source.ts'
-export { createEnvironmentLookup, type Environment, type Lookup, resolveDefinition } from './templates.ts'
+export {
+  createEnvironmentLookup,
+  type Environment,
+  type Lookup,
+  resolveDefinition,
+  type Variables,
+  withEnvFile,
+} from './templates.ts'
 export type { Beside } from './views.ts'
 export { toShownConfig } from './webhooks.ts'
 
@@ -97,6 +114,8 @@ export type ConfigStore = {
   current(): Config
   /** The problems of the file on disk, if it was rejected when it was last read. */
   rejected(): readonly ConfigProblem[]
+  /** Files beside the configuration whose newest content is not in use, with the reason. */
+  notices(): readonly string[]
   effective(principal: Principal): EffectiveConfig
   /** The effective settings in a scope: its own and the inherited ones. */
   effectiveIn(scope: Scope): EffectiveConfig
@@ -146,6 +165,10 @@ export type ConfigParts = {
   readonly shared?: SharedConfig | undefined
   /** Agents and sessions that are not in the file. */
   readonly roster?: () => Roster
+  /** Records changes of the variables in the `envFile`. */
+  readonly audit?: Pick<Storage['audit'], 'append'>
+  /** Called after the variables of the `envFile` have changed. */
+  readonly onVariables?: (change: VariableChange) => void
 }
 
 /** `judge` throws if the change is not allowed. It is called with the configuration in force that the change is made to. */
@@ -178,6 +201,8 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
   /** Recorded once only: gateways with different keys would otherwise record the same text in turns, without end. */
   let recordedOutside: string | undefined
   let closed = false
+  const firstVariables = await prepareEnvFile(toEnvPath(file, inForce.config))
+  const envFile = createEnvFile({ clock, log, environment, first: firstVariables, onChange: tellVariables })
   // Changes run one after the other, so that none is based on a text that another change replaces.
   const turns = createTurns()
 
@@ -188,11 +213,23 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     return result
   }
 
-  function accept({ by, elsewhere, ...next }: AuthoredText, parsed: Parsed): void {
+  /** The connections of the configuration in force that read one of these variables connect again. */
+  function tellVariables(names: readonly string[], path: string): void {
+    const connections = listUsers(inForce.views.connections(), names)
+    const change = { principal: fileAuthor, subject: 'config', body: { change: 'variables', file: path, names } }
+    void Promise.resolve(parts.audit?.append(change))
+      .catch((error: unknown) => log.error({ code: toGatewayError(error).code }, 'a change could not be recorded'))
+      .then(() => parts.onVariables?.({ file: path, names, connections }))
+  }
+
+  async function accept({ by, elsewhere, ...next }: AuthoredText, parsed: Parsed): Promise<void> {
+    const path = toEnvPath(file, parsed.config)
+    const prepared = path === envFile.path() ? undefined : await envFile.prepareOrKeep(path)
     const changed = listChanged(inForce.config, parsed.config)
     const healed = rejected.length > 0
     inForce = toInForce({ ...next, ...parsed }, roster())
     rejected = []
+    if (prepared) envFile.use(prepared)
     if (changed.length > 0 || healed) emit('config-changed', { changed, by, ...(elsewhere && { elsewhere }) })
   }
 
@@ -219,10 +256,12 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
       const isSame = seen.text === inForce.text
       const reading = isSame ? { ok: true as const, ...inForce } : parseConfig(seen.file, seen.text)
       if (!reading.ok) return reject(reading.problems)
+      const unreadable = isSame || seen.elsewhere ? undefined : await findEnvProblem(seen, reading.config)
+      if (unreadable) return reject([unreadable])
       const unrecorded = seen.recorded ? listUnlike(seen.recorded.marks, reading.value, seal) : []
       if (unrecorded.length > 0 && seen.text !== recordedOutside) await recordOutside(seen, reading, unrecorded)
       else if (isSame) return clearRejected()
-      else if (seen.elsewhere) accept(seen, reading)
+      else if (seen.elsewhere) await accept(seen, reading)
       else await carryOut(seen, reading, { subject: 'config', body: { file } })
     }
   }
@@ -232,6 +271,14 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     recordedOutside = text
     const next = { file: from, text, by: databaseAuthor }
     await carryOut(next, parsed, { subject: 'config', body: {} }, { expected: next, changed })
+  }
+
+  /** An edit of the file that names an `envFile` which cannot be used is a mistake in the file. */
+  async function findEnvProblem(seen: ConfigText, { envFile: wanted }: Config): Promise<ConfigProblem | undefined> {
+    const path = toEnvPath(file, { envFile: wanted })
+    if (path === envFile.path()) return undefined
+    const failed = await prepareEnvFile(path).then(() => undefined, toGatewayError)
+    return failed && { file: seen.file, ...locateKey(seen, ['envFile']), key: 'envFile', message: failed.message }
   }
 
   async function onFileChanged(): Promise<void> {
@@ -277,7 +324,7 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
       return saved
     }
     crashPoint('a change is saved, not applied')
-    accept(next, parsed)
+    await accept(next, parsed)
     if (saved === 'saved') await record.end(begun, applied)
     return 'done'
   }
@@ -286,7 +333,7 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     // A default that is now written out changes the marks. Without new marks, the next start would record a change.
     const saved = await source.save(next, inForce, record.toKeep(after))
     if (saved === 'conflict') return saved
-    accept(next, parsed)
+    await accept(next, parsed)
     if (saved === 'saved') await record.keepInForce(after).catch(() => undefined)
     return 'done'
   }
@@ -352,6 +399,7 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     closed = true
     stopSharing?.()
     await watcher.close()
+    await envFile.close()
     cancelWait()
     await inTurn(async () => cancelWait())
   }
@@ -360,6 +408,7 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     file,
     current: () => inForce.config,
     rejected: () => rejected,
+    notices: () => envFile.notices(),
     effective: (principal) => inForce.views.effective(principal),
     effectiveIn: (scope) => inForce.views.along(chainOf(inForce.views.settings, scope)),
     inheritedIn: (scope) => inForce.views.along(chainOf(inForce.views.settings, scope).slice(0, -1)),
@@ -372,8 +421,12 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     ownerOf: (scope) => ownerOf(inForce.views.settings, scope),
     describePrincipal: (key) => describePrincipal(key, (scope) => ownerOf(inForce.views.settings, scope)),
     connections: () => inForce.views.connections(),
-    resolve: (definition, origins, beside) =>
-      resolveWith(environment, inForce.views.settings, { definition, origins, beside }),
+    resolve(definition, origins, beside) {
+      const { settings } = inForce.views
+      const variables = withEnvFile({ environment, listed: settings.environment }, envFile.values())
+      const unused = () => findUnusedEnvFile(file, settings)
+      return resolveWith({ ...variables, unused }, settings, { definition, origins, beside })
+    },
     restate() {
       const before = toRosterPrint(inForce.views.settings)
       const settings = toSettings(inForce.config, roster())

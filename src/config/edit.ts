@@ -11,6 +11,7 @@ import { isPlainObject, isSame, type Path, type PlainObject, type Step, toKey, v
 import { toCanonicalText } from '../lib/canonical.ts'
 import { pathOfScope } from './check.ts'
 import { changesIdentity } from './merge.ts'
+import { type SpelledPlace, toOwnSpelling } from './respell-text.ts'
 import { chainOf, effective } from './scopes.ts'
 
 type Target = { readonly name: string; readonly scope?: Scope }
@@ -43,7 +44,7 @@ export type EditableFile = {
   readonly file: string
   readonly text: string
   readonly config: Config
-  /** The value of the file, without defaults. */
+  /** The value of the file in our own spelling, without defaults. */
   readonly value: unknown
 }
 
@@ -53,12 +54,20 @@ export function editText({ file, text, config, value }: EditableFile, edit: Conf
   const { base, steps } = plan({ config, value, format }, edit)
   if (steps.length === 0) return text
   try {
-    return editDocument(text, format, { steps, base, value })
+    const own = toOwnSpelling({ text, format }, toPlace(edit))
+    return editDocument(own.text, format, { steps, base, value: own.value })
   } catch (error) {
     if (!(error instanceof DocumentError)) throw error
     const message = `${file}: ${toKey(base)}: ${error.message}; change it in the file`
     throw new GatewayError('config-invalid', message, { file }, { cause: error })
   }
+}
+
+/** The scope that an edit of servers changes, and the entries that it keeps. */
+function toPlace(edit: ConfigEdit): SpelledPlace | undefined {
+  if (!('name' in edit)) return undefined
+  const { name, scope = globalScope } = edit
+  return { scope: pathOfScope(scope), names: edit.kind === 'remove-server' ? [] : [name] }
 }
 
 type Planned = { readonly base: Path; readonly steps: readonly Step[] }

@@ -5,17 +5,22 @@ import { Config } from '../contract/config.ts'
 import { GatewayError } from '../contract/errors.ts'
 import { toSystemReason } from '../contract/system-error.ts'
 import { findFormat, type Parsed, parseText } from '../documents/parse.ts'
+import type { Position } from '../documents/position.ts'
 import { type Path, toKey } from '../documents/values.ts'
 import { checkConfig, listNotices } from './check.ts'
 import { explainIssues } from './explain.ts'
 import { type ConfigProblem, type Finding, formatProblem, toConfigError } from './problems.ts'
 import { withCurrentNames } from './renamed.ts'
+import { respell } from './spellings.ts'
 
 export type Reading =
   | {
       readonly ok: true
       readonly config: Config
+      /** The value of the file in our own spelling, without defaults. */
       readonly value: unknown
+      /** Accepted spellings of other programs, each with the form to write instead. */
+      readonly spellings: readonly ConfigProblem[]
       /** Warnings about valid settings that are probably not intended, at that time. */
       notices(now: number): readonly ConfigProblem[]
     }
@@ -100,7 +105,7 @@ function findBadByte(bytes: Buffer): number {
   return start
 }
 
-/** Checks a whole text: first the syntax, then every field, then the references between fields. */
+/** Checks a whole text: the syntax, the spellings of other programs, every field, the references between fields. */
 export function parseConfig(file: string, text: string): Reading {
   const format = findFormat(file)
   if (format === undefined) return broken(file, 'must end in .yaml, .yml, .json or .toml')
@@ -108,19 +113,36 @@ export function parseConfig(file: string, text: string): Reading {
   if (!parsing.ok) {
     return rejected(parsing.faults.map(({ position, key, message }) => ({ file, ...position, key, message })))
   }
-  const { value, locate } = parsing.parsed
-  const place = (finding: Finding) => toProblem(file, finding, locate)
-  const toProblems = (findings: readonly Finding[]): Reading => rejected(findings.map(place))
-  if (value === null || value === undefined)
+  const { value: written, locate } = parsing.parsed
+  const placeWritten = (finding: Finding) => toProblem(file, finding, locate)
+  if (written === null || written === undefined)
     return broken(file, 'contains no settings; write {} for an empty configuration')
-  const forbidden = findForbidden(value)
-  if (forbidden.length > 0) return toProblems(forbidden)
+  const forbidden = findForbidden(written)
+  if (forbidden.length > 0) return rejected(forbidden.map(placeWritten))
+  const spelled = respell(written)
+  if (spelled.faults.length > 0) return rejected(spelled.faults.map(placeWritten))
+  const { value } = spelled
+  const place = (finding: Finding) => placeWritten({ ...finding, path: spelled.toWritten(finding.path) })
+  const toProblems = (findings: readonly Finding[]): Reading => rejected(findings.map(place))
   const parsed = Config.safeParse(withCurrentNames(value))
   if (!parsed.success) return toProblems(explainIssues(parsed.error.issues, value))
   const findings = checkConfig(parsed.data)
   if (findings.length > 0) return toProblems(findings)
   const config = withoutEmptyTls(parsed.data)
-  return { ok: true, config, value, notices: (now) => listNotices(config, now).map(place) }
+  const spellings = spelled.notices.map(placeWritten)
+  return {
+    ok: true,
+    config,
+    value,
+    spellings,
+    notices: (now) => [...spellings, ...listNotices(config, now).map(place)],
+  }
+}
+
+/** The position of a key in a text that was read before. */
+export function locateKey({ file, text }: { file: string; text: string }, path: Path): Position {
+  const parsing = parseText(findFormat(file) ?? 'yaml', text)
+  return parsing.ok ? parsing.parsed.locate(path) : { line: 1, column: 1 }
 }
 
 function toProblem(file: string, { path, message, suggestion }: Finding, locate: Parsed['locate']): ConfigProblem {

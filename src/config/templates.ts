@@ -147,11 +147,24 @@ export function createEnvironmentLookup(environment: Environment, listed: readon
   return (name) => (permitted.has(name) && Object.hasOwn(environment, name) ? environment[name] : undefined)
 }
 
+/** The variables of the process and of the `envFile`, and the names that templates may read. */
+export type Variables = { readonly environment: Environment; readonly listed: readonly string[] }
+
+/** Adds the variables of the `envFile`. A variable of the process overrides one of the file. */
+export function withEnvFile({ environment, listed }: Variables, values: ReadonlyMap<string, string>): Variables {
+  const added = [...values].filter(([name]) => !isOwnVariable(name))
+  if (added.length === 0) return { environment, listed }
+  const set = Object.entries(environment).filter(([, value]) => value !== undefined)
+  return {
+    environment: Object.fromEntries([...added, ...set]),
+    listed: [...new Set([...listed, ...added.map(([name]) => name)])],
+  }
+}
+
 /** `withheld`: names in entries that may not read the environment. The error must not show whether they are set. */
 export function toMissingError(
   missing: readonly string[],
-  environment: Environment,
-  listed: readonly string[],
+  { environment, listed, unused }: Variables & { readonly unused?: string | undefined },
   withheld: ReadonlySet<string> = new Set(),
 ): GatewayError {
   const reasons = missing.map((name) => {
@@ -162,5 +175,7 @@ export function toMissingError(
     return listed.includes(name) ? `${name} (listed, but not set)` : name
   })
   const noun = nounFor(missing.length, 'A variable is', 'Variables are')
-  return new GatewayError('variable-missing', `${noun} missing: ${reasons.join(', ')}`, { missing })
+  const readable = missing.some((name) => !withheld.has(name) && !isOwnVariable(name))
+  const advice = unused !== undefined && readable ? `. ${unused} is not read: to use it, set \`envFile: .env\`` : ''
+  return new GatewayError('variable-missing', `${noun} missing: ${reasons.join(', ')}${advice}`, { missing })
 }

@@ -15,10 +15,10 @@ import {
 } from './scopes.ts'
 import {
   createEnvironmentLookup,
-  type Environment,
   isOwnVariable,
   resolveDefinition,
   toMissingError,
+  type Variables,
 } from './templates.ts'
 
 /** Another source of values besides the environment, and a listener for the values that were used. */
@@ -71,9 +71,12 @@ export function createViews(settings: Settings): Views {
 
 export type WantedDefinition = { definition: ServerDefinition; origins: Origins; beside: Beside | undefined }
 
-export function resolveWith(environment: Environment, settings: Settings, wanted: WantedDefinition): ServerDefinition {
+/** `unused`: the `.env` file beside the configuration, if it exists and is not the `envFile`. */
+export type Readable = Variables & { readonly unused: () => string | undefined }
+
+export function resolveWith(readable: Readable, settings: Settings, wanted: WantedDefinition): ServerDefinition {
   const { definition, origins, beside } = wanted
-  const variables = createEnvironmentLookup(environment, settings.environment)
+  const variables = createEnvironmentLookup(readable.environment, readable.listed)
   const withheld = new Set<string>()
   const resolved = resolveDefinition(definition, (name, key) => {
     const origin = originOf(origins, key)
@@ -88,6 +91,7 @@ export function resolveWith(environment: Environment, settings: Settings, wanted
     if (value !== undefined) beside?.onVariable(name, value)
     return value
   })
-  if (resolved.missing.length > 0) throw toMissingError(resolved.missing, environment, settings.environment, withheld)
+  if (resolved.missing.length > 0)
+    throw toMissingError(resolved.missing, { ...readable, unused: readable.unused() }, withheld)
   return resolved.definition
 }

@@ -18,7 +18,7 @@ export async function watchFile({ file, clock, log, onQuiet }: WatchParts): Prom
     cancel = clock.after(quietMs, onQuiet)
   })
   watcher.on('error', (error) => {
-    log.warn({ file, error: String(error) }, 'The configuration file cannot be watched; changes apply after a restart')
+    log.warn({ file, error: String(error) }, 'The file cannot be watched; changes apply after a restart')
     resolve()
   })
   await ready

@@ -213,6 +213,13 @@ export const Config = z.strictObject({
     .array(z.string())
     .default([])
     .describe('Environment variables that ${NAME} may read. SALLYPORT_* is not allowed'),
+  envFile: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'File with NAME=value lines that ${NAME} may read without listing the names. A relative path is relative to the configuration file. The file must belong to the user of the gateway, and no other user may write it',
+    ),
   pinning: Pinning.default('baseline'),
   egress: z
     .strictObject({

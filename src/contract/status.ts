@@ -19,6 +19,9 @@ export const Status = z.object({
   config: z.object({
     file: z.string(),
     problems: z.array(z.string()),
+    notices: z
+      .array(z.string())
+      .describe('Files beside the configuration whose newest content is not in use, with the reason'),
     restart: z.array(z.string()).describe('Changed settings that take effect only after a restart'),
   }),
   servers: z.array(

@@ -113,7 +113,7 @@ function toBlock(path: Path, value: unknown): string[] {
   return [`[${toTomlPath(path)}]`, ...fields.map(([key, field]) => `${toTomlPath([key])} = ${toTomlValue(field)}`)]
 }
 
-function toTomlPath(path: Path): string {
+export function toTomlPath(path: Path): string {
   return path.map((name) => (/^[A-Za-z0-9_-]+$/.test(String(name)) ? name : toTomlValue(String(name)))).join('.')
 }
 

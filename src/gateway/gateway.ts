@@ -96,6 +96,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     throw error
   }
   let knownIdentity: Identity | undefined
+  let serversExist = false
   const config = await createConfig({
     file: options.configFile,
     clock,
@@ -106,6 +107,9 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     seal: createSeal(auditKeys),
     shared: toSharedConfig(storage, options.configIsNew ?? false),
     roster: () => knownIdentity?.roster() ?? { agents: [], sessions: [] },
+    audit: storage.audit,
+    // Servers that do not exist yet read the new values when they connect.
+    onVariables: ({ connections }) => serversExist && reconnect(connections),
   }).catch(closeStorage)
   async function giveUp(error: unknown): Promise<never> {
     await Promise.allSettled([config.close()])
@@ -182,6 +186,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       events.emit('tools-changed', { connection: id })
     },
   })
+  serversExist = true
   const catalog = createCatalog({ config, servers, pins })
   const approvalStore = createApprovalStore({
     storage,

@@ -93,14 +93,50 @@ export function readOwnFile(path: string, mostBytes = 65_536): string | undefine
   }
 }
 
+/**
+ * Reads a small file that only this user can have written. Symbolic links are followed, and every folder on the way is
+ * checked. Owner and mode are those of the opened file. Throws if the file does not exist, is unsafe or is too large.
+ */
+export function readTrustedFile(path: string, mostBytes: number): Buffer {
+  const weakness = findConfigWeakness(path)
+  if (weakness) throw toUnsafe(weakness)
+  const file = tryOpen(path, 0)
+  if (file === undefined) throw new GatewayError('config-unreadable', `${path} does not exist`, { path })
+  try {
+    const stats = fstatSync(file)
+    if (!stats.isFile()) throw new GatewayError('config-unreadable', `${path} is not a regular file`, { path })
+    const opened = judgeStrictly({ path, stats })
+    if (opened) throw toUnsafe(opened)
+    return readAll(file, path, mostBytes)
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** Root too accepts only its own file here: its text chooses what runs, or what servers are sent. */
+function judgeStrictly(step: Step): Weakness | undefined {
+  const user = process.getuid?.()
+  return user !== undefined && step.stats.uid !== user ? toForeign(step) : judgeOwn(step, 'go-w')
+}
+
+function readAll(file: number, path: string, mostBytes: number): Buffer {
+  const bytes = Buffer.alloc(mostBytes + 1)
+  let length = 0
+  for (let read = -1; read !== 0 && length < bytes.length; length += read)
+    read = readSync(file, bytes, length, bytes.length - length, length)
+  if (length > mostBytes)
+    throw new GatewayError('config-unreadable', `${path} is larger than ${mostBytes / 1024} KiB`, { path })
+  return bytes.subarray(0, length)
+}
+
 export function toUnsafe({ path, message, fix }: Weakness): GatewayError {
   return new GatewayError('data-unsafe', `${message}. Correct it with: ${fix}`, { path, fix })
 }
 
-function tryOpen(path: string): number | undefined {
+function tryOpen(path: string, links = constants.O_NOFOLLOW ?? 0): number | undefined {
   try {
     // Without O_NONBLOCK, opening a named pipe at this path would block.
-    return openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
+    return openSync(path, constants.O_RDONLY | links | (constants.O_NONBLOCK ?? 0))
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined

@@ -45,6 +45,7 @@ export function createStatus(parts: StatusParts): ReadStatus {
       config: {
         file: config.file,
         problems: config.rejected().map(formatProblem),
+        notices: [...config.notices()],
         restart: JSON.stringify(config.current().listen) === startedWith ? [] : ['listen'],
       },
       servers: servers.map(({ name, title, scope, state, tools, error }) => ({

@@ -57,8 +57,8 @@ export async function startStore(
   file: string,
   environment: Record<string, string> = {},
   roster?: () => Roster,
+  record: ChangeList = createChangeList(),
 ): Promise<Running> {
-  const record = createChangeList()
   const heard: Heard[] = []
   const inForce: Config[] = []
   let store: ConfigStore | undefined

@@ -48,12 +48,14 @@ export function addStatus(program: Command, run: Run): void {
         const restart = status.config.restart.map((key) =>
           terminal.colours.yellow(`${toVisible(key)} has changed: restart the gateway to use it.`),
         )
+        const notices = status.config.notices.map((notice) => terminal.colours.yellow(toVisible(notice)))
         const problems = status.config.problems.map((problem) => red(toVisible(problem)))
         return [
           health,
           facts,
           ...(status.servers.length > 0 ? [servers] : ['No servers.']),
           ...restart,
+          ...notices,
           ...problems,
         ].join('\n\n')
       })

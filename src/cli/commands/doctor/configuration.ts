@@ -1,6 +1,16 @@
-import { type ConfigProblem, findConfigFile, formatProblem, readConfig } from '../../../config/config.ts'
+import {
+  type ConfigProblem,
+  findConfigFile,
+  formatProblem,
+  readConfig,
+  readEnvFile,
+  toEnvPath,
+  type Variables,
+  withEnvFile,
+} from '../../../config/config.ts'
 import type { Config } from '../../../contract/config.ts'
 import { toGatewayError } from '../../../contract/errors.ts'
+import { countOf } from '../../../shared/words.ts'
 import { type Finding, note, ok, problem } from './finding.ts'
 
 export type FoundConfig = { readonly file: string | undefined; readonly config?: Config; readonly findings: Finding[] }
@@ -20,6 +30,23 @@ export async function checkConfiguration(explicit: string | undefined, dataFolde
   } catch (error) {
     const fix = `Create it, or name another one: sallyport serve --config FILE`
     return { file, findings: [problem('configuration', toGatewayError(error).message, fix)] }
+  }
+}
+
+/** The variables that `serve` would have here: those of this process and those of the `envFile`. */
+export function readVariables(file: string, config: Config): Variables & { readonly findings: readonly Finding[] } {
+  const variables = { environment: process.env, listed: config.environment }
+  const path = toEnvPath(file, config)
+  if (path === undefined) return { ...variables, findings: [] }
+  try {
+    const values = readEnvFile(path)
+    return {
+      ...withEnvFile(variables, values),
+      findings: [ok('envFile', `${path} has ${countOf(values.size, 'variable')}`)],
+    }
+  } catch (error) {
+    const { message } = toGatewayError(error)
+    return { ...variables, findings: [problem('envFile', message, `Correct ${path}, or remove envFile from ${file}`)] }
   }
 }
 

@@ -2,7 +2,7 @@ import { toGatewayError } from '../../../contract/errors.ts'
 import { demandOwnFolder, findGatewayFile, type GatewayFile } from '../../client/data-folder.ts'
 import type { Settings } from '../../client/settings.ts'
 import type { Context } from '../command.ts'
-import { checkConfiguration } from './configuration.ts'
+import { checkConfiguration, readVariables } from './configuration.ts'
 import { type Finding, problem } from './finding.ts'
 import { askGateway, checkAnchors, checkGateway, checkRetention, checkStates, listConnected } from './gateway.ts'
 import { checkConfigFile, checkDataFolder, checkNode, checkPort, isAlive } from './machine.ts'
@@ -29,7 +29,9 @@ export async function examine({ settings, request }: Context, { config: explicit
   if (running.kind === 'answers') findings.push(...(await checkPeople(request)))
   if (config && file !== undefined) {
     const names = running.kind === 'answers' ? await listSecrets(request) : []
-    const place = { config, file, environment: process.env, secrets: new Set(names) }
+    const variables = readVariables(file, config)
+    findings.push(...variables.findings)
+    const place = { config, file, ...variables, secrets: new Set(names) }
     findings.push(...(await checkServers(place, listConnected(running))))
   }
   const explained = new Set(findings.filter((finding) => finding.status === 'problem').map((finding) => finding.check))

@@ -5,6 +5,7 @@ import {
   type ConnectionSpec,
   connections,
   createEnvironmentLookup,
+  type Environment,
   isTrusted,
   originOf,
   resolveDefinition,
@@ -17,7 +18,9 @@ import { codeOf, type Finding, note, ok, problem } from './finding.ts'
 type Place = {
   readonly config: Config
   readonly file: string
-  readonly environment: NodeJS.ProcessEnv
+  /** The variables of this process and of the `envFile`. */
+  readonly environment: Environment
+  readonly listed: readonly string[]
   /** Names of secrets that a running gateway has. */
   readonly secrets: ReadonlySet<string>
 }
@@ -35,7 +38,7 @@ export function toCheck(name: string): string {
 
 async function checkServer(place: Place, spec: ConnectionSpec): Promise<Finding> {
   const check = toCheck(spec.id)
-  const variables = createEnvironmentLookup(place.environment, place.config.environment)
+  const variables = createEnvironmentLookup(place.environment, place.listed)
   const withheld = new Set<string>()
   try {
     const { definition, missing } = resolveDefinition(spec.definition, (name, key) => {
@@ -74,11 +77,11 @@ function explainWithheld(spec: ConnectionSpec, missing: readonly string[]): Find
 }
 
 function explainMissing(
-  { config, file, environment }: Place,
+  { config, file, environment, listed }: Place,
   spec: ConnectionSpec,
   missing: readonly string[],
 ): Finding {
-  const unlisted = missing.filter((name) => !config.environment.includes(name))
+  const unlisted = missing.filter((name) => !listed.includes(name))
   const unset = missing.filter((name) => environment[name] === undefined)
   const reasons = [
     ...(unset.length > 0 ? [`${unset.join(', ')} is not set`] : []),
