@@ -3,10 +3,17 @@ import type { Fault, Parsing } from './parse.ts'
 import type { Position } from './position.ts'
 import { type Path, toKey } from './values.ts'
 
-/** Reads YAML with the same options for parsing and editing. Keys are strings, and a duplicate key is an error. */
+/** Reads YAML with the same options for parsing and editing. Keys are strings. */
 export function readYaml(text: string, lineCounter = new LineCounter()): Document {
-  // Pretty errors quote the text around the error, which may contain a secret.
-  return parseDocument(text, { lineCounter, prettyErrors: false, stringKeys: true, resolveKnownTags: false })
+  // Pretty errors quote the text around the error, which may contain a secret. The library compares each key with all
+  // keys before it, which takes minutes for a text with many keys: duplicate keys are searched below.
+  return parseDocument(text, {
+    lineCounter,
+    prettyErrors: false,
+    stringKeys: true,
+    resolveKnownTags: false,
+    uniqueKeys: false,
+  })
 }
 
 export function parseYamlFile(text: string): Parsing {
@@ -23,13 +30,32 @@ export function parseYamlFile(text: string): Parsing {
       message: words[code] ?? message,
     }),
   )
-  if (faults.length > 0) return { ok: false, faults }
+  const duplicates = faults.length > 0 ? [] : findDuplicates(document.contents, [], toPosition).slice(0, 20)
+  if (faults.length + duplicates.length > 0) return { ok: false, faults: [...faults, ...duplicates] }
   try {
     const value: unknown = document.toJS({ maxAliasCount: 100 })
     return { ok: true, parsed: { value, locate: (path) => toPosition(findOffset(document, path)) } }
   } catch (error) {
     return { ok: false, faults: [{ position: { line: 1, column: 1 }, key: '', message: explainUnfolding(error) }] }
   }
+}
+
+function findDuplicates(node: unknown, path: Path, toPosition: (offset: number) => Position): Fault[] {
+  if (isSeq(node)) return node.items.flatMap((item, index) => findDuplicates(item, [...path, index], toPosition))
+  if (!isMap(node)) return []
+  const seen = new Set<string>()
+  return node.items.flatMap(({ key, value }): Fault[] => {
+    if (!isScalar(key)) return []
+    const name = String(key.value)
+    const here = [...path, name]
+    const inside = findDuplicates(value, here, toPosition)
+    if (!seen.has(name)) {
+      seen.add(name)
+      return inside
+    }
+    const position = toPosition(key.range?.[0] ?? 0)
+    return [{ position, key: toKey(here), message: 'is a duplicate key in the same map' }, ...inside]
+  })
 }
 
 /** Errors that appear only when the value is built: too much nesting, aliases without an anchor, too many aliases. */
@@ -41,7 +67,6 @@ function explainUnfolding(error: unknown): string {
 }
 
 const words: Readonly<Record<string, string>> = {
-  DUPLICATE_KEY: 'is a duplicate key in the same map',
   TAB_AS_INDENT: 'a tab cannot indent YAML; use spaces',
   MULTIPLE_DOCS: 'a second document begins here (---); only one document is allowed',
   NON_STRING_KEY: 'a key must be a string',
