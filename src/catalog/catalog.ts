@@ -1,10 +1,4 @@
-import {
-  type ConfigStore,
-  type EffectiveConfig,
-  type EffectiveServer,
-  isTrusted,
-  type PinnedEntry,
-} from '../config/config.ts'
+import { type ConfigStore, type EffectiveConfig, isTrusted, type PinnedEntry } from '../config/config.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { CallMethod } from '../contract/permit.ts'
 import type { Principal } from '../contract/principal.ts'
@@ -40,7 +34,15 @@ import type { ServerFacts } from '../wire/codec.ts'
 import { toToolRefs } from './in-process.ts'
 import { toPublicName } from './naming.ts'
 import { findInProcess, findTarget, type Target } from './target.ts'
-import { buildView, findToolset, offeredTools, toTool, type View, type ViewSelector } from './view.ts'
+import {
+  buildView,
+  findToolset,
+  type OfferingServer,
+  offeredTools,
+  toTool,
+  type View,
+  type ViewSelector,
+} from './view.ts'
 
 export { inFormOf } from './addresses.ts'
 export { createIntroduction, type Introduction } from './introduction.ts'
@@ -66,7 +68,7 @@ export type Catalog = {
   /** Must be called when the lists of a connection have changed or were removed. */
   observe(id: string): void
   /** The tools that one configured server offers, after the selection in its definition. */
-  offered(server: EffectiveServer, connection: string): { tools: Tool[]; setAside: SetAside[] }
+  offered(server: OfferingServer, connection: string): { tools: Tool[]; setAside: SetAside[] }
   /** The tools that a definition would offer, for tests without saving. */
   preview(server: string, definition: ServerDefinition, list: RawList): { tools: Tool[]; setAside: SetAside[] }
   /** Must be called when something that views depend on has changed. */

@@ -39,6 +39,14 @@ export const Tool = z.object({
 })
 export type Tool = z.infer<typeof Tool>
 
+/** A tool in a list of servers, without its schemas, which can be large. */
+export const ListedTool = Tool.omit({ inputSchema: true, outputSchema: true })
+export type ListedTool = z.infer<typeof ListedTool>
+
+export function toListedTool({ inputSchema: _input, outputSchema: _output, ...tool }: Tool): ListedTool {
+  return tool
+}
+
 /** A tool that is not in the catalog, with the reason. */
 export const SetAside = z.object({
   name: z.string().describe('Name of the tool, escaped'),

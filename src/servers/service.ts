@@ -12,7 +12,7 @@ import {
   withTrust,
 } from '../config/config.ts'
 import type { EffectiveServer as ShownServer } from '../contract/api/config.ts'
-import type { ToolRisk } from '../contract/api/servers.ts'
+import type { ListedServer, ToolRisk } from '../contract/api/servers.ts'
 import type { ScopedServer } from '../contract/config.ts'
 import { GatewayError } from '../contract/errors.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
@@ -22,13 +22,15 @@ import type { Server, ServerDefinition, ServerDetail, Validation } from '../cont
 import { hasHints } from '../contract/tool.ts'
 import type { Clock } from '../lib/clock.ts'
 import { suggestRisk } from '../policy/policy.ts'
+import type { Page } from '../storage/page.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { ServerEntries } from './entries.ts'
 import { toFailure } from './failure.ts'
 import type { RawList } from './listing.ts'
 import type { KeptLogs, Servers } from './servers.ts'
+import type { ToolPageQuery } from './tool-lists.ts'
 import type { Trial } from './trial.ts'
-import { createServerViews, type OfferedTools, show } from './views.ts'
+import { createServerViews, type OfferedTools } from './views.ts'
 
 export type ServerServiceParts = {
   readonly config: ConfigStore
@@ -69,6 +71,8 @@ export type ServerTrial = {
 export type ServerService = {
   /** Without `by`, all servers: for a program that embeds the gateway. */
   list(by?: Principal, scope?: ScopeKey): Server[]
+  /** A page of servers with their tools. */
+  listWithTools(by: Principal | undefined, query: ToolPageQuery, scope?: ScopeKey): Page<ListedServer>
   get(by: Principal | undefined, name: string, scope?: ScopeKey): ServerDetail
   /** Returns after the first attempt to connect, with the state and tools. */
   add(by: Principal, change: ServerChange): Promise<ServerDetail>
@@ -84,7 +88,7 @@ export type ServerService = {
   /** Connects to a definition or a saved server on a separate connection, with the rights of its scope. */
   validate(by: Principal, wanted: ServerTrial, signal: AbortSignal): Promise<Validation>
   /** The effective servers of a scope or of the principal, with the scope that each value comes from. */
-  effective(by: Principal, scope?: ScopeKey): ShownServer[]
+  effective(by: Principal, scope?: ScopeKey, include?: ReadonlySet<string>): ShownServer[]
   /** Throws if the principal may not define these servers for a session. */
   judgeSession(by: Principal, session: SessionOrigin & { name: string }, servers: SessionServers): void
 }
@@ -97,6 +101,7 @@ export function createServerService(parts: ServerServiceParts): ServerService {
 
   return {
     list: views.list,
+    listWithTools: views.listWithTools,
     get: (by, name, scope) => views.toDetail(by, views.get(by, name, views.scopeOf(by, name, scope))),
     add: (by, change) => save(by, change, 'add'),
     change: (by, change) => save(by, change, 'change'),
@@ -107,12 +112,8 @@ export function createServerService(parts: ServerServiceParts): ServerService {
     risks,
     setRisks,
     validate,
-    effective: (by, scope) =>
-      [...toEffective(by, scope).servers.values()].map((server) => ({
-        name: server.name,
-        scope: server.scope,
-        ...show(server.definition, server.origins, (origin) => views.sees(by, origin)),
-      })),
+    effective: (by, scope, include = new Set()) =>
+      views.toEffective(by, toEffective(by, scope).servers.values(), include),
     judgeSession,
   }
 
@@ -249,11 +250,16 @@ export function createServerService(parts: ServerServiceParts): ServerService {
     if (wanted === undefined) return config.effective(by)
     const scope = views.scopeOf(by, '', wanted)
     const { kind } = scope
-    if (!views.isVisible(by, toScopeKey(scope))) {
+    if (!views.isVisible(by, toScopeKey(scope)) && !owns(by, scope)) {
       throw new GatewayError('forbidden', `You have no access to the settings of ${toScopeKey(scope)}`)
     }
     if (kind !== 'agent' && kind !== 'session' && kind !== 'user') return config.effectiveIn(scope)
     return config.effective({ kind, name: scope.name, owner: config.ownerOf(scope) })
+  }
+
+  /** Agents without own settings are in no list of scopes, but their owners may see what applies to them. */
+  function owns({ kind, name }: Principal, scope: Scope): boolean {
+    return kind === 'user' && config.ownerOf(scope) === name
   }
 
   async function settledDetail(by: Principal, name: string, scope: Scope): Promise<ServerDetail> {

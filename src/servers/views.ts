@@ -1,12 +1,16 @@
 import { type ConfigStore, type EffectiveServer, originOf, type Place, seesDefinition } from '../config/config.ts'
+import type { EffectiveServer as ShownServer } from '../contract/api/config.ts'
+import type { ListedServer } from '../contract/api/servers.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { Principal } from '../contract/principal.ts'
 import { globalScope, type Scope, type ScopeKey, toScope, toScopeKey } from '../contract/scope.ts'
 import type { Server, ServerDetail } from '../contract/server.ts'
 import type { SetAside, Tool } from '../contract/tool.ts'
 import { nearest } from '../lib/text.ts'
+import type { Page } from '../storage/page.ts'
 import type { ServerEntries } from './entries.ts'
 import type { ServerLinkStatus, Servers } from './servers.ts'
+import { type ToolPageQuery, toIncluded, toServersWithTools } from './tool-lists.ts'
 
 type ServerViewsParts = {
   readonly config: ConfigStore
@@ -20,8 +24,10 @@ export type OfferedTools = {
   /** The usable tools of a connection and the tools that were set aside. */
   ofConnection(id: string): { readonly tools: readonly unknown[]; readonly setAside: readonly SetAside[] }
   /** The tools of a configured server after the filters of its scope. */
-  offered(server: EffectiveServer, connection: string): { tools: Tool[]; setAside: SetAside[] }
+  offered(server: Offering, connection: string): { tools: Tool[]; setAside: SetAside[] }
 }
+
+type Offering = Pick<EffectiveServer, 'name' | 'scope' | 'connection' | 'definition'>
 
 /** The effective server in a scope, and the status of its connection. */
 export type FoundServer = { readonly entry: EffectiveServer; readonly status: ServerLinkStatus }
@@ -31,6 +37,9 @@ type Viewer = Principal | undefined
 
 export type ServerViews = {
   list(by?: Viewer, scope?: ScopeKey): Server[]
+  listWithTools(by: Viewer, query: ToolPageQuery, scope?: ScopeKey): Page<ListedServer>
+  /** The effective servers that `by` may see, with state and tools as far as they are in `include`. */
+  toEffective(by: Principal, servers: Iterable<EffectiveServer>, include: ReadonlySet<string>): ShownServer[]
   /** The given scope, otherwise the scope that defines a server of this name. */
   scopeOf(by: Viewer, name: string, scope: ScopeKey | undefined): Scope
   get(by: Viewer, name: string, scope: Scope): FoundServer
@@ -44,7 +53,17 @@ export type ServerViews = {
 
 /** Principals see the servers of the scopes they use. They see definitions only in scopes where they may change them. */
 export function createServerViews({ config, servers, catalog, entries }: ServerViewsParts): ServerViews {
-  return { list, scopeOf, get, toDetail, sees, isVisible: (by, scope) => visibleTo(by)(scope), toPlace }
+  return {
+    list,
+    listWithTools,
+    toEffective,
+    scopeOf,
+    get,
+    toDetail,
+    sees,
+    isVisible: (by, scope) => visibleTo(by)(scope),
+    toPlace,
+  }
 
   function toPlace(scope: ScopeKey | Scope): Place {
     const place = typeof scope === 'string' ? toScope(scope) : scope
@@ -73,6 +92,22 @@ export function createServerViews({ config, servers, catalog, entries }: ServerV
         const times = entries.timesOf(status.scope, status.name)
         return { ...withoutOutput(by, status), ...times, tools: judged.tools.length, setAside: judged.setAside.length }
       })
+  }
+
+  function listWithTools(by: Viewer, query: ToolPageQuery, scope?: ScopeKey): Page<ListedServer> {
+    return toServersWithTools(list(by, scope), query, { catalog, specs: config.connections() })
+  }
+
+  function toEffective(by: Principal, wanted: Iterable<EffectiveServer>, include: ReadonlySet<string>): ShownServer[] {
+    return [...wanted].map((server) => {
+      const status = servers.find(server.connection)
+      return {
+        name: server.name,
+        scope: server.scope,
+        ...show(server.definition, server.origins, (origin) => sees(by, origin)),
+        ...toIncluded(server, status && withoutOutput(by, status), { include, catalog }),
+      }
+    })
   }
 
   /** Removes the program's output for principals who may not read its logs. */

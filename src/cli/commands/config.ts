@@ -71,13 +71,19 @@ export function addConfig(program: Command, run: Run): void {
       ['--user <name>', 'for this user'],
       ['--session <name>', 'for this session'],
       ['--project <name>', 'for this project'],
+      ['--include <parts>', 'also show: state, tools, or state,tools'],
     ],
-    examples: ['sallyport config effective', 'sallyport config effective --agent reviewer --json'],
+    examples: [
+      'sallyport config effective',
+      'sallyport config effective --agent reviewer --json',
+      'sallyport config effective --agent reviewer --include state,tools',
+    ],
     input: z.object({
       agent: z.string().optional(),
       user: z.string().optional(),
       session: z.string().optional(),
       project: z.string().optional(),
+      include: z.enum(['state', 'tools', 'state,tools', 'tools,state']).optional(),
     }),
     async run(context, whose) {
       const { terminal, request } = context

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { allUsers, readers } from '../access.ts'
+import { ConnectionState, ServerFailure } from '../server.ts'
 import { AgentName } from '../token.ts'
+import { ListedTool } from '../tool.ts'
 import { endpoint } from './base.ts'
 
 /** A server with its effective values and the scope of each value. `scope` is the scope of the server. */
@@ -9,6 +11,9 @@ export const EffectiveServer = z.object({
   scope: z.string(),
   definition: z.unknown().describe('As configured; ${NAME} is not resolved'),
   origins: z.record(z.string(), z.string()).describe('The scope of each value'),
+  state: ConnectionState.optional().describe('Only with `include=state`'),
+  error: ServerFailure.optional().describe('Why the server is not connected; only with `include=state`'),
+  tools: z.array(ListedTool).optional().describe('The tools with annotations and risk; only with `include=tools`'),
 })
 export type EffectiveServer = z.infer<typeof EffectiveServer>
 
@@ -39,9 +44,13 @@ export const config = {
           user: AgentName.optional(),
           session: AgentName.optional(),
           project: AgentName.optional(),
+          include: z
+            .enum(['state', 'tools', 'state,tools', 'tools,state'])
+            .optional()
+            .describe('Return the state of each server, its tools, or both'),
         })
         .refine(
-          (of) => Object.values(of).filter((name) => name !== undefined).length < 2,
+          ({ include: _include, ...of }) => Object.values(of).filter((name) => name !== undefined).length < 2,
           'give only one of agent, user, session and project',
         ),
     )

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { allUsers, members } from '../access.ts'
 import { Risk } from '../risk.ts'
 import { Server, ServerDefinition, ServerDetail, ServerName, ServerOverride, Validation } from '../server.ts'
-import { Tool } from '../tool.ts'
-import { endpoint, page, ScopeText } from './base.ts'
+import { ListedTool, Tool } from '../tool.ts'
+import { endpoint, page, paging, ScopeText } from './base.ts'
 
 const byName = z.strictObject({ name: z.string().describe('Name of the server') })
 const inScope = z.strictObject({
@@ -17,6 +17,22 @@ const LogQuery = inScope.extend({
     .max(256)
     .optional()
     .describe('`start`, or `next` of the previous answer: return only complete lines that were written after it'),
+})
+
+/** A server in the list: with the number of its tools, or with the tools. */
+export const ListedServer = Server.extend({
+  tools: z.union([z.int(), z.array(ListedTool)]).describe('Number of tools; with `include=tools` the tools'),
+})
+export type ListedServer = z.infer<typeof ListedServer>
+
+const ListQuery = z.strictObject({
+  scope: ScopeText.optional().describe('Only servers of this scope'),
+  include: z
+    .literal('tools')
+    .optional()
+    .describe('Return the tools with annotations and risk. The list then has pages, also shorter ones than `limit`'),
+  limit: paging.limit.describe('Entries per page; only used with `include`'),
+  cursor: paging.cursor,
 })
 
 const Statement = z
@@ -55,8 +71,8 @@ const Risks = z
 export const servers = {
   list: endpoint(allUsers)
     .route({ method: 'GET', path: '/servers', tags: ['servers'], summary: 'List servers with their states' })
-    .input(z.strictObject({ scope: ScopeText.optional().describe('Only servers of this scope') }).optional())
-    .output(page(Server)),
+    .input(ListQuery.prefault({}))
+    .output(page(ListedServer)),
   get: endpoint(allUsers)
     .route({
       method: 'GET',

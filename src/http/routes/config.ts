@@ -13,8 +13,8 @@ export function createConfigRoutes(gateway: Gateway) {
       config: toShownConfig(gateway.config.current()),
       problems: gateway.config.rejected().map(formatProblem),
     })),
-    effective: on.effective.handler(({ input, context }) => ({
-      servers: gateway.servers.effective(context.principal, toScopeKey(input)),
+    effective: on.effective.handler(({ input: { include = '', ...of }, context }) => ({
+      servers: gateway.servers.effective(context.principal, toScopeKey(of), new Set(include.split(','))),
     })),
   })
 }

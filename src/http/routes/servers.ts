@@ -1,5 +1,5 @@
 import { implement } from '@orpc/server'
-import type { ServerLogs } from '../../contract/api/servers.ts'
+import type { ListedServer, ServerLogs } from '../../contract/api/servers.ts'
 import { api } from '../../contract/api.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import type { KeptLogs } from '../../servers/servers.ts'
@@ -8,7 +8,11 @@ import { type ApiContext, never, whole } from './context.ts'
 export function createServersRoutes(gateway: Gateway) {
   const on = implement(api.servers).$context<ApiContext>()
   return on.router({
-    list: on.list.handler(({ input, context }) => whole(gateway.servers.list(context.principal, input?.scope))),
+    list: on.list.handler(({ input: { include, scope, ...query }, context }) => {
+      if (include === undefined) return whole<ListedServer>(gateway.servers.list(context.principal, scope))
+      const { items, next = null } = gateway.servers.listWithTools(context.principal, query, scope)
+      return { items, next }
+    }),
     get: on.get.handler(({ input, context }) =>
       gateway.servers.get(context.principal, input.params.name, input.query?.scope),
     ),

@@ -288,6 +288,65 @@ it('knows nobody by `user:me` where only the token file asks', async () => {
   })
 })
 
+describe('the tools of servers in one answer', () => {
+  const items = (answer: { body: object }): unknown[] => [Object(answer.body).items].flat()
+
+  it('are in the list with annotations and risk, without schemas, in pages', async () => {
+    const first = await rest.ask('root', 'GET', '/servers?include=tools&limit=1')
+    expect(items(first)).toMatchObject([
+      {
+        id: 'files',
+        state: 'connected',
+        tools: expect.arrayContaining([expect.objectContaining({ name: 'files_echo' })]),
+      },
+    ])
+    expect(JSON.stringify(first.body)).toMatch(/"annotations":\{/)
+    expect(JSON.stringify(first.body)).toMatch(/"risk":"/)
+    expect(JSON.stringify(first.body)).not.toContain('inputSchema')
+    const names: unknown[] = items(first).map((item) => Object(item).id)
+    for (let next = first.body.next; next !== null; ) {
+      const page = await rest.ask('root', 'GET', `/servers?include=tools&limit=1&cursor=${next}`)
+      names.push(...items(page).map((item) => Object(item).id))
+      next = page.body.next
+    }
+    const all = items(await rest.ask('root', 'GET', '/servers')).map((item) => Object(item).id)
+    expect(names).toEqual([...all].sort())
+    expect(await rest.ask('root', 'GET', '/servers?include=tools&cursor=x')).toMatchObject({ status: 400 })
+  })
+
+  it('are those of the servers that somebody may see, and show nothing else that is hidden', async () => {
+    const list = await rest.ask('anna', 'GET', '/servers?include=tools')
+    expect(items(list).map((item) => Object(item).name)).toEqual(['files', 'shared'])
+    const effective = await rest.ask('anna', 'GET', '/config/effective?include=state,tools')
+    for (const hidden of ['in-the-environment', 'in-a-header', 'GLOBAL_TOKEN', listener.url, process.execPath]) {
+      expect(JSON.stringify([list.body, effective.body])).not.toContain(hidden)
+    }
+  })
+
+  it('are in the effective configuration with the state, and in a disabled server are none', async () => {
+    await rest.ask('anna', 'POST', '/servers/files/disable?scope=user:me')
+    const ask = async (include: string) => {
+      const { body } = await rest.ask('anna', 'GET', `/config/effective${include}`)
+      return [body.servers].flat()
+    }
+    expect(await ask('?include=tools,state')).toMatchObject([
+      { name: 'files', state: 'disabled', tools: [] },
+      { name: 'shared', state: 'connected', tools: [{ original: 'peek', annotations: { readOnlyHint: true } }] },
+    ])
+    expect(Object.keys(Object((await ask(''))[1]))).toEqual(['name', 'scope', 'definition', 'origins'])
+    await rest.ask('anna', 'DELETE', '/servers/files?scope=user:me')
+  })
+
+  it('of an agent are shown to its owner and to administrators, and to nobody else', async () => {
+    const { users, agents } = gateway.gateway
+    await users.add(people.root, { name: 'anna', role: 'member', password: 'correct horse battery' })
+    await agents.add(people.root, { name: 'bare', owner: 'anna' })
+    const ask = (who: Name) => rest.ask(who, 'GET', '/config/effective?agent=bare&include=tools')
+    for (const who of ['anna', 'root', 'otto'] as const) expect(await ask(who)).toMatchObject({ status: 200 })
+    for (const who of ['ben', 'olga', 'agent'] as const) expect(await ask(who)).toMatchObject({ status: 403 })
+  })
+})
+
 it('tells what holds for whom to those who work under it', async () => {
   const ask = (who: Name, query: string) => rest.ask(who, 'GET', `/config/effective${query}`)
   expect(await ask('root', '?project=shop')).toMatchObject({

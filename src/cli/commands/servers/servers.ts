@@ -55,7 +55,7 @@ export function addServers(program: Command, run: Run): void {
               paint: (text, server) => paintState(terminal, server.state)(text),
             },
             { title: 'since', value: (server) => toRelative(server.since, now), drops: 1 },
-            { title: 'tools', value: (server) => String(server.tools) },
+            { title: 'tools', value: ({ tools }) => String(typeof tools === 'number' ? tools : tools.length) },
             { title: 'note', value: toNote, shrinks: true },
           ],
           terminal.width,
