@@ -2,7 +2,7 @@ import { editJson } from './edit-json.ts'
 import { editToml } from './edit-toml.ts'
 import { editYaml } from './edit-yaml.ts'
 import { DocumentError } from './error.ts'
-import { type Format, parseText } from './parse.ts'
+import { type DocumentFormat, parseText } from './parse.ts'
 import { isPlainObject, isSame, type Path, type Step, withValueAt } from './values.ts'
 
 export type DocumentEdit = {
@@ -17,7 +17,7 @@ export type DocumentEdit = {
  * Writes or removes values in a text. Comments and the layout of everything else are kept. Throws a `DocumentError` if
  * the edited text does not have the wanted value.
  */
-export function editDocument(text: string, format: Format, edit: DocumentEdit): string {
+export function editDocument(text: string, format: DocumentFormat, edit: DocumentEdit): string {
   const edited = write(text, format, edit)
   const parsing = parseText(format, edited)
   const wanted = edit.steps.reduce((root, step) => withValueAt(root, step.path, step.value), edit.value)
@@ -27,9 +27,9 @@ export function editDocument(text: string, format: Format, edit: DocumentEdit): 
   return edited
 }
 
-function write(text: string, format: Format, edit: DocumentEdit): string {
+function write(text: string, format: DocumentFormat, edit: DocumentEdit): string {
   try {
-    if (format === 'json') return editJson(text, edit.steps)
+    if (format === 'json' || format === 'jsonc') return editJson(text, edit.steps)
     return format === 'toml' ? editToml(text, edit) : editYaml(text, edit.steps)
   } catch (error) {
     throw error instanceof DocumentError ? error : new DocumentError(undefined, { cause: error })

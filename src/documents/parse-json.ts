@@ -45,7 +45,7 @@ function toWords(code: string | undefined): string {
   return `is not JSON: ${code.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).trim()}`
 }
 
-function findDuplicates(text: string, node: Node, path: Path): Fault[] {
+export function findDuplicates(text: string, node: Node, path: Path): Fault[] {
   const children = node.children ?? []
   if (node.type === 'array') return children.flatMap((child, index) => findDuplicates(text, child, [...path, index]))
   const seen = new Set<string>()
@@ -63,7 +63,7 @@ function findDuplicates(text: string, node: Node, path: Path): Fault[] {
   })
 }
 
-function findOffset(root: Node | undefined, path: Path): number {
+export function findOffset(root: Node | undefined, path: Path): number {
   let node = root
   let offset = root?.offset ?? 0
   for (const segment of path) {

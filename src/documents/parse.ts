@@ -1,10 +1,13 @@
 import { parseJsonFile } from './parse-json.ts'
+import { parseJsoncFile } from './parse-jsonc.ts'
 import { parseTomlFile } from './parse-toml.ts'
 import { parseYamlFile } from './parse-yaml.ts'
 import type { Position } from './position.ts'
-import type { Path } from './values.ts'
+import { isPlainObject, type Path } from './values.ts'
 
 export type Format = 'yaml' | 'json' | 'toml'
+/** `jsonc`: JSON with comments and trailing commas, which other programs write. */
+export type DocumentFormat = Format | 'jsonc'
 
 /**
  * The value of a file, and the position of each key. For a missing key `locate` returns the position of its nearest
@@ -25,7 +28,61 @@ export function findFormat(file: string): Format | undefined {
   return ending === undefined ? undefined : 'yaml'
 }
 
-export function parseText(format: Format, text: string): Parsing {
+export function parseText(format: DocumentFormat, text: string): Parsing {
   if (format === 'json') return parseJsonFile(text)
+  if (format === 'jsonc') return parseJsoncFile(text)
   return format === 'toml' ? parseTomlFile(text) : parseYamlFile(text)
+}
+
+/** JSON is parsed fast, and some programs keep their whole history in one JSON file. */
+const mostCharacters: Readonly<Record<DocumentFormat, number>> = {
+  json: 16_777_216,
+  jsonc: 16_777_216,
+  yaml: 524_288,
+  toml: 524_288,
+}
+const mostValues = 500_000
+const mostOpen = 2000
+
+/**
+ * Parses a text that another person or program wrote. Its size is limited, and so is the value: aliases in YAML can make
+ * a small text large.
+ */
+export function parseForeign(format: DocumentFormat, text: string): Parsing {
+  if (text.length > mostCharacters[format]) return toFault(`is longer than ${mostCharacters[format]} characters`)
+  // The YAML parser needs seconds for a text that only opens brackets.
+  if (format === 'yaml' && countOpen(text) > mostOpen) return toFault('is nested too deeply')
+  const parsing = parseText(format, text)
+  if (!parsing.ok || !isTooLarge(parsing.parsed.value, mostCharacters[format])) return parsing
+  return toFault('has too many values')
+}
+
+function toFault(message: string): Parsing {
+  return { ok: false, faults: [{ position: { line: 1, column: 1 }, key: '', message }] }
+}
+
+function countOpen(text: string): number {
+  let open = 0
+  let most = 0
+  for (const bracket of text.matchAll(/[[\]{}]/g)) {
+    open += bracket[0] === '[' || bracket[0] === '{' ? 1 : -1
+    most = Math.max(most, open)
+  }
+  return most
+}
+
+/** Counts each use of an alias, because a later copy of the value contains each one. */
+function isTooLarge(root: unknown, characters: number): boolean {
+  const left = { values: mostValues, characters }
+  const pending = [root]
+  while (pending.length > 0) {
+    const value = pending.pop()
+    const parts = isPlainObject(value) ? Object.values(value) : Array.isArray(value) ? value : []
+    const names = isPlainObject(value) ? Object.keys(value) : [value]
+    left.values -= 1
+    for (const name of names) if (typeof name === 'string') left.characters -= name.length
+    if (left.values < 0 || left.characters < 0) return true
+    for (const part of parts) pending.push(part)
+  }
+  return false
 }
