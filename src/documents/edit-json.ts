@@ -1,4 +1,4 @@
-import { createScanner, findNodeAtLocation, type Node, parseTree, SyntaxKind } from 'jsonc-parser'
+import { createScanner, findNodeAtLocation, type Node, parseTree } from 'jsonc-parser'
 import { type Path, type Step, withValueAt } from './values.ts'
 
 /** Changes single values and keeps every other byte. */
@@ -98,7 +98,8 @@ function removeSpan(text: string, start: number, end: number, kept: string): str
 function findComma(text: string, from: number): number | undefined {
   const scanner = createScanner(text, true)
   scanner.setPosition(from)
-  return scanner.scan() === SyntaxKind.CommaToken ? scanner.getTokenOffset() : undefined
+  scanner.scan()
+  return text[scanner.getTokenOffset()] === ',' ? scanner.getTokenOffset() : undefined
 }
 
 /** The end of the comments that begin on this line and end on it. */

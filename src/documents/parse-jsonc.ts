@@ -1,4 +1,4 @@
-import { createScanner, type Node, type ParseError, parseTree, printParseErrorCode, SyntaxKind } from 'jsonc-parser'
+import { createScanner, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
 import { maxDepth } from '../lib/json.ts'
 import type { Parsing } from './parse.ts'
 import { findDuplicates, findOffset } from './parse-json.ts'
@@ -31,9 +31,10 @@ function depthOf(text: string): number {
   const scanner = createScanner(text, true)
   let depth = 0
   let deepest = 0
-  for (let kind = scanner.scan(); kind !== SyntaxKind.EOF; kind = scanner.scan()) {
-    if (kind === SyntaxKind.OpenBraceToken || kind === SyntaxKind.OpenBracketToken) deepest = Math.max(deepest, ++depth)
-    if (kind === SyntaxKind.CloseBraceToken || kind === SyntaxKind.CloseBracketToken) depth--
+  for (scanner.scan(); scanner.getTokenOffset() < text.length; scanner.scan()) {
+    const first = text[scanner.getTokenOffset()]
+    if (first === '{' || first === '[') deepest = Math.max(deepest, ++depth)
+    if (first === '}' || first === ']') depth--
   }
   return deepest
 }

@@ -68,9 +68,10 @@ export function createDraft({ name, definition }: NamedServer, notation: Notatio
       return { [urlField]: url, ...(Object.keys(headers).length === 0 ? {} : { headers }) }
     },
     /** Tool names, if the program knows only names and the setting has only names. */
-    toolNames(field: 'tools.include' | 'tools.exclude'): string[] | undefined {
+    toolNames(field: 'tools.include' | 'tools.exclude', least = 0): string[] | undefined {
       const names = stated.get(field)
-      if (!Array.isArray(names) || names.some((tool) => /[*?]/.test(String(tool)))) return undefined
+      if (!Array.isArray(names) || names.length < least || names.some((tool) => /[*?]/.test(String(tool))))
+        return undefined
       stated.delete(field)
       return names.map(String)
     },

@@ -1,6 +1,6 @@
 import type { ClientName } from '../contract/client.ts'
 import type { ScopedServer } from '../contract/config.ts'
-import type { Format } from '../documents/parse.ts'
+import type { DocumentFormat } from '../documents/parse.ts'
 import type { Path, PlainObject } from '../documents/values.ts'
 import type { Draft } from './draft.ts'
 import type { Entry } from './entry.ts'
@@ -38,7 +38,7 @@ export type NamedServer = { readonly name: string; readonly definition: StatedSe
 export type Codec = {
   readonly client: ClientName
   readonly title: string
-  readonly format: Format
+  readonly format: DocumentFormat
   readonly notation: Notation
   /** The notation, if it depends on the document. */
   notationOf?(document: unknown): Notation

@@ -24,18 +24,26 @@ export type Notation = {
 /** Splits a text of Sallyport. Text that is not a valid template stays text. */
 export function splitCanonical(text: string): Piece[] {
   const pieces: Piece[] = []
+  let literal = ''
   let end = 0
-  for (const match of text.matchAll(/\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^}$]|\$(?!\{))*))?\}/g)) {
-    pieces.push(text.slice(end, match.index))
-    pieces.push(match[1] === undefined ? '${' : { name: match[1], fallback: match[2] })
+  for (const match of text.matchAll(/\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g)) {
+    literal += text.slice(end, match.index)
     end = match.index + match[0].length
+    if (match[1] === undefined) {
+      literal += '${'
+      continue
+    }
+    pieces.push(literal, { name: match[1], fallback: match[2] })
+    literal = ''
   }
-  return [...pieces, text.slice(end)].filter((piece) => piece !== '')
+  return [...pieces, literal + text.slice(end)].filter((piece) => piece !== '')
 }
 
 /** Writes a literal `${` as `$${`. */
 export function joinCanonical(pieces: readonly Piece[]): string {
-  return pieces.map((piece) => (typeof piece === 'string' ? piece.replaceAll('${', '$${') : toTemplate(piece))).join('')
+  return pieces
+    .map((piece) => (typeof piece === 'string' ? piece.replaceAll('${', () => '$${') : toTemplate(piece)))
+    .join('')
 }
 
 export function toTemplate({ name, fallback }: Variable): string {
@@ -134,10 +142,10 @@ export const openCodeNotation: Notation = {
   replaces: true,
 }
 
-/** `$NAME`, `${NAME}`, `${NAME:-fallback}` and `%NAME%`. */
+/** `$NAME`, `${NAME}`, `${NAME:-fallback}` and `%NAME%`. `%C3%` is an encoded character and not a variable. */
 export const geminiNotation: Notation = {
   pattern:
-    /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^}$]|\$(?!\{))*))?\}|\$([A-Za-z_][A-Za-z0-9_]*)|%([A-Za-z_][A-Za-z0-9_]*)%/g,
+    /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^}$]|\$(?!\{))*))?\}|\$([A-Za-z_][A-Za-z0-9_]*)|%(?=[A-Z0-9]*[G-Z_])([A-Z_][A-Z0-9_]*)%/g,
   read: ([, braced, fallback, bare, percent]) => ({ piece: { name: braced ?? bare ?? percent ?? '', fallback } }),
   write: toTemplate,
   replaces: true,

@@ -1,3 +1,4 @@
+import { ServerTitle } from '../contract/server.ts'
 import { isPlainObject, type PlainObject, valueAt } from '../documents/values.ts'
 import { createEntry, type Entry } from './entry.ts'
 import type { Codec, FoundServer, Reading, Refusal, Reported, StatedServer } from './format.ts'
@@ -51,7 +52,7 @@ type LocalFields = {
 export function readLocal(entry: Entry, fields: LocalFields = {}): StatedServer | Refusal {
   const { command: commandField = 'command', args = 'args', env = 'env', cwd = 'cwd' } = fields
   const command = entry.template(commandField)
-  if (command === undefined || command.trim() === '') return { refused: missing(entry, commandField, 'a text') }
+  if (command === undefined || command === '') return { refused: missing(entry, commandField, 'a text') }
   return {
     transport: 'stdio',
     command,
@@ -69,7 +70,7 @@ export function readFolder(entry: Entry, field: string): string | undefined {
   return undefined
 }
 
-type RemoteFields = { readonly transport: 'http' | 'sse'; readonly url?: string; readonly headers?: string }
+type RemoteFields = { readonly transport: 'http' | 'sse'; readonly url?: string; readonly headers?: string | false }
 
 /** A server at an address. */
 export function readRemote(entry: Entry, fields: RemoteFields): StatedServer | Refusal {
@@ -79,11 +80,20 @@ export function readRemote(entry: Entry, fields: RemoteFields): StatedServer | R
   if (/^wss?:/i.test(url)) return { refused: 'uses WebSocket, which Sallyport does not support' }
   if (/^(unix|pipe|file):/i.test(url))
     return { refused: 'has an address that is a local socket; Sallyport needs http or https' }
-  return { transport, url, headers: entry.templateRecord(headers) }
+  return { transport, url, headers: headers === false ? undefined : entry.templateRecord(headers) }
 }
 
 function missing(entry: Entry, field: string, expected: string): string {
   return entry.has(field) ? `${field} is not ${expected}` : `${field} is missing`
+}
+
+/** A name for people. Undefined if it is the name of the entry. */
+export function readTitle(entry: Entry, field: string): string | undefined {
+  const title = entry.text(field)
+  if (title === undefined || title === '' || title === entry.key) return undefined
+  const parsed = ServerTitle.safeParse(title)
+  if (!parsed.success) entry.note(field, 'is not possible as a title here and is left out')
+  return parsed.data
 }
 
 /** Exact tool names become globs, in which `*` and `?` are special. */

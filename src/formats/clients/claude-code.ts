@@ -8,7 +8,7 @@ import { entriesAt, hasServers, oauthMessage, readLocal, readRemote } from '../r
 export const claudeCode: Codec = {
   client: 'claude-code',
   title: clientTitles['claude-code'],
-  format: 'json',
+  format: 'jsonc',
   notation: shellNotation,
   home: (document) => (isBare(document) ? [] : ['mcpServers']),
   likeness(document) {
