@@ -10,6 +10,7 @@ import { addConfig } from './commands/config.ts'
 import { addData } from './commands/data.ts'
 import { addDoctor } from './commands/doctor/doctor.ts'
 import { addExplain } from './commands/explain.ts'
+import { addGallery } from './commands/gallery.ts'
 import { addGrants } from './commands/grants.ts'
 import { addOpen } from './commands/open.ts'
 import { addProjects } from './commands/projects.ts'
@@ -56,6 +57,7 @@ export function createProgram(run: Run): Command {
   addExplain(program, run)
   addConfig(program, run)
   addServers(program, run)
+  addGallery(program, run)
   addTools(program, run)
   addUsers(program, run)
   addAgents(program, run)

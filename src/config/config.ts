@@ -54,7 +54,7 @@ import {
   databaseAuthor,
   fileAuthor,
 } from './source.ts'
-import { type Environment, withEnvFile } from './templates.ts'
+import { createEnvironmentLookup, type Environment, withEnvFile } from './templates.ts'
 import { type Beside, createViews, resolveWith, type Views } from './views.ts'
 import { watchFile } from './watch.ts'
 
@@ -102,6 +102,7 @@ export {
   createEnvironmentLookup,
   type Environment,
   type Lookup,
+  parseTemplate,
   resolveDefinition,
   type Variables,
   withEnvFile,
@@ -140,6 +141,8 @@ export type ConfigStore = {
   connections(): readonly ConnectionSpec[]
   /** Fills in templates with values that the scope of each template may use; throws `variable-missing`. */
   resolve(definition: ServerDefinition, origins: Origins, beside?: Beside): ServerDefinition
+  /** Whether `${NAME}` in this scope can read an environment variable that is set. */
+  readsVariable(name: string, author: ScopeKey): boolean
   /** Call when agents or sessions, or their settings, have changed. */
   restate(): void
   /**
@@ -426,6 +429,12 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
       const variables = withEnvFile({ environment, listed: settings.environment }, envFile.values())
       const unused = () => findUnusedEnvFile(file, settings)
       return resolveWith({ ...variables, unused }, settings, { definition, origins, beside })
+    },
+    readsVariable(name, author) {
+      const { settings } = inForce.views
+      const variables = withEnvFile({ environment, listed: settings.environment }, envFile.values())
+      if (!isTrusted(settings, author)) return false
+      return createEnvironmentLookup(variables.environment, variables.listed)(name) !== undefined
     },
     restate() {
       const before = toRosterPrint(inForce.views.settings)

@@ -5,6 +5,7 @@ import { calls } from './api/calls.ts'
 import { config } from './api/config.ts'
 import { data } from './api/data.ts'
 import { events } from './api/events.ts'
+import { gallery } from './api/gallery.ts'
 import { grants } from './api/grants.ts'
 import { people } from './api/people.ts'
 import { pins } from './api/pins.ts'
@@ -31,6 +32,7 @@ export const api = {
   sessions,
   tokens,
   servers,
+  gallery,
   projects,
   toolsets,
   tools,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { GalleryId, OwnGalleryEntry } from './gallery.ts'
 import { Rule } from './rule.ts'
 import { Pinning, ServerDefinition, ServerName, ServerPatch } from './server.ts'
 import { Webhook } from './webhook.ts'
@@ -242,6 +243,10 @@ export const Config = z.strictObject({
   projects: z.record(ServerName, Project).default({}).describe('Settings that several agents and sessions share'),
   agents: z.record(ServerName, AgentSettings).default({}).describe('Settings of individual agents'),
   users: z.record(ServerName, UserSettings).default({}).describe('Settings of single users and their agents'),
+  gallery: z
+    .record(GalleryId, OwnGalleryEntry)
+    .default({})
+    .describe('Entries of the gallery. They replace built-in entries of the same id'),
   limits: Limits.prefault({}).describe('Limits on sizes, counts and times'),
   audit: AuditSettings.prefault({}).describe('Anchors and retention of the audit record'),
   webhooks: z.record(ServerName, Webhook).default({}).describe('Endpoints that receive events as signed messages'),

@@ -189,6 +189,12 @@ export const errorTable = {
     exit: 4,
     hint: 'Ask an administrator to add the address to `egress.allow`.',
   },
+  'values-missing': {
+    http: 400,
+    rpc: -32602,
+    exit: 2,
+    hint: 'Give the values that the message names. `sallyport gallery show ID` says where to get them.',
+  },
   'variable-missing': {
     http: 400,
     rpc: -32602,

@@ -13,6 +13,7 @@ import { createChangeLimit, createConfig, createSeal, demandValid, toSharedConfi
 import { toGatewayError } from '../contract/errors.ts'
 import { type EventTable, eventNames } from '../contract/events.ts'
 import type { Principal } from '../contract/principal.ts'
+import { createGallery } from '../gallery/gallery.ts'
 import { createIdentity, type Identity, type PasswordCost } from '../identity/identity.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { createEmitter } from '../lib/emitter.ts'
@@ -358,6 +359,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     admitChange: createChangeLimit({ config, clock }),
     status,
     servers: serverService,
+    gallery: createGallery({ config, servers: serverService, secrets }),
     rules,
     ...services,
     removal,

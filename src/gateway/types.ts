@@ -5,6 +5,7 @@ import type { Catalog, Introduction, ViewSelector } from '../catalog/catalog.ts'
 import type { ConfigStore } from '../config/config.ts'
 import type { EventTable } from '../contract/events.ts'
 import type { Principal } from '../contract/principal.ts'
+import type { Gallery } from '../gallery/gallery.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Account } from '../lib/delivery.ts'
@@ -53,6 +54,7 @@ export type Gateway = {
     Pick<Audit, 'verify' | 'export' | 'confirmClock'> & { append(change: Change): Promise<void> }
   readonly catalog: Pick<Catalog, 'view' | 'listTools'>
   readonly servers: ServerService
+  readonly gallery: Gallery
   readonly rules: RuleService
   readonly approvals: ApprovalService
   readonly grants: GrantService

@@ -10,6 +10,7 @@ import { createConfigRoutes } from './routes/config.ts'
 import type { ApiContext } from './routes/context.ts'
 import { createDataRoutes } from './routes/data.ts'
 import { createEventsRoutes } from './routes/events.ts'
+import { createGalleryRoutes } from './routes/gallery.ts'
 import { createGrantsRoutes } from './routes/grants.ts'
 import { createPeopleRoutes } from './routes/people.ts'
 import { createPinsRoutes } from './routes/pins.ts'
@@ -39,6 +40,7 @@ export function createRouter(gateway: Gateway) {
     agents: createAgentsRoutes(gateway),
     sessions: createSessionsRoutes(gateway),
     servers: createServersRoutes(gateway),
+    gallery: createGalleryRoutes(gateway),
     projects: createProjectsRoutes(gateway),
     toolsets: createToolsetsRoutes(gateway),
     tools: createToolsRoutes(gateway),

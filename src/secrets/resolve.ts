@@ -68,13 +68,14 @@ function assertPlace(definition: ServerDefinition, key: string, name: string): v
   )
 }
 
-type Binding = { readonly hosts: readonly string[]; readonly servers: readonly string[] }
+/** The hosts and servers that a secret may be sent to; empty means any. */
+export type Binding = { readonly hosts: readonly string[]; readonly servers: readonly string[] }
 
 /**
  * Why the binding of a secret excludes this server; undefined if the secret may be sent. A stdio server has no host, so
  * only a binding to its name allows it.
  */
-function findBindingConflict(
+export function findBindingConflict(
   definition: ServerDefinition,
   server: string,
   { hosts, servers }: Binding,

@@ -18,8 +18,8 @@ import type { StoredSecret } from '../storage/tables/secrets.ts'
 import { decrypt, encrypt } from './cipher.ts'
 import { beginRotation, endRotation, identifyKeys, reencryptAll, type SecretKeys } from './keys.ts'
 import { createSecretsRemover } from './remover.ts'
-import { resolveTemplates, type Templated } from './resolve.ts'
-import { mayChange, type Ownership } from './scopes.ts'
+import { findBindingConflict, resolveTemplates, type Templated } from './resolve.ts'
+import { mayChange, type Ownership, usableScopes } from './scopes.ts'
 
 export type { Templated } from './resolve.ts'
 export type { Ownership } from './scopes.ts'
@@ -31,7 +31,19 @@ export type WantedSecret = {
   /** Unchanged if undefined. */
   readonly hosts?: readonly string[] | undefined
   readonly servers?: readonly string[] | undefined
+  /** Throws `name-taken` instead of replacing an existing secret. */
+  readonly onlyNew?: boolean | undefined
 }
+
+/** The use of a secret in the definition of a server. */
+export type SecretUse = {
+  readonly name: string
+  readonly scope: ScopeKey
+  readonly server: string
+  readonly definition: ServerDefinition
+}
+/** `conflict`: why the secret may not be sent to the server. */
+export type FoundSecret = { readonly scope: string; readonly conflict?: string | undefined }
 
 export type Secrets = {
   readonly remover: Remover
@@ -40,6 +52,11 @@ export type Secrets = {
   set(principal: Principal, wanted: WantedSecret): Promise<SavedSecret>
   remove(principal: Principal, scope: ScopeKey, name: string): Promise<Secret>
   rotateKey(principal: Principal): Promise<{ keyVersion: number; secrets: number }>
+  /**
+   * The secret that `${NAME}` in a definition of this scope would use, without its value. The caller has checked that the
+   * principal may write in the scope.
+   */
+  lookUp(wanted: SecretUse): FoundSecret | undefined
   /** The definition with its templates filled in, for the connection `id`. Throws `variable-missing`. */
   resolve(id: string, wanted: Templated): ServerDefinition
   close(): void
@@ -78,7 +95,7 @@ export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
   const asked = new Map<string, Set<string>>()
   const stop = storage.changes.on('secrets', refresh)
 
-  return { remover: createSecretsRemover(storage), list, set, remove, rotateKey, resolve, close: stop }
+  return { remover: createSecretsRemover(storage), list, set, remove, rotateKey, lookUp, resolve, close: stop }
 
   async function load(): Promise<Map<string, Known>> {
     const rows = await store.all()
@@ -139,6 +156,7 @@ export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
     const ownerId = toOwnerId(scope)
     const found = await store.find(scope, name)
     const before = found?.ownerId === ownerId ? found : undefined
+    if (before && wanted.onlyNew) throw new GatewayError('name-taken', `A secret ${name} exists in ${scope}`, { name })
     const by = toPrincipalKey(principal)
     const now = clock.now()
     const place = { id: before?.id ?? ids.next('secret'), scope, name, keyVersion: keys.newest }
@@ -198,6 +216,12 @@ export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
     await rememberAuditKeys(parts, ring.keys.slice(1))
     ring = await endRotation(ring, store, keys)
     return done
+  }
+
+  function lookUp({ name, scope, server, definition }: SecretUse): FoundSecret | undefined {
+    const found = usableScopes(scope, owners).map((place) => known.get(toPlace(place, name))?.stored)
+    const stored = found.find((candidate) => candidate !== undefined && isUsable(candidate))
+    return stored && { scope: stored.scope, conflict: findBindingConflict(definition, server, stored) }
   }
 
   function resolve(id: string, wanted: Templated): ServerDefinition {

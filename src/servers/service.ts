@@ -76,6 +76,8 @@ export type ServerService = {
   get(by: Principal | undefined, name: string, scope?: ScopeKey): ServerDetail
   /** Returns after the first attempt to connect, with the state and tools. */
   add(by: Principal, change: ServerChange): Promise<ServerDetail>
+  /** Throws if `add` would refuse the server because of its name or the rights of the principal. */
+  checkAdd(by: Principal, change: Partial<ServerChange> & Pick<ServerChange, 'name'>): void
   change(by: Principal, change: ServerChange): Promise<ServerDetail>
   remove(by: Principal, name: string, scope?: ScopeKey): Promise<void>
   enable(by: Principal, name: string, enabled: boolean, scope?: ScopeKey): Promise<ServerDetail>
@@ -104,6 +106,7 @@ export function createServerService(parts: ServerServiceParts): ServerService {
     listWithTools: views.listWithTools,
     get: (by, name, scope) => views.toDetail(by, views.get(by, name, views.scopeOf(by, name, scope))),
     add: (by, change) => save(by, change, 'add'),
+    checkAdd,
     change: (by, change) => save(by, change, 'change'),
     remove,
     enable,
@@ -167,6 +170,16 @@ export function createServerService(parts: ServerServiceParts): ServerService {
       if (isLenient && !isComplete(definition, inherited)) throw notComplete(name, scope)
     })
     return settledDetail(principal, name, scope)
+  }
+
+  function checkAdd(
+    principal: Principal,
+    { name, definition, scope: wanted }: Parameters<ServerService['checkAdd']>[1],
+  ): void {
+    const scope = views.scopeOf(principal, name, wanted ?? 'global')
+    const found = lookUp(scope, name)
+    demand(principal, { action: 'add', scope, ...found, wanted: definition })
+    if (found.current !== undefined) throw serverExists(name, scope)
   }
 
   async function remove(principal: Principal, name: string, wanted?: ScopeKey): Promise<void> {
@@ -319,13 +332,17 @@ function toSessionServers(stated: SessionServers, edit: ServerEdit): SessionServ
   const { name, kind } = edit
   const current = Object.hasOwn(stated, name) ? stated[name] : undefined
   if (kind === 'add-server' && current !== undefined) {
-    throw new GatewayError('server-exists', `A server named ${name} exists in ${toScopeKey(edit.scope)}`, { name })
+    throw serverExists(name, edit.scope)
   }
   if (kind === 'enable-server') return { ...stated, [name]: { ...current, enabled: edit.enabled } }
   if (kind === 'set-risks') return { ...stated, [name]: withRisks(current ?? {}, edit.risks) }
   if (kind !== 'remove-server') return { ...stated, [name]: edit.definition }
   if (current !== undefined) return Object.fromEntries(Object.entries(stated).filter(([other]) => other !== name))
   throw new GatewayError('server-not-found', `No server is named ${name} in ${toScopeKey(edit.scope)}`, { name })
+}
+
+function serverExists(name: string, scope: Scope): GatewayError {
+  return new GatewayError('server-exists', `A server named ${name} exists in ${toScopeKey(scope)}`, { name })
 }
 
 function notComplete(name: string, scope: Scope): GatewayError {

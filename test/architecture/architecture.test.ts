@@ -22,6 +22,7 @@ const order = [
   'secrets',
   'policy',
   'servers',
+  'gallery',
   'definitions',
   'pins',
   'catalog',

@@ -59,7 +59,7 @@ describe('wrong usage ends with 2 and says what was meant', () => {
       /url: must not contain a user name or password/,
     ],
     [['tools', 'list', '--', 'ls'], /This command takes no words after --/],
-    [['servers', 'add', 'files'], /exactly one of/],
+    [['servers', 'add', 'My_files'], /exactly one of/],
     [['servers', 'add', 'files', 'npx', 'x'], /too many arguments[\s\S]*Put -- before the command/],
     [['tools', 'call', 'x', '--args', '{'], /--args is not JSON/],
     [['tools', 'call', 'x', '--args', '{}', '--arg', 'a=b'], /not both/],

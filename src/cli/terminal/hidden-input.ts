@@ -23,6 +23,14 @@ async function ask(message: string): Promise<string> {
   return toAnswer(await prompts.password({ message, output: process.stderr }))
 }
 
+/** Reads a line at a terminal. */
+export async function readLine(message: string): Promise<string> {
+  const prompts = await import('@clack/prompts')
+  const value = toAnswer(await prompts.text({ message, output: process.stderr }))
+  if (value.trim() !== '') return value.trim()
+  throw new GatewayError('request-invalid', `${message}: the input is empty`)
+}
+
 async function takePiped(terminal: Terminal, part: 'line' | 'rest'): Promise<string> {
   const text = piped.get(terminal) ?? (await readInput())
   const end = part === 'rest' ? -1 : text.indexOf('\n')

@@ -23,6 +23,7 @@ export const guidePages = {
   'agents.md': 'Connecting agents',
   'approvals.md': 'Approvals and grants',
   'command-line.md': 'The command line',
+  'gallery.md': 'The gallery',
   'people.md': 'People, agents and sessions',
   'pinning.md': 'Pinned definitions',
   'record.md': 'The record, and how to verify it',

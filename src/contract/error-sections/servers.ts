@@ -12,6 +12,18 @@ export const servers = {
     guide: 'servers.md',
     numbers: ['http', 'exit'],
   },
+  'values-missing': {
+    meaning:
+      'A server of the gallery cannot be added, because required values are missing. `details.missing` lists them with their titles and with links where to get them.',
+    example: 'GitHub (remote) needs values for: GITHUB_PERSONAL_ACCESS_TOKEN',
+    steps: [
+      'Run `sallyport gallery show ID` to see what each value is and where to get it.',
+      'Store a secret with `sallyport secrets set NAME`, or run `sallyport servers add ID` at a terminal, which asks for it.',
+      'Give other values with `--set NAME=VALUE`, over REST in `values`.',
+    ],
+    guide: 'gallery.md',
+    numbers: ['http', 'exit'],
+  },
   'server-not-found': {
     meaning:
       'No server has this name, or it is disabled, or it is not available to this user or agent. Servers of other scopes are reported in the same way.',

@@ -41,10 +41,20 @@ export function hasDefinition(input: DefinitionInput): boolean {
   return input.url !== undefined || input.fromJson !== undefined || input.command.length > 0
 }
 
+/** Whether any option describes a server, also without its address or command. */
+export function isDescribed({ header, env, ...input }: DefinitionInput): boolean {
+  const { sse, cwd, title, description, defaultRisk, trust, disabled } = input
+  const others = [cwd, title, description, defaultRisk, trust].some((option) => option !== undefined)
+  return hasDefinition({ header, env, ...input }) || header.length > 0 || env.length > 0 || sse || disabled || others
+}
+
+export const describeOneWay =
+  'Describe the server with exactly one of: --url URL, --from-json JSON, or -- COMMAND ARGUMENTS'
+
 export function toDefinition(input: DefinitionInput): ServerDefinition {
   const ways = [input.url !== undefined, input.fromJson !== undefined, input.command.length > 0]
   if (ways.filter(Boolean).length !== 1) {
-    throw wrong('Describe the server with exactly one of: --url URL, --from-json JSON, or -- COMMAND ARGUMENTS')
+    throw wrong(describeOneWay)
   }
   const parsed = ServerDefinition.safeParse({ ...toTransport(input), ...toCommon(input) })
   if (parsed.success) return parsed.data

@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { ScopeText } from '../../../contract/api/base.ts'
 import { GatewayError } from '../../../contract/errors.ts'
+import type { ScopeKey } from '../../../contract/scope.ts'
 import type { ServerDefinition, ServerDetail } from '../../../contract/server.ts'
 import { hasHints } from '../../../contract/tool.ts'
 import { toVisible } from '../../../shared/visible.ts'
@@ -12,7 +13,15 @@ import { exit } from '../../terminal/exit.ts'
 import type { Terminal } from '../../terminal/terminal.ts'
 import { addCommand, type Context, type OptionSpec, patience, type Run } from '../command.ts'
 import { suggesting } from '../suggest.ts'
-import { DefinitionInput, definitionOptions, hasDefinition, toDefinition } from './definition.ts'
+import {
+  DefinitionInput,
+  definitionOptions,
+  describeOneWay,
+  hasDefinition,
+  isDescribed,
+  toDefinition,
+} from './definition.ts'
+import { addFromGallery, findEntryId, GalleryInput, galleryOptions, usesGallery } from './from-gallery.ts'
 import { renderValidation, showChange } from './server-view.ts'
 import { showingStart, showingTrial } from './start-progress.ts'
 
@@ -25,17 +34,26 @@ export function addServersAdd(servers: Command, run: Run): void {
   addCommand(servers, run, {
     use: 'add <name>',
     takesCommand: true,
-    summary: 'add a server: --url with an address, or a command after --',
-    options: [...definitionOptions, scopeOption],
+    summary: 'add a server: an entry of the gallery, --url with an address, or a command after --',
+    options: [...definitionOptions, ...galleryOptions, scopeOption],
+    notes: [
+      'Without an address and a command, the name is the id of an entry of the gallery (`sallyport gallery list`). The',
+      'command asks only for values that are missing. Secrets are read from a hidden prompt or from standard input.',
+    ],
     examples: [
+      'sallyport servers add github',
+      'sallyport servers add filesystem --set FILESYSTEM_FOLDER=/srv/documents',
       'sallyport servers add docs --url https://mcp.example.com/mcp',
       "sallyport servers add github --url https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'",
       'sallyport servers add files --env LOG_LEVEL=warn -- npx -y @modelcontextprotocol/server-filesystem /srv/docs',
       'sallyport servers add notes --scope user:me --url https://notes.example.com/mcp',
       `sallyport servers add memory --from-json '{"command":"npx","args":["-y","@modelcontextprotocol/server-memory"]}'`,
     ],
-    input: DefinitionInput.extend({ name: z.string(), scope: ScopeText.optional() }),
+    input: DefinitionInput.extend({ name: z.string(), scope: ScopeText.optional(), ...GalleryInput.shape }),
     async run(context, { name, scope, ...input }) {
+      const id = isDescribed(input) ? undefined : findEntryId(name, input)
+      if (id !== undefined) return addEntry(context, { name, id, scope }, input)
+      if (usesGallery(input)) throw new GatewayError('request-invalid', conflicting)
       const definition = inFolderOf(context, toDefinition(input))
       const server = await context.request(
         `Connecting ${toVisible(name)}`,
@@ -48,6 +66,23 @@ export function addServersAdd(servers: Command, run: Run): void {
       return showChange(context, server)
     },
   })
+}
+
+const conflicting =
+  '--from-gallery, --connection, --set and --secrets-stdin need the id of an entry, and cannot be used with a definition'
+
+async function addEntry(
+  context: Context,
+  wanted: { readonly name: string; readonly id: string; readonly scope: ScopeKey | undefined },
+  input: GalleryInput,
+): Promise<number> {
+  const server = await addFromGallery(context, wanted, input).catch((error: unknown) => {
+    const isUnknown = error instanceof GatewayError && error.code === 'not-found' && input.fromGallery === undefined
+    throw isUnknown ? new GatewayError('request-invalid', `${error.message}\n${describeOneWay}`) : error
+  })
+  if (server.transport === 'stdio') context.terminal.talk(rightsNote)
+  tellUnannotated(context.terminal, server)
+  return showChange(context, server)
 }
 
 export function addServersValidate(servers: Command, run: Run): void {
