@@ -1,7 +1,8 @@
 import type { Config, ScopedServer } from '../contract/config.ts'
 import type { Rule } from '../contract/rule.ts'
 import { type Scope, toScopeKey } from '../contract/scope.ts'
-import type { Path } from '../documents/values.ts'
+import { ServerDefinition, ServerName } from '../contract/server.ts'
+import { type Path, toKey } from '../documents/values.ts'
 import { nearest } from '../lib/text.ts'
 import { explainIssues } from './explain.ts'
 import { findUnpinned } from './packages.ts'
@@ -113,7 +114,7 @@ function checkRuleProject(config: Config, { project }: Rule, path: Path): Findin
 /** Owners of a project write its rules: with `client` they could let an agent approve its own calls. */
 function checkApprovers(config: Config, scope: Scope, { rule, path }: { rule: Rule; path: Path }): Finding[] {
   if (rule.approvers !== 'client' || !onlyTightens(config, toScopeKey(scope))) return []
-  const message = `client is only allowed in scopes of administrators; ${toScopeKey(scope)} has owners: use any, other, two or group:NAME`
+  const message = `client is only allowed in scopes of administrators; ${toScopeKey(scope)} has owners or a repository: use any, other, two or group:NAME`
   return [{ path: [...path, 'approvers'], message }]
 }
 
@@ -166,6 +167,20 @@ function checkServers(config: Config, scope: Scope): Finding[] {
       path: [...pathOfScope(scope), 'servers', name, ...finding.path],
     })),
   )
+}
+
+/** The reason why a definition from another file is not a server; undefined if it is one. */
+export function findServerFault(name: string, server: ScopedServer): string | undefined {
+  const named = ServerName.safeParse(name)
+  if (!named.success) return `The name ${named.error.issues[0]?.message ?? 'is not valid'}`
+  const parsed = ServerDefinition.safeParse(server)
+  const findings = parsed.success
+    ? [...checkTemplates(server), ...checkHeaders(server), ...checkVariables(server)]
+    : explainIssues(parsed.error.issues, server, ['servers', name])
+  const [first] = findings
+  if (first !== undefined) return `${toKey(first.path) || 'The entry'} ${first.message}`
+  if (server.cwd === undefined || /^(\/|[A-Za-z]:[\\/])/.test(server.cwd)) return undefined
+  return 'cwd must be an absolute path'
 }
 
 function checkTemplates(server: ScopedServer): Finding[] {

@@ -3,7 +3,7 @@ import type { Config } from '../contract/config.ts'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { EventTable } from '../contract/events.ts'
 import { Principal, toPrincipalKey } from '../contract/principal.ts'
-import type { Scope, ScopeKey } from '../contract/scope.ts'
+import { type Scope, type ScopeKey, toScopeKey } from '../contract/scope.ts'
 import type { ServerDefinition } from '../contract/server.ts'
 import type { Clock } from '../lib/clock.ts'
 import { crashPoint } from '../lib/crash-point.ts'
@@ -11,8 +11,11 @@ import type { Emitter } from '../lib/emitter.ts'
 import type { Log } from '../lib/log.ts'
 import { createTurns } from '../lib/turns.ts'
 import type { Storage } from '../storage/storage.ts'
+import type { AcceptedFile, AcceptedFileStore } from '../storage/tables/accepted-files.ts'
 import type { Change } from '../storage/tables/audit.ts'
 import type { ChangeOutcome, ConfigChangeStore, ConfigInForce } from '../storage/tables/config-changes.ts'
+import type { FilePlace } from './accepted.ts'
+import { createAcceptedFiles } from './accepted-files.ts'
 import { listChanged } from './changes.ts'
 import { describeEdit } from './describe.ts'
 import { type ConfigEdit, editText } from './edit.ts'
@@ -58,7 +61,9 @@ import { createEnvironmentLookup, type Environment, withEnvFile } from './templa
 import { type Beside, createViews, resolveWith, type Views } from './views.ts'
 import { watchFile } from './watch.ts'
 
+export { type FilePlace, placeOf } from './accepted.ts'
 export { createChangeLimit } from './change-limit.ts'
+export { findServerFault } from './check.ts'
 export { type ConfigEdit, withRisks } from './edit.ts'
 export { readEnvFile, toEnvPath, type VariableChange } from './env-file.ts'
 export { type ConfigPlaces, findConfigFile, listConfigPlaces, schemaFile, starterConfig } from './find.ts'
@@ -143,6 +148,10 @@ export type ConfigStore = {
   resolve(definition: ServerDefinition, origins: Origins, beside?: Beside): ServerDefinition
   /** Whether `${NAME}` in this scope can read an environment variable that is set. */
   readsVariable(name: string, author: ScopeKey): boolean
+  /** The accepted content of a file of servers; undefined if nothing was accepted. */
+  findAccepted(place: FilePlace): AcceptedFile | undefined
+  /** The file that an entry of the scope comes from; undefined if the entry is in the configuration. */
+  fileOf(scope: Scope, server: string): string | undefined
   /** Call when agents or sessions, or their settings, have changed. */
   restate(): void
   /**
@@ -150,6 +159,8 @@ export type ConfigStore = {
    * with comments and order kept, applies, emits `config-changed`, and records the outcome.
    */
   change(edit: ConfigEdit, options: ChangeOptions): Promise<void>
+  /** Puts the content of a file of servers into effect. `judge` returns the content to accept, or throws. */
+  accept(judge: () => AcceptedFile): Promise<void>
   /** Reads the file now instead of waiting for the watcher. */
   reload(): Promise<void>
   close(): Promise<void>
@@ -166,6 +177,8 @@ export type ConfigParts = {
   readonly seal: Seal
   /** Set if the text in force is in a database that several gateways share. */
   readonly shared?: SharedConfig | undefined
+  /** The accepted contents of files of servers. */
+  readonly accepted?: AcceptedFileStore
   /** Agents and sessions that are not in the file. */
   readonly roster?: () => Roster
   /** Records changes of the variables in the `envFile`. */
@@ -198,7 +211,8 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
   const { clock, log, environment, emit, record, seal, shared, roster = () => emptyRoster } = parts
   const file = toAbsolute(parts.file)
   const source = shared ? createSharedSource({ file, shared }) : createFileSource(file)
-  let inForce = toInForce(await readFirst(source), roster())
+  const accepted = await createAcceptedFiles(parts.accepted)
+  let inForce = toInForce(await readFirst(source))
   let rejected: readonly ConfigProblem[] = []
   let cancelWait = (): void => undefined
   /** Recorded once only: gateways with different keys would otherwise record the same text in turns, without end. */
@@ -216,6 +230,10 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     return result
   }
 
+  function toInForce({ file: from, text, config, value }: ConfigText & Parsed): InForce {
+    return { file: from, text, config, value, views: createViews(toSettings(config, roster(), accepted.list())) }
+  }
+
   /** The connections of the configuration in force that read one of these variables connect again. */
   function tellVariables(names: readonly string[], path: string): void {
     const connections = listUsers(inForce.views.connections(), names)
@@ -225,12 +243,12 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
       .then(() => parts.onVariables?.({ file: path, names, connections }))
   }
 
-  async function accept({ by, elsewhere, ...next }: AuthoredText, parsed: Parsed): Promise<void> {
+  async function apply({ by, elsewhere, ...next }: AuthoredText, parsed: Parsed): Promise<void> {
     const path = toEnvPath(file, parsed.config)
     const prepared = path === envFile.path() ? undefined : await envFile.prepareOrKeep(path)
     const changed = listChanged(inForce.config, parsed.config)
     const healed = rejected.length > 0
-    inForce = toInForce({ ...next, ...parsed }, roster())
+    inForce = toInForce({ ...next, ...parsed })
     rejected = []
     if (prepared) envFile.use(prepared)
     if (changed.length > 0 || healed) emit('config-changed', { changed, by, ...(elsewhere && { elsewhere }) })
@@ -253,6 +271,7 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
   /** Reads until there is no new text: after a change by another gateway there may also be an edit of the file. */
   async function load(): Promise<void> {
     cancelWait()
+    if (shared) await followAccepted()
     for (let attempt = 0; attempt < mostAttempts; attempt++) {
       const seen = await source.read(inForce)
       if ('problems' in seen) return reject(seen.problems)
@@ -264,9 +283,39 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
       const unrecorded = seen.recorded ? listUnlike(seen.recorded.marks, reading.value, seal) : []
       if (unrecorded.length > 0 && seen.text !== recordedOutside) await recordOutside(seen, reading, unrecorded)
       else if (isSame) return clearRejected()
-      else if (seen.elsewhere) await accept(seen, reading)
+      else if (seen.elsewhere) await apply(seen, reading)
       else await carryOut(seen, reading, { subject: 'config', body: { file } })
     }
+  }
+
+  /** Another gateway on this database may have put the content of a file into effect. */
+  async function followAccepted(): Promise<void> {
+    const scopes = await accepted.read()
+    if (scopes.length > 0) reapply(scopes, databaseAuthor, true)
+  }
+
+  /** The configuration is the same, but other accepted servers belong to it. */
+  function reapply(scopes: readonly string[], by: string, elsewhere?: true): void {
+    inForce = toInForce(inForce)
+    emit('config-changed', { changed: scopes.map(toPart), by, ...(elsewhere && { elsewhere }) })
+  }
+
+  async function acceptFile(judge: () => AcceptedFile): Promise<void> {
+    await load() // whoever may accept, and which file, is decided with the newest configuration
+    if (rejected.length > 0) throw toConfigError(rejected)
+    const next = judge()
+    await accepted.accept(next)
+    reapply([next.scope], next.by)
+  }
+
+  /** Contents that are left after an error are ignored, because no project refers to them, and the next start removes them. */
+  async function forgetStale(by: string): Promise<void> {
+    await accepted.forgetStale(inForce.config, by).catch((error: unknown) => {
+      log.error(
+        { file, code: toGatewayError(error).code },
+        'Accepted servers of an earlier project could not be removed',
+      )
+    })
   }
 
   /** A text in the database that no gateway saved: it is recorded as a change by `database` before it takes effect. */
@@ -300,7 +349,7 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
       const next = { file: inForce.file, text, by: toPrincipalKey(by) }
       const reading = parseConfig(next.file, text)
       if (!reading.ok) throw toConfigError(reading.problems)
-      const after = toInForce({ ...next, ...reading }, roster())
+      const after = toInForce({ ...next, ...reading })
       if ((await carryOut(next, reading, describeEdit(edit, inForce, after))) === 'done') return
     }
     throw keepsChanging(file)
@@ -327,8 +376,9 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
       return saved
     }
     crashPoint('a change is saved, not applied')
-    await accept(next, parsed)
+    await apply(next, parsed)
     if (saved === 'saved') await record.end(begun, applied)
+    await forgetStale(next.by)
     return 'done'
   }
 
@@ -336,7 +386,7 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     // A default that is now written out changes the marks. Without new marks, the next start would record a change.
     const saved = await source.save(next, inForce, record.toKeep(after))
     if (saved === 'conflict') return saved
-    await accept(next, parsed)
+    await apply(next, parsed)
     if (saved === 'saved') await record.keepInForce(after).catch(() => undefined)
     return 'done'
   }
@@ -395,6 +445,7 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
   /** Loads changes that were written before the file was watched. */
   async function start(): Promise<void> {
     await inTurn(load)
+    await forgetStale(fileAuthor)
     if (shared && rejected.length > 0) throw toConfigError(rejected)
   }
 
@@ -438,11 +489,16 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     },
     restate() {
       const before = toRosterPrint(inForce.views.settings)
-      const settings = toSettings(inForce.config, roster())
-      inForce = { ...inForce, views: createViews(settings) }
-      if (toRosterPrint(settings) !== before) emit('principals-changed', {})
+      inForce = toInForce(inForce)
+      if (toRosterPrint(inForce.views.settings) !== before) emit('principals-changed', {})
     },
+    findAccepted: accepted.find,
+    fileOf: (scope, server) => inForce.views.settings.files?.get(toScopeKey(scope))?.get(server),
     change: (edit, options) => inTurn(() => change(edit, options)),
+    async accept(judge) {
+      await inTurn(() => acceptFile(judge))
+      await shared?.announce()
+    },
     reload: () => inTurn(load),
     close,
   }
@@ -457,10 +513,6 @@ async function readFirst(source: ConfigSource): Promise<ConfigText & Parsed> {
   return { ...first, config, value }
 }
 
-function toInForce({ file, text, config, value }: ConfigText & Parsed, roster: Roster): InForce {
-  return { file, text, config, value, views: createViews(toSettings(config, roster)) }
-}
-
 function describePrincipal(key: string, ownerIn: (scope: Scope) => string | undefined): Principal {
   const colon = key.indexOf(':')
   const [kind, name] = [key.slice(0, colon), key.slice(colon + 1)]
@@ -469,6 +521,11 @@ function describePrincipal(key: string, ownerIn: (scope: Scope) => string | unde
     throw new GatewayError('request-invalid', `${key} is not a principal: write KIND:NAME, for example agent:reviewer`)
   const owner = kind === 'agent' || kind === 'session' ? ownerIn({ kind, name }) : undefined
   return { ...parsed.data, ...(owner !== undefined && { owner }) }
+}
+
+/** `project:shop` as part of the configuration. */
+function toPart(scope: string): string {
+  return scope.replace(/^(project):/, '$1s.')
 }
 
 function notApplied(error: unknown): ChangeOutcome {

@@ -1,4 +1,4 @@
-import type { Config, ScopedServer } from '../contract/config.ts'
+import type { Config, Project, ScopedServer } from '../contract/config.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { Principal } from '../contract/principal.ts'
 import type { Rule } from '../contract/rule.ts'
@@ -6,6 +6,8 @@ import { globalScope, type Scope, type ScopeKey, toScope, toScopeKey } from '../
 import type { ServerDefinition } from '../contract/server.ts'
 import { own } from '../documents/values.ts'
 import { toCanonicalText } from '../lib/canonical.ts'
+import type { AcceptedFile } from '../storage/tables/accepted-files.ts'
+import { type ServerFiles, withAccepted } from './accepted.ts'
 import {
   type EffectiveServer,
   hash,
@@ -35,8 +37,10 @@ export type Roster = {
   readonly administrators?: readonly string[]
 }
 
-/** The configuration of the file together with the roster. */
+/** The configuration of the file together with the accepted servers of repositories and the roster. */
 export type Settings = Config & {
+  /** The files of the servers that are not in the configuration. */
+  readonly files?: ServerFiles
   readonly sessions?: Readonly<Record<string, SessionSettings>>
   /** Owners by agent name. */
   readonly owners?: Readonly<Record<string, string>>
@@ -73,10 +77,13 @@ export type ConnectionSpec = {
   readonly lineage: readonly PinnedEntry[]
 }
 
-export function toSettings(config: Config, { agents, sessions, administrators = [] }: Roster): Settings {
+export function toSettings(config: Config, roster: Roster, accepted: readonly AcceptedFile[] = []): Settings {
+  const { agents, sessions, administrators = [] } = roster
   const owned = agents.flatMap(({ name, owner }) => (owner === undefined ? [] : [[name, owner]]))
+  const whole = withAccepted(config, accepted)
   return {
-    ...config,
+    ...whole.config,
+    files: whole.files,
     owners: Object.fromEntries(owned),
     administrators: new Set(administrators),
     sessions: Object.fromEntries(sessions.map((session) => [session.name, session])),
@@ -256,16 +263,21 @@ export function statementsOf(settings: Settings, scope: Scope): Statements {
 }
 
 /**
- * Whether only administrators can change the scope. False for a project with owners. True for a user or session if it
- * belongs to an administrator, and for a session without an owner.
+ * Whether only administrators can change the scope. False for a project with owners, and for a project with servers from
+ * a repository, because its authors write them. True for a user or session if it belongs to an administrator, and for a
+ * session without an owner.
  */
 export function isTrusted({ projects, sessions = {}, administrators }: Settings, key: ScopeKey): boolean {
   const scope = toScope(key)
   if (scope.kind === 'global' || scope.kind === 'agent') return true
-  if (scope.kind === 'project') return own(projects, scope.name)?.owners.length === 0
+  if (scope.kind === 'project') return isOfAdministrators(own(projects, scope.name))
   if (scope.kind === 'user') return administrators?.has(scope.name) ?? false
   const session = scope.kind === 'session' ? own(sessions, scope.name) : undefined
   return session !== undefined && (session.owner === undefined || (administrators?.has(session.owner) ?? false))
+}
+
+function isOfAdministrators(project: Project | undefined): boolean {
+  return project !== undefined && project.owners.length === 0 && project.repository === undefined
 }
 
 /** Whether the address or command was configured in a scope of administrators. */

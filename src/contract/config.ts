@@ -55,9 +55,35 @@ const scoped = {
   rules: z.array(Rule).default([]).describe('Rules of this scope'),
 }
 
+/** A file of servers in a folder on the machine of the gateway, such as the clone of a repository. */
+export const Repository = z.strictObject({
+  path: z
+    .string()
+    .max(1024)
+    .regex(/^(\/|[A-Za-z]:[\\/])/, 'must be an absolute path')
+    .refine((path) => !hasUpward(path), 'must not contain ..')
+    .describe('Absolute path of the repository on the machine of the gateway'),
+  file: z
+    .string()
+    .min(1)
+    .max(512)
+    .refine((file) => !/^([\\/]|[A-Za-z]:)/.test(file), 'must be a relative path')
+    .refine((file) => !hasUpward(file), 'must not contain ..')
+    .default('.mcp.json')
+    .describe('Path of the file with the servers, relative to `path`. Links are not followed'),
+})
+export type Repository = z.infer<typeof Repository>
+
+function hasUpward(path: string): boolean {
+  return path.includes('\0') || path.split(/[\\/]/).includes('..')
+}
+
 export const Project = z.strictObject({
   owners: z.array(z.string()).default([]).describe('Users who may change this project'),
   ...scoped,
+  repository: Repository.optional().describe(
+    'Takes servers from a file in a repository. A content of the file takes effect when an owner or an administrator accepts it. The project then has the rights of a project with owners: its entries can use only its own secrets, and its rules can only be stricter',
+  ),
 })
 export type Project = z.infer<typeof Project>
 

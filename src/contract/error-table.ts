@@ -134,6 +134,24 @@ export const errorTable = {
     exit: 1,
     hint: 'Choose another name, or remove the existing server with `sallyport servers remove NAME`.',
   },
+  'server-read-only': {
+    http: 409,
+    rpc: -32602,
+    exit: 1,
+    hint: 'Change the file that the message names. An entry of the same name in the configuration of the gateway replaces it.',
+  },
+  'repository-unreadable': {
+    http: 409,
+    rpc: -32602,
+    exit: 1,
+    hint: 'Correct the file that the message names. The servers that were accepted before stay in effect.',
+  },
+  'repository-changed': {
+    http: 409,
+    rpc: -32602,
+    exit: 1,
+    hint: 'Look at the file again with `sallyport projects accept NAME`, then decide again.',
+  },
   'server-not-found': { http: 404, rpc: -32602, exit: 1, hint: 'List the servers with `sallyport servers list`.' },
   'server-unavailable': {
     http: 503,

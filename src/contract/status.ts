@@ -35,6 +35,11 @@ export const Status = z.object({
       output: z.array(z.string()).optional().describe('The last lines that the program wrote to standard error'),
     }),
   ),
+  repositories: z
+    .array(z.object({ project: z.string(), file: z.string(), message: z.string() }))
+    .describe(
+      'Files of repositories that wait for acceptance or cannot be read. They do not make the gateway unhealthy',
+    ),
   calls: z.object({ running: z.int() }),
   anchors: z
     .array(

@@ -24,6 +24,7 @@ import { createEventLog, createNotify, type NotifySettings } from '../notify/not
 import { createPinService, createPins, createPinsRemover } from '../pins/pins.ts'
 import { createRuleService } from '../policy/policy.ts'
 import { createRemoval } from '../removal/removal.ts'
+import { createRepositories } from '../repositories/repositories.ts'
 import { createSecrets } from '../secrets/secrets.ts'
 import {
   clearUp,
@@ -105,6 +106,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     environment,
     emit: events.emit,
     record: storage.configChanges,
+    accepted: storage.acceptedFiles,
     seal: createSeal(auditKeys),
     shared: toSharedConfig(storage, options.configIsNew ?? false),
     roster: () => knownIdentity?.roster() ?? { agents: [], sessions: [] },
@@ -233,6 +235,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       await identity.sessions.update(by, name, { servers: stated })
     },
   })
+  const { demandCurrent } = identity
+  const repositories = createRepositories({ config, masking, clock, log, demandCurrent, forgetPins: pins.forget })
   const { describePrincipal } = config
   const { findTool, listFacts: toolsOf } = catalog
   const rules = createRuleService({ config, findTool, storage, clock })
@@ -263,7 +267,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const eventLog = createEventLog(storage.instance, events, eventNames)
   const { notify: settings } = options
   const notify = createNotify({ events, config, secrets, masking, storage, post, settings, clock, ids, log })
-  const status = createStatus({ config, storage, calls, servers: serverService, audit, clock, version })
+  const status = createStatus({ config, storage, calls, servers: serverService, repositories, audit, clock, version })
 
   /** Servers reconnect when a secret that they use was added, changed or removed. */
   function reconnect(connections: readonly string[]): void {
@@ -294,6 +298,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     events.on('principals-changed', applyChanges),
     events.on('config-changed', ({ changed }) => {
       applyChanges()
+      repositories.lookNow()
       if (changed.includes('environment')) retryMissing()
     }),
   ]
@@ -326,6 +331,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     for (const stop of stops) stop()
     identity.close()
     await stopClearingUp()
+    await repositories.close()
     await config.close()
     await calls.close(options.graceMs ?? config.current().limits.grace)
     approvalStore.close()
@@ -360,6 +366,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     status,
     servers: serverService,
     gallery: createGallery({ config, servers: serverService, secrets }),
+    repositories,
     rules,
     ...services,
     removal,

@@ -15,6 +15,7 @@ import type { EventLog, Notify } from '../notify/notify.ts'
 import type { PinService } from '../pins/pins.ts'
 import type { RuleService } from '../policy/policy.ts'
 import type { Removal } from '../removal/removal.ts'
+import type { Repositories } from '../repositories/repositories.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import type { ServerService } from '../servers/servers.ts'
 import type { ReadStatus } from '../status/status.ts'
@@ -55,6 +56,8 @@ export type Gateway = {
   readonly catalog: Pick<Catalog, 'view' | 'listTools'>
   readonly servers: ServerService
   readonly gallery: Gallery
+  /** Files in repositories that projects take servers from. */
+  readonly repositories: Pick<Repositories, 'get' | 'accept' | 'notices'>
   readonly rules: RuleService
   readonly approvals: ApprovalService
   readonly grants: GrantService

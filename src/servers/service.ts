@@ -147,8 +147,20 @@ export function createServerService(parts: ServerServiceParts): ServerService {
     }
   }
 
+  /** Files of other programs and repositories are only read. */
+  function demandOwnEntry({ name, scope }: ServerEdit): void {
+    const file = config.fileOf(scope, name)
+    if (file === undefined) return
+    const message = `${name} of ${toScopeKey(scope)} comes from ${file}, which the gateway does not change`
+    throw new GatewayError('server-read-only', message, { name, file })
+  }
+
   /** Servers of a session are stored with the session, all others in the configuration. */
-  async function change(edit: ServerEdit, by: Principal, judge: () => void): Promise<void> {
+  async function change(edit: ServerEdit, by: Principal, demandAllowed: () => void): Promise<void> {
+    const judge = () => {
+      demandAllowed()
+      demandOwnEntry(edit)
+    }
     judge()
     if (edit.scope.kind === 'session') {
       const { servers: stated } = config.statedIn(edit.scope)

@@ -3,6 +3,7 @@ import type { Calls } from '../calls/calls.ts'
 import { type ConfigStore, formatProblem } from '../config/config.ts'
 import type { Status } from '../contract/status.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
+import type { Repositories } from '../repositories/repositories.ts'
 import type { ServerService } from '../servers/servers.ts'
 import type { Storage } from '../storage/storage.ts'
 
@@ -11,6 +12,7 @@ type StatusParts = {
   readonly storage: Pick<Storage, 'findProblem' | 'instance' | 'kind'>
   readonly calls: Calls
   readonly servers: Pick<ServerService, 'list'>
+  readonly repositories: Pick<Repositories, 'notices'>
   readonly version: string
   readonly audit: Pick<Audit, 'anchors' | 'retention'>
   readonly clock: Clock
@@ -57,6 +59,7 @@ export function createStatus(parts: StatusParts): ReadStatus {
         ...(error && { error: error.message }),
         ...(error?.output && { output: error.output }),
       })),
+      repositories: [...parts.repositories.notices()],
       calls: { running: calls.running() },
       anchors: audit.anchors(),
       ...(retention && { retention }),

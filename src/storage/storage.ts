@@ -13,6 +13,7 @@ import { type Compactor, createCompactor } from './compaction.ts'
 import type { AuditTable } from './database.ts'
 import { recover } from './recover.ts'
 import { createRemovalStore, type RemovalStore } from './removal.ts'
+import { type AcceptedFileStore, createAcceptedFileStore } from './tables/accepted-files.ts'
 import { type AgentStore, createAgentStore } from './tables/agents.ts'
 import { createStoredApprovals, type StoredApprovals } from './tables/approvals.ts'
 import { type AuditStore, type Change, createAuditStore, toChangeEntry } from './tables/audit.ts'
@@ -84,6 +85,8 @@ export type Storage = {
   readonly children: ChildStore
   readonly memory: Memory
   readonly documents: DocumentStore
+  /** The accepted contents of files of servers. */
+  readonly acceptedFiles: AcceptedFileStore
   /** Records changes of the configuration: the intent before, the outcome after. */
   readonly configChanges: ConfigChangeStore
   readonly pins: PinStore
@@ -226,6 +229,7 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
     children: createChildStore({ database, writer, instances, instance, bootId, now }),
     memory: createMemory({ database, writer, now }),
     documents: createDocumentStore({ database, writer, now }),
+    acceptedFiles: createAcceptedFileStore({ database, writer, now }),
     configChanges,
     pins: createPinStore({ database, writer, now }),
     serverEntries: createServerEntryStore({ database, writer }),

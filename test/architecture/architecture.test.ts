@@ -23,6 +23,7 @@ const order = [
   'policy',
   'servers',
   'gallery',
+  'repositories',
   'definitions',
   'pins',
   'catalog',

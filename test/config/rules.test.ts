@@ -79,6 +79,6 @@ rules:
   - { action: ask, approvers: client }
 `
   expect(linesOf(text)).toEqual([
-    'x.yaml:2: projects.shop.rules.1.approvers: client is only allowed in scopes of administrators; project:shop has owners: use any, other, two or group:NAME',
+    'x.yaml:2: projects.shop.rules.1.approvers: client is only allowed in scopes of administrators; project:shop has owners or a repository: use any, other, two or group:NAME',
   ])
 })

@@ -3,12 +3,13 @@ import { z } from 'zod'
 import { exit } from '../terminal/exit.ts'
 import { renderTable } from '../terminal/table.ts'
 import { addCommand, addExamples, addGlobalOptions, noInput, type Run } from './command.ts'
+import { addProjectsAccept } from './projects-accept.ts'
 import { runRemoval } from './removal.ts'
 
 export function addProjects(program: Command, run: Run): void {
   const projects = program.command('projects').description('manage projects: shared settings that sessions inherit')
   addGlobalOptions(projects)
-  addExamples(projects, ['sallyport projects list', 'sallyport projects remove shop'])
+  addExamples(projects, ['sallyport projects list', 'sallyport projects accept shop', 'sallyport projects remove shop'])
 
   addCommand(projects, run, {
     use: 'list',
@@ -34,6 +35,8 @@ export function addProjects(program: Command, run: Run): void {
       return exit.done
     },
   })
+
+  addProjectsAccept(projects, run)
 
   addCommand(projects, run, {
     use: 'remove <name>',

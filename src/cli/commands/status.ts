@@ -49,6 +49,7 @@ export function addStatus(program: Command, run: Run): void {
           terminal.colours.yellow(`${toVisible(key)} has changed: restart the gateway to use it.`),
         )
         const notices = status.config.notices.map((notice) => terminal.colours.yellow(toVisible(notice)))
+        const waiting = status.repositories.map(({ message }) => terminal.colours.yellow(toVisible(message)))
         const problems = status.config.problems.map((problem) => red(toVisible(problem)))
         return [
           health,
@@ -56,6 +57,7 @@ export function addStatus(program: Command, run: Run): void {
           ...(status.servers.length > 0 ? [servers] : ['No servers.']),
           ...restart,
           ...notices,
+          ...waiting,
           ...problems,
         ].join('\n\n')
       })

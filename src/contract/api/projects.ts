@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { allUsers, operators } from '../access.ts'
+import { allUsers, members, operators } from '../access.ts'
 import { Toolset } from '../config.ts'
 import { RemovalPlan, Removed } from '../removal.ts'
+import { RepositoryState } from '../repository.ts'
 import { endpoint, page } from './base.ts'
 
 const byName = z.object({ params: z.strictObject({ name: z.string() }) })
@@ -12,6 +13,7 @@ export const ProjectSummary = z.object({
   owners: z.array(z.string()),
   servers: z.array(z.string()).describe('Names of the servers that the project adds, changes or disables'),
   rules: z.int().describe('Number of rules of the project'),
+  repository: z.string().optional().describe('Path of the file that the project takes servers from'),
 })
 export type ProjectSummary = z.infer<typeof ProjectSummary>
 
@@ -32,6 +34,27 @@ export const projects = {
     })
     .input(byName)
     .output(ProjectSummary),
+  repository: endpoint(allUsers)
+    .route({
+      method: 'GET',
+      path: '/projects/{name}/repository',
+      tags: ['projects'],
+      summary:
+        'Show the file that a project takes servers from: what is accepted, what waits for you, and the difference. For administrators, auditors and the owners of the project',
+      inputStructure: 'detailed',
+    })
+    .input(byName)
+    .output(RepositoryState),
+  acceptRepository: endpoint(members)
+    .route({
+      method: 'POST',
+      path: '/projects/{name}/repository/accept',
+      tags: ['projects'],
+      summary: 'Accept the content with this hash; 409 if the file has changed since it was shown',
+      inputStructure: 'detailed',
+    })
+    .input(byName.extend({ body: z.strictObject({ hash: z.string().describe('`waiting.hash`, as it was shown') }) }))
+    .output(RepositoryState),
   removal: endpoint(operators)
     .route({
       method: 'GET',

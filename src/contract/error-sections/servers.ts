@@ -199,4 +199,35 @@ export const servers = {
     guide: 'pinning.md#reviewing-changes',
     numbers: ['http', 'exit'],
   },
+  'server-read-only': {
+    meaning:
+      'This server comes from a file that the gateway only reads, such as the file of a repository. The gateway does not write such files.',
+    example: 'jira of project:shop comes from /srv/shop/.mcp.json, which the gateway does not change',
+    steps: [
+      'Change the server in the file that the message names.',
+      'Then accept the new content: `sallyport projects accept NAME`.',
+      'Or write an entry of the same name under `projects.NAME.servers` in the configuration. It replaces the entry of the file.',
+    ],
+    guide: 'teams.md#servers-from-a-repository',
+    numbers: ['http', 'exit'],
+  },
+  'repository-unreadable': {
+    meaning:
+      'The file of a repository cannot be read safely: it is missing, not valid, too large, not a regular file, or a symbolic link is on its path. Nothing was accepted.',
+    example: '/srv/shop/.mcp.json is a symbolic link, which is not allowed here',
+    steps: [
+      'Correct what the message names. The file must be a regular file of at most 256 KiB.',
+      'Check `projects.NAME.repository` in the configuration with `sallyport config show`.',
+      'Look again: `sallyport projects accept NAME`.',
+    ],
+    guide: 'teams.md#servers-from-a-repository',
+    numbers: ['http', 'exit'],
+  },
+  'repository-changed': {
+    meaning:
+      'The file of the repository, or what you may accept of it, changed after you looked at it. Nothing was accepted, because you must see what you accept.',
+    steps: ['Look at the new content: `sallyport projects accept NAME`.', 'Then accept it with the new hash.'],
+    guide: 'teams.md#servers-from-a-repository',
+    numbers: ['http', 'exit'],
+  },
 } as const satisfies ErrorSections

@@ -8,11 +8,12 @@ import { type ApiContext, whole } from './context.ts'
 export function createProjectsRoutes(gateway: Gateway) {
   const on = implement(api.projects).$context<ApiContext>()
   const list = (): ProjectSummary[] =>
-    Object.entries(gateway.config.current().projects).map(([name, { owners, servers, rules }]) => ({
+    Object.entries(gateway.config.current().projects).map(([name, { owners, rules, repository }]) => ({
       name,
       owners,
-      servers: Object.keys(servers),
+      servers: Object.keys(gateway.config.statedIn({ kind: 'project', name }).servers),
       rules: rules.length,
+      ...(repository && { repository: `${repository.path}/${repository.file}` }),
     }))
   return on.router({
     list: on.list.handler(() => whole(list())),
@@ -21,6 +22,12 @@ export function createProjectsRoutes(gateway: Gateway) {
       if (found) return found
       throw new GatewayError('not-found', `No project is named ${params.name}`)
     }),
+    repository: on.repository.handler(({ input: { params }, context }) =>
+      gateway.repositories.get(context.principal, params.name),
+    ),
+    acceptRepository: on.acceptRepository.handler(({ input: { params, body }, context }) =>
+      gateway.repositories.accept(context.principal, params.name, body.hash),
+    ),
     removal: on.removal.handler(({ input: { params }, context }) =>
       gateway.removal.plan(context.principal, 'project', params.name),
     ),

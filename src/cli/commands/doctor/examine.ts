@@ -4,7 +4,15 @@ import type { Settings } from '../../client/settings.ts'
 import type { Context } from '../command.ts'
 import { checkConfiguration, readVariables } from './configuration.ts'
 import { type Finding, problem } from './finding.ts'
-import { askGateway, checkAnchors, checkGateway, checkRetention, checkStates, listConnected } from './gateway.ts'
+import {
+  askGateway,
+  checkAnchors,
+  checkGateway,
+  checkRepositories,
+  checkRetention,
+  checkStates,
+  listConnected,
+} from './gateway.ts'
 import { checkConfigFile, checkDataFolder, checkNode, checkPort, isAlive } from './machine.ts'
 import { checkPeople } from './people.ts'
 import { checkServers } from './servers.ts'
@@ -25,7 +33,12 @@ export async function examine({ settings, request }: Context, { config: explicit
   const listen = { host: config?.listen.host ?? '127.0.0.1', port: port ?? config?.listen.port ?? 4777 }
   const ours = running.kind === 'answers' && running.status.instance === local?.instance ? local.url : undefined
   findings.push(await checkPort(listen, ours))
-  findings.push(checkGateway(running), ...checkAnchors(running), ...checkRetention(running))
+  findings.push(
+    checkGateway(running),
+    ...checkAnchors(running),
+    ...checkRetention(running),
+    ...checkRepositories(running),
+  )
   if (running.kind === 'answers') findings.push(...(await checkPeople(request)))
   if (config && file !== undefined) {
     const names = running.kind === 'answers' ? await listSecrets(request) : []

@@ -49,6 +49,14 @@ function toStorageHint({ kind, problem }: Status['storage']): string {
   return 'Check that the PostgreSQL server of SALLYPORT_DATABASE_URL runs and has disk space'
 }
 
+/** Contents of repositories that nobody has accepted are not in effect, which is easy to overlook. */
+export function checkRepositories(running: Running): Finding[] {
+  if (running.kind !== 'answers') return []
+  return running.status.repositories.map(({ project, message }) =>
+    warning(`project ${project}`, message, `sallyport projects accept ${project}`),
+  )
+}
+
 /** Entries after the last stored anchor could be removed unnoticed, so a failing anchor target is a warning. */
 export function checkAnchors(running: Running): Finding[] {
   if (running.kind !== 'answers') return []
