@@ -85,6 +85,7 @@ export {
   withTrust,
 } from './merge.ts'
 export { type ConfigProblem, formatProblem, toConfigError } from './problems.ts'
+export { listPatternsBetween } from './project-edits.ts'
 export { demandValid, parseConfig, type Reading, readConfig, readRuleSet } from './read.ts'
 export { planConfigRemoval } from './removal.ts'
 export { saveText } from './save.ts'

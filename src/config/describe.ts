@@ -20,6 +20,14 @@ export function describeEdit(edit: ConfigEdit, before: State, after: State): Des
     }
     case 'set-owners':
       return { subject: `project:${edit.project}`, body: { change: 'owners-set', owners: edit.owners } }
+    case 'add-project': {
+      const { project, title, owners } = edit
+      return { subject: `project:${project}`, body: { change: 'project-added', owners, ...(title && { title }) } }
+    }
+    case 'set-title':
+      return { subject: `project:${edit.project}`, body: { change: 'title-set', title: edit.title ?? null } }
+    case 'rename-project':
+      return { subject: `project:${edit.to}`, body: { change: 'project-renamed', from: edit.project, to: edit.to } }
     case 'leave-project':
       return { subject: `agent:${edit.agent}`, body: { change: 'project-left' } }
     default:

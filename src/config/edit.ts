@@ -7,10 +7,20 @@ import { ServerDefinition, ServerPatch, type ToolOverride } from '../contract/se
 import { editDocument } from '../documents/edit.ts'
 import { DocumentError } from '../documents/error.ts'
 import { type Format, findFormat } from '../documents/parse.ts'
-import { isPlainObject, isSame, type Path, type PlainObject, type Step, toKey, valueAt } from '../documents/values.ts'
+import {
+  isPlainObject,
+  isSame,
+  type Path,
+  type PlainObject,
+  type Step,
+  toKey,
+  valueAt,
+  withValueAt,
+} from '../documents/values.ts'
 import { toCanonicalText } from '../lib/canonical.ts'
 import { pathOfScope } from './check.ts'
 import { changesIdentity } from './merge.ts'
+import { isProjectEdit, type Planned, type ProjectEdit, planProject } from './project-edits.ts'
 import { type SpelledPlace, toOwnSpelling } from './respell-text.ts'
 import { chainOf, effective } from './scopes.ts'
 
@@ -35,10 +45,7 @@ type RulesEdit = { readonly kind: 'set-rules'; readonly scope?: Scope; readonly 
 type ServerEdit = Exclude<ConfigEdit, RulesEdit | EntryEdit>
 
 /** Edits that remove whole entries of users, agents and projects. */
-type EntryEdit =
-  | { readonly kind: 'remove-scope'; readonly scope: Scope }
-  | { readonly kind: 'set-owners'; readonly project: string; readonly owners: readonly string[] }
-  | { readonly kind: 'leave-project'; readonly agent: string }
+type EntryEdit = { readonly kind: 'remove-scope'; readonly scope: Scope } | ProjectEdit
 
 export type EditableFile = {
   readonly file: string
@@ -51,11 +58,20 @@ export type EditableFile = {
 /** The text after a change. All other text stays unchanged. The caller validates the result. */
 export function editText({ file, text, config, value }: EditableFile, edit: ConfigEdit): string {
   const format = findFormat(file) ?? 'yaml'
-  const { base, steps } = plan({ config, value, format }, edit)
-  if (steps.length === 0) return text
+  const planned = isProjectEdit(edit) ? planProject(config, value, edit) : [plan({ config, value, format }, edit)]
+  if (planned.every(({ steps }) => steps.length === 0)) return text
+  let base: Path = []
   try {
-    const own = toOwnSpelling({ text, format }, toPlace(edit))
-    return editDocument(own.text, format, { steps, base, value: own.value })
+    let edited = toOwnSpelling({ text, format }, toPlace(edit))
+    for (const { steps, base: at } of planned) {
+      base = at
+      const next = editDocument(edited.text, format, { steps, base, value: edited.value })
+      edited = {
+        text: next,
+        value: steps.reduce((root, step) => withValueAt(root, step.path, step.value), edited.value),
+      }
+    }
+    return edited.text
   } catch (error) {
     if (!(error instanceof DocumentError)) throw error
     const message = `${file}: ${toKey(base)}: ${error.message}; change it in the file`
@@ -70,11 +86,9 @@ function toPlace(edit: ConfigEdit): SpelledPlace | undefined {
   return { scope: pathOfScope(scope), names: edit.kind === 'remove-server' ? [] : [name] }
 }
 
-type Planned = { readonly base: Path; readonly steps: readonly Step[] }
-
 function plan(
   { config, value, format }: { config: Config; value: unknown; format: Format },
-  edit: ConfigEdit,
+  edit: Exclude<ConfigEdit, ProjectEdit>,
 ): Planned {
   switch (edit.kind) {
     case 'set-rules': {
@@ -84,14 +98,6 @@ function plan(
     case 'remove-scope': {
       const base = pathOfScope(edit.scope)
       return { base, steps: valueAt(value, base) === undefined ? [] : [{ path: base, value: undefined }] }
-    }
-    case 'set-owners': {
-      const base = ['projects', edit.project]
-      return { base, steps: [{ path: [...base, 'owners'], value: [...edit.owners] }] }
-    }
-    case 'leave-project': {
-      const base = ['agents', edit.agent]
-      return { base, steps: [{ path: [...base, 'project'], value: undefined }] }
     }
     default: {
       const base = pathOfServer(config, edit)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { GalleryId, OwnGalleryEntry } from './gallery.ts'
 import { Rule } from './rule.ts'
-import { Pinning, ServerDefinition, ServerName, ServerPatch } from './server.ts'
+import { Pinning, ServerDefinition, ServerName, ServerPatch, ServerTitle } from './server.ts'
 import { Webhook } from './webhook.ts'
 
 export const Listen = z.strictObject({
@@ -79,6 +79,7 @@ function hasUpward(path: string): boolean {
 }
 
 export const Project = z.strictObject({
+  title: ServerTitle.optional().describe('Name for people, shown beside the name'),
   owners: z.array(z.string()).default([]).describe('Users who may change this project'),
   ...scoped,
   repository: Repository.optional().describe(

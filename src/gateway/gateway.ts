@@ -23,6 +23,7 @@ import { createMasking, type Masking } from '../masking/masking.ts'
 import { createEventLog, createNotify, type NotifySettings } from '../notify/notify.ts'
 import { createPinService, createPins, createPinsRemover } from '../pins/pins.ts'
 import { createRuleService } from '../policy/policy.ts'
+import { createProjectService } from '../projects/projects.ts'
 import { createRemoval } from '../removal/removal.ts'
 import { createRepositories } from '../repositories/repositories.ts'
 import { createSecrets } from '../secrets/secrets.ts'
@@ -370,6 +371,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     rules,
     ...services,
     removal,
+    projects: createProjectService({ config, identity, removal }),
     eventLog,
     webhooks: notify.webhooks,
     data: createDataService({ storage }),

@@ -14,6 +14,7 @@ import type { Masking } from '../masking/masking.ts'
 import type { EventLog, Notify } from '../notify/notify.ts'
 import type { PinService } from '../pins/pins.ts'
 import type { RuleService } from '../policy/policy.ts'
+import type { ProjectService } from '../projects/projects.ts'
 import type { Removal } from '../removal/removal.ts'
 import type { Repositories } from '../repositories/repositories.ts'
 import type { Secrets } from '../secrets/secrets.ts'
@@ -64,6 +65,7 @@ export type Gateway = {
   readonly pins: PinService
   readonly data: DataService
   readonly removal: Removal
+  readonly projects: ProjectService
   /** The last events, for clients that lost their connection for a moment. */
   readonly eventLog: EventLog
   /** The endpoints that events are sent to. */

@@ -19,6 +19,8 @@ export type RemovalTarget = {
 export type Subjects = {
   /** Throws unless the subject exists and `by` may remove it. */
   find(by: Principal, kind: RemovalPlan['kind'], name: string): RemovalTarget
+  /** A project with its open sessions, also if the configuration does not contain it. The caller checks the rights. */
+  ofProject(name: string): RemovalTarget
   /** The statements that end access. The guards fail for the last administrator. */
   disable(target: RemovalTarget): { readonly guards: readonly Statement[]; readonly steps: readonly Statement[] }
   /** The administrator who becomes the owner of the removed user's projects: `by`, or another one if `by` is removed. */
@@ -53,8 +55,11 @@ export function createSubjects({ storage, directory, hasProject }: SubjectsParts
   function findProject(by: Principal, name: string): RemovalTarget {
     if (!administers(by)) throw new GatewayError('forbidden', 'Only administrators can remove projects')
     if (!hasProject(name)) throw new GatewayError('not-found', `No project is named ${name}`)
-    const id = `project-${name}`
-    return toTarget([{ kind: 'project', name, id }])
+    return ofProject(name)
+  }
+
+  function ofProject(name: string): RemovalTarget {
+    return toTarget([{ kind: 'project', name, id: `project-${name}` }])
   }
 
   function toTarget([first, ...others]: readonly [Subject, ...Subject[]]): RemovalTarget {
@@ -71,6 +76,7 @@ export function createSubjects({ storage, directory, hasProject }: SubjectsParts
   }
 
   return {
+    ofProject,
     find(by, kind, name) {
       if (kind === 'user') return findUser(by, name)
       return kind === 'agent' ? findAgent(by, name) : findProject(by, name)

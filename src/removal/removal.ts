@@ -1,12 +1,13 @@
 import { type ConfigStore, planConfigRemoval } from '../config/config.ts'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
-import type { RemovalPlan, Removed } from '../contract/removal.ts'
+import type { RemovalItem, RemovalPlan, Removed } from '../contract/removal.ts'
 import type { Identity } from '../identity/identity.ts'
 import { createTurns } from '../lib/turns.ts'
 import type { ChangeTopic } from '../storage/changes.ts'
 import type { Remover, Subject } from '../storage/removal.ts'
 import type { Storage } from '../storage/storage.ts'
+import type { Change } from '../storage/tables/audit.ts'
 
 export type RemovalKind = RemovalPlan['kind']
 
@@ -15,6 +16,10 @@ export type Removal = {
   plan(by: Principal, kind: RemovalKind, name: string): Promise<RemovalPlan>
   /** Ends the access first, then removes everything that belongs to the identity, in one recorded change. */
   remove(by: Principal, kind: RemovalKind, name: string): Promise<Removed>
+  /** The stored data that belongs to the name of a project, also if no project has the name. */
+  listStored(project: string): Promise<RemovalItem[]>
+  /** Removes what is stored under the name of a project that does not exist or is new. The caller has checked the rights. */
+  clear(by: Principal, project: string): Promise<void>
 }
 
 type RemovalParts = {
@@ -39,6 +44,23 @@ export function createRemoval({ storage, config, identity, removers }: RemovalPa
       return stays ? { ...subject, settingsStay: true } : subject
     })
     return { ...target, subjects }
+  }
+
+  /** A project can be removed from the file by hand. Its stored data stays, and can be removed here. */
+  async function findOrLeft(by: Principal, kind: RemovalKind, name: string): Promise<RemovalTarget> {
+    try {
+      return find(by, kind, name)
+    } catch (error) {
+      if (kind !== 'project' || !(error instanceof GatewayError) || error.code !== 'not-found') throw error
+      if ((await listStored(name)).length === 0) throw error
+      return identity.subjects.ofProject(name)
+    }
+  }
+
+  async function listStored(project: string): Promise<RemovalItem[]> {
+    const { subjects } = identity.subjects.ofProject(project)
+    const lists = await Promise.all(removers.map((remover) => remover.list(subjects)))
+    return lists.flat()
   }
 
   function planConfig(by: Principal, subjects: readonly Subject[]) {
@@ -77,7 +99,7 @@ export function createRemoval({ storage, config, identity, removers }: RemovalPa
   }
 
   async function remove(by: Principal, kind: RemovalKind, name: string): Promise<Removed> {
-    const target = find(by, kind, name)
+    const target = await findOrLeft(by, kind, name)
     const { subjects } = target
     const items = await toPlan(by, subjects)
     const subject = `${kind}:${name}`
@@ -85,19 +107,40 @@ export function createRemoval({ storage, config, identity, removers }: RemovalPa
     await editConfig(by, subjects).catch((error: unknown) => {
       throw toUnfinished(error, kind, name)
     })
-    for (const remover of removers) await remover.settle?.(subjects, `The ${kind} ${name} was removed`)
-    const steps = removers.flatMap((remover) => remover.remove?.(subjects) ?? [])
     const body = { action: `${kind}-removed`, id: target.id, items: items.length }
-    const outcome = await storage.removal.commit(steps, { principal: toPrincipalKey(by), subject, body })
-    await announce()
+    const outcome = await erase(subjects, `The ${kind} ${name} was removed`, {
+      principal: toPrincipalKey(by),
+      subject,
+      body,
+    })
     if (outcome !== 'done')
       throw new GatewayError('config-conflict', `${kind} ${name} was removed by another request at the same time`)
     return { kind, name, items, removed: name }
   }
 
+  async function erase(subjects: readonly Subject[], why: string, change: Change): Promise<'done' | number> {
+    for (const remover of removers) await remover.settle?.(subjects, why)
+    const steps = removers.flatMap((remover) => remover.remove?.(subjects) ?? [])
+    const outcome = await storage.removal.commit(steps, change)
+    await announce()
+    return outcome
+  }
+
+  async function clear(by: Principal, project: string): Promise<void> {
+    const target = identity.subjects.ofProject(project)
+    const subject = `project:${project}`
+    const items = await listStored(project)
+    const change = { subject, body: { action: 'project-clearing', items } }
+    if (items.length > 0) await endAccess({ by, target, change })
+    const body = { action: 'project-cleared', items: items.length }
+    await erase(target.subjects, `The name ${project} was given up`, { principal: toPrincipalKey(by), subject, body })
+  }
+
   return {
+    listStored,
+    clear: (by, project) => inTurn(() => clear(by, project)),
     async plan(by, kind, name) {
-      return { kind, name, items: await toPlan(by, find(by, kind, name).subjects) }
+      return { kind, name, items: await toPlan(by, (await findOrLeft(by, kind, name)).subjects) }
     },
     remove: (by, kind, name) => inTurn(() => remove(by, kind, name)),
   }

@@ -33,6 +33,7 @@ const order = [
   'automations',
   'notify',
   'removal',
+  'projects',
   'status',
   'gateway',
   'library',

@@ -3,6 +3,7 @@ import { allUsers, members, operators } from '../access.ts'
 import { Toolset } from '../config.ts'
 import { RemovalPlan, Removed } from '../removal.ts'
 import { RepositoryState } from '../repository.ts'
+import { ServerName, ServerTitle } from '../server.ts'
 import { endpoint, page } from './base.ts'
 
 const byName = z.object({ params: z.strictObject({ name: z.string() }) })
@@ -10,6 +11,7 @@ const byName = z.object({ params: z.strictObject({ name: z.string() }) })
 /** What every user may see of a project. The definitions of its servers are not included, because they may be confidential. */
 export const ProjectSummary = z.object({
   name: z.string(),
+  title: z.string().optional(),
   owners: z.array(z.string()),
   servers: z.array(z.string()).describe('Names of the servers that the project adds, changes or disables'),
   rules: z.int().describe('Number of rules of the project'),
@@ -55,6 +57,40 @@ export const projects = {
     })
     .input(byName.extend({ body: z.strictObject({ hash: z.string().describe('`waiting.hash`, as it was shown') }) }))
     .output(RepositoryState),
+  add: endpoint(operators)
+    .route({ method: 'POST', path: '/projects', tags: ['projects'], summary: 'Create a project', successStatus: 201 })
+    .input(
+      z.strictObject({
+        name: ServerName,
+        title: ServerTitle.optional(),
+        owners: z
+          .array(z.string())
+          .default([])
+          .describe('Users who may change the project; without owners only administrators'),
+      }),
+    )
+    .output(ProjectSummary),
+  change: endpoint(operators)
+    .route({
+      method: 'PATCH',
+      path: '/projects/{name}',
+      tags: ['projects'],
+      summary:
+        'Change title, owners or name of a project. It keeps its name while stored data refers to the name; the error lists this data',
+      inputStructure: 'detailed',
+    })
+    .input(
+      byName.extend({
+        body: z
+          .strictObject({
+            name: ServerName.optional(),
+            title: ServerTitle.nullable().optional().describe('null removes the title'),
+            owners: z.array(z.string()).optional(),
+          })
+          .refine((body) => Object.keys(body).length > 0, 'give at least one of name, title and owners'),
+      }),
+    )
+    .output(ProjectSummary),
   removal: endpoint(operators)
     .route({
       method: 'GET',

@@ -8,25 +8,34 @@ import { type ApiContext, whole } from './context.ts'
 export function createProjectsRoutes(gateway: Gateway) {
   const on = implement(api.projects).$context<ApiContext>()
   const list = (): ProjectSummary[] =>
-    Object.entries(gateway.config.current().projects).map(([name, { owners, rules, repository }]) => ({
+    Object.entries(gateway.config.current().projects).map(([name, { title, owners, rules, repository }]) => ({
       name,
+      ...(title !== undefined && { title }),
       owners,
       servers: Object.keys(gateway.config.statedIn({ kind: 'project', name }).servers),
       rules: rules.length,
       ...(repository && { repository: `${repository.path}/${repository.file}` }),
     }))
+  function get(wanted: string): ProjectSummary {
+    const found = list().find(({ name }) => name === wanted)
+    if (found) return found
+    throw new GatewayError('not-found', `No project is named ${wanted}`)
+  }
   return on.router({
     list: on.list.handler(() => whole(list())),
-    get: on.get.handler(({ input: { params } }) => {
-      const found = list().find(({ name }) => name === params.name)
-      if (found) return found
-      throw new GatewayError('not-found', `No project is named ${params.name}`)
+    get: on.get.handler(({ input: { params } }) => get(params.name)),
+    add: on.add.handler(async ({ input, context }) => {
+      await gateway.projects.add(context.principal, input)
+      return get(input.name)
     }),
     repository: on.repository.handler(({ input: { params }, context }) =>
       gateway.repositories.get(context.principal, params.name),
     ),
     acceptRepository: on.acceptRepository.handler(({ input: { params, body }, context }) =>
       gateway.repositories.accept(context.principal, params.name, body.hash),
+    ),
+    change: on.change.handler(async ({ input: { params, body }, context }) =>
+      get(await gateway.projects.change(context.principal, params.name, body)),
     ),
     removal: on.removal.handler(({ input: { params }, context }) =>
       gateway.removal.plan(context.principal, 'project', params.name),
