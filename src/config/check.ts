@@ -74,8 +74,12 @@ function checkEnvironment(environment: readonly string[]): Finding[] {
   })
 }
 
-/** A glob may match servers that are added later. A plain name without a server is a mistake. */
+/**
+ * A glob may match servers that are added later. A plain name without a server is a mistake, unless a repository may
+ * contain the server.
+ */
 function checkToolsets(config: Config): Finding[] {
+  if (Object.values(config.projects).some(({ repository }) => repository !== undefined)) return []
   const known = listScopes(config).flatMap((scope) => Object.keys(statementsOf(config, scope).servers))
   return Object.entries(config.toolsets).flatMap(([name, toolset]) =>
     toolset.servers.flatMap((server, index): Finding[] => {

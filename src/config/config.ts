@@ -292,7 +292,8 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
   /** Another gateway on this database may have put the content of a file into effect. */
   async function followAccepted(): Promise<void> {
     const scopes = await accepted.read()
-    if (scopes.length > 0) reapply(scopes, databaseAuthor, true)
+    const [last] = accepted.list().filter(({ scope }) => scopes.includes(scope))
+    if (scopes.length > 0) reapply(scopes, last?.by ?? databaseAuthor, true)
   }
 
   /** The configuration is the same, but other accepted servers belong to it. */

@@ -21,7 +21,7 @@ export type Judged = {
 }
 
 type JudgeParts = {
-  readonly config: Pick<ConfigStore, 'current'>
+  readonly config: Pick<ConfigStore, 'current' | 'inheritedIn'>
   readonly by: Principal
   readonly place: FilePlace
   /** SHA-256 of the bytes. */
@@ -38,6 +38,7 @@ export function judgeContent({ config, by, place, digest, found, before }: Judge
   const current = config.current()
   const scope = toScope(place.scope)
   const stated = scope.kind === 'project' ? (own(current.projects, scope.name)?.servers ?? {}) : {}
+  const inherited = config.inheritedIn(scope).servers
   let entries = Object.keys(stated).length
   const servers = found.map((server): JudgedServer => {
     const because = findReason(server)
@@ -55,7 +56,7 @@ export function judgeContent({ config, by, place, digest, found, before }: Judge
     if (fault !== undefined) return fault
     if (Object.hasOwn(stated, key)) return 'The configuration has an entry of this name for the project, which is used'
     // Rules match names: an entry that takes over a name would get everything that the rules allow for that name.
-    if (Object.hasOwn(current.servers, key)) return 'Another server already has this name: choose a different name'
+    if (inherited.has(key)) return 'Another server already has this name: choose a different name'
     if (before && Object.hasOwn(before.servers, key) && isSame(before.servers[key], definition)) return undefined
     const judgement = mayChangeServer(by, { action: 'add', scope, wanted: definition, entries }, current)
     return judgement.may ? undefined : judgement.because

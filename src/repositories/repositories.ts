@@ -44,6 +44,7 @@ export type Repositories = {
 }
 
 const mostBytes = 256 * 1024
+const mostReadMs = 5000
 /** Milliseconds between two looks at the files. A look only finds out that a content waits; it puts nothing into effect. */
 const lookEveryMs = 15_000
 
@@ -97,7 +98,7 @@ export function createRepositories(parts: RepositoryParts): Repositories {
 
   async function accept(by: Principal, project: string, hash: string): Promise<RepositoryState> {
     const place = toPlace(by, project)
-    const read = await readContent(place)
+    const read = await readInTime(place)
     if (!read.ok) throw new GatewayError('repository-unreadable', read.problem)
     const before = config.findAccepted(place)
     await config.accept(() => {
@@ -124,13 +125,21 @@ export function createRepositories(parts: RepositoryParts): Repositories {
     throw new GatewayError('forbidden', `Only administrators and the owners of the project ${project} can do this`)
   }
 
+  /** A file system on the network may not answer. */
+  async function readInTime(place: FilePlace): Promise<Read> {
+    const { promise: late, resolve } = Promise.withResolvers<Read>()
+    const problem = `${join(place.folder, place.file)} could not be read within ${mostReadMs / 1000} seconds`
+    const cancelLate = clock.after(mostReadMs, () => resolve({ ok: false, problem }))
+    return Promise.race([readContent(place), late]).finally(cancelLate)
+  }
+
   async function lookOnce(): Promise<void> {
     const projects = Object.keys(config.current().projects)
     for (const project of notices.keys()) if (!projects.includes(project)) notices.delete(project)
     await Promise.all(
       projects.map(async (project) => {
         const place = placeOf(config.current(), project)
-        if (place) note(project, place, await readContent(place))
+        if (place) note(project, place, await readInTime(place))
         else notices.delete(project)
       }),
     )
@@ -159,7 +168,7 @@ export function createRepositories(parts: RepositoryParts): Repositories {
   return {
     async get(by, project) {
       const place = toPlace(by, project)
-      const read = await readContent(place)
+      const read = await readInTime(place)
       note(project, place, read)
       return toState(by, project, place, read)
     },
