@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, open, readlink, realpath, stat } from 'node:fs/promises'
-import { join, sep } from 'node:path'
+import { basename, dirname, join, sep } from 'node:path'
 
 /** The bytes of a file, or why they are not read. */
 export type InsideFile =
@@ -16,9 +16,10 @@ type Wanted = { readonly folder: string; readonly file: string; readonly mostByt
  */
 export async function readInside({ folder, file, mostBytes }: Wanted): Promise<InsideFile> {
   try {
-    const link = await findLink(folder, file)
+    const link = await findLink(join(dirname(folder), basename(folder)), file)
     if (link !== undefined) return refused(`${link} is a symbolic link, which is not allowed here`)
-    const path = join(await realpath(folder), file)
+    // Only the folders above may be reached through links: the folder itself may become one at any time.
+    const path = join(await realpath(dirname(folder)), basename(folder), file)
     // Without O_NONBLOCK, opening a named pipe would block.
     const handle = await open(join(folder, file), constants.O_RDONLY | noFollow | constants.O_NONBLOCK)
     try {

@@ -43,8 +43,6 @@ function configOf(project: Partial<Project> = {}): ConfigInput {
       plain: {},
     },
     agents: { helper: { project: 'shop' } },
-    // Checking the configuration must not depend on a file that other people write.
-    toolsets: { docs: { servers: ['wiki'] } },
   }
 }
 
