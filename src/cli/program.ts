@@ -4,6 +4,9 @@ import { addApprovals } from './commands/approvals/approvals.ts'
 import { addAudit } from './commands/audit/audit.ts'
 import { addBackup } from './commands/backup.ts'
 import { addCalls } from './commands/calls.ts'
+import { addConnect } from './commands/clients/connect.ts'
+import { addDisconnect } from './commands/clients/disconnect.ts'
+import { addExport } from './commands/clients/export.ts'
 import { addExamples, addGlobalOptions, helpConfiguration, type Run } from './commands/command.ts'
 import { addCompletion } from './commands/completion.ts'
 import { addConfig } from './commands/config.ts'
@@ -63,6 +66,9 @@ export function createProgram(run: Run): Command {
   addAgents(program, run)
   addProjects(program, run)
   addTokens(program, run)
+  addConnect(program, run)
+  addDisconnect(program, run)
+  addExport(program, run)
   addRules(program, run)
   addApprovals(program, run)
   addGrants(program, run)

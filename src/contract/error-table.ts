@@ -460,6 +460,18 @@ export const errorTable = {
     exit: 1,
     hint: 'Use `--data FOLDER` only if the folder is yours. A folder from someone else can send your secrets to that person.',
   },
+  'client-file-unsafe': {
+    http: 500,
+    rpc: -32603,
+    exit: 1,
+    hint: 'Use `--file FILE` to name a file that belongs to you.',
+  },
+  'client-file-invalid': {
+    http: 500,
+    rpc: -32603,
+    exit: 1,
+    hint: 'Correct the file with an editor, then repeat the command.',
+  },
   'data-locked': {
     http: 500,
     rpc: -32603,

@@ -1,4 +1,5 @@
 import type { Argument, Command, Option } from 'commander'
+import { ClientName, clientTitles } from '../../contract/client.ts'
 import { toVisible } from '../../shared/visible.ts'
 import { findAddress } from '../client/address.ts'
 import { type Client, createClient } from '../client/client.ts'
@@ -178,9 +179,17 @@ const byArgument: Readonly<Record<string, Source>> = {
 
 /** Arguments that need no gateway. */
 const fixedByArgument: Readonly<Record<string, FixedSource>> = {
+  connect: listConnectable,
+  disconnect: listConnectable,
+  export: () => ClientName.options.map((value) => ({ value, description: clientTitles[value] })),
   completion: () => ['bash', 'zsh', 'fish'].map((value) => ({ value })),
   explain: async () => {
     const { errorGroups, toSummary } = await import('../../contract/error-sections/error-sections.ts')
     return errorGroups.flatMap(({ codes }) => codes).map((value) => ({ value, description: toSummary(value) }))
   },
+}
+
+async function listConnectable(): Promise<Candidate[]> {
+  const { ConnectableClient } = await import('./clients/target.ts')
+  return ConnectableClient.options.map((value) => ({ value, description: clientTitles[value] }))
 }

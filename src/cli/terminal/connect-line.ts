@@ -18,6 +18,11 @@ export function toStdioLine(dataFolder: string): string {
   return `${toAbsoluteProgram()} stdio --data ${quote(dataFolder)}`
 }
 
+/** The `stdio` command of a data folder, for the file of an MCP client. */
+export function toStdioCommand(words: readonly string[]): { command: string; args: string[] } {
+  return { command: process.execPath, args: [toScript(), 'stdio', ...words] }
+}
+
 /** In a clone of the repository, replaces `sallyport` by `npx sallyport` in texts, so that commands can be copied. */
 export function toRunnable(text: string, cwd: string = process.cwd()): string {
   return isClone(cwd) ? text.replace(/(?<!npx )\bsallyport (?=[a-z-]+(?![\w:-]))/g, 'npx sallyport ') : text

@@ -100,6 +100,25 @@ export const data = {
     guide: 'running.md#the-data-folder',
     numbers: ['exit'],
   },
+  'client-file-unsafe': {
+    meaning:
+      'The configuration file of another program belongs to another user of this machine, is not a regular file, or is a link to such a file. Nothing was written.',
+    example: '/srv/shop/.mcp.json belongs to another user (user id 1004)',
+    steps: [
+      'Run the command as the user who owns the file.',
+      'Or name another file with `--file FILE`. For a link, look at its target first: it may come from a repository.',
+    ],
+    guide: 'agents.md#connect',
+    numbers: ['exit'],
+  },
+  'client-file-invalid': {
+    meaning:
+      'The configuration file of another program cannot be read or edited: it is not valid, not UTF-8 text, too large, or written in a form that cannot be edited. Nothing was written.',
+    example: '/home/ada/.cursor/mcp.json cannot be edited: line 4: the file is not JSON: comma expected',
+    steps: ['Correct the line that the message names.', 'Or add the entry with an editor, as the guide shows.'],
+    guide: 'agents.md#connect',
+    numbers: ['exit'],
+  },
   'data-locked': {
     meaning: 'Another gateway already runs with this data folder. Only one gateway can use a data folder.',
     example: 'The data folder /srv/shop/.sallyport is in use by another gateway (process 4711, http://127.0.0.1:4777)',
