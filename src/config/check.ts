@@ -5,6 +5,7 @@ import { ServerDefinition, ServerName } from '../contract/server.ts'
 import { type Path, toKey } from '../documents/values.ts'
 import { nearest } from '../lib/text.ts'
 import { explainIssues } from './explain.ts'
+import { listLiterals } from './literals.ts'
 import { findUnpinned } from './packages.ts'
 import type { Finding } from './problems.ts'
 import { createStack, listChains, listScopes, type MergeFault, onlyTightens, statementsOf } from './scopes.ts'
@@ -128,6 +129,7 @@ export function listNotices(config: Config, now: number): Finding[] {
     ...listPassed(config, scope, now),
     ...listUnpinned(config, scope),
     ...listOpenSecrets(config, scope),
+    ...listWritten(config, scope),
   ])
   return [...ofScopes, ...listWebhookNotices(config)]
 }
@@ -139,6 +141,13 @@ function listOpenSecrets(config: Config, scope: Scope): Finding[] {
     const path = [...pathOfScope(scope), 'servers', name, 'secretsInArguments']
     return [{ path, message: 'allows secrets in arguments, where every user of the machine can read them' }]
   })
+}
+
+function listWritten(config: Config, scope: Scope): Finding[] {
+  return listLiterals(statementsOf(config, scope).servers, scope).map(({ path, message }) => ({
+    path: [...pathOfScope(scope), ...path],
+    message,
+  }))
 }
 
 function listPassed(config: Config, scope: Scope, now: number): Finding[] {

@@ -67,6 +67,7 @@ export { findServerFault } from './check.ts'
 export { type ConfigEdit, withRisks } from './edit.ts'
 export { readEnvFile, toEnvPath, type VariableChange } from './env-file.ts'
 export { type ConfigPlaces, findConfigFile, listConfigPlaces, schemaFile, starterConfig } from './find.ts'
+export { toShownConfig } from './literals.ts'
 export { createSeal, type Seal } from './marks.ts'
 export {
   type Judgement,
@@ -114,7 +115,6 @@ export {
   withEnvFile,
 } from './templates.ts'
 export type { Beside } from './views.ts'
-export { toShownConfig } from './webhooks.ts'
 
 export type ConfigStore = {
   readonly file: string

@@ -52,13 +52,13 @@ export function listWebhookNotices({ webhooks }: Config): Finding[] {
   })
 }
 
-/** The configuration for display. A webhook secret that is not a reference such as `${NAME}` is hidden. */
-export function toShownConfig(config: Config): Config {
-  const webhooks = Object.entries(config.webhooks).map(([name, webhook]): [string, Webhook] => [
+/** The webhooks for display. A secret that is not a reference such as `${NAME}` is hidden. */
+export function toShownWebhooks({ webhooks }: Config): Config['webhooks'] {
+  const shown = Object.entries(webhooks).map(([name, webhook]): [string, Webhook] => [
     name,
     isReference(webhook.secret) ? webhook : { ...webhook, secret: hiddenMark },
   ])
-  return { ...config, webhooks: Object.fromEntries(webhooks) }
+  return Object.fromEntries(shown)
 }
 
 /** Whether the text is only `${NAME}`. A fallback would be a secret in plain text. */

@@ -292,6 +292,16 @@ export const ServerDetail = Server.omit({ tools: true, setAside: true }).extend(
 })
 export type ServerDetail = z.infer<typeof ServerDetail>
 
+/** The answer to saving a definition. */
+export const SavedServer = ServerDetail.extend({
+  secrets: z
+    .array(z.string())
+    .optional()
+    .describe('Names of the secrets that values of the definition were moved to; the definition refers to them'),
+  warnings: z.array(z.string()).optional().describe('Problems of the saved definition'),
+})
+export type SavedServer = z.infer<typeof SavedServer>
+
 /** The result of trying a definition without saving it. */
 export const Validation = z.object({
   ok: z.boolean(),

@@ -25,6 +25,16 @@ export const Session = z.object({
 })
 export type Session = z.infer<typeof Session>
 
+/** The answer to saving a session. */
+export const SavedSession = Session.extend({
+  secrets: z
+    .array(z.string())
+    .optional()
+    .describe('Names of the secrets of this session that values of its servers were moved to'),
+  warnings: z.array(z.string()).optional().describe('Problems of the saved servers'),
+})
+export type SavedSession = z.infer<typeof SavedSession>
+
 /** The answer to creating a session. No other answer contains the token. */
-export const NewSession = Session.extend({ token: z.string() })
+export const NewSession = SavedSession.extend({ token: z.string() })
 export type NewSession = z.infer<typeof NewSession>

@@ -26,7 +26,7 @@ import { createRuleService } from '../policy/policy.ts'
 import { createProjectService } from '../projects/projects.ts'
 import { createRemoval } from '../removal/removal.ts'
 import { createRepositories } from '../repositories/repositories.ts'
-import { createSecrets } from '../secrets/secrets.ts'
+import { createLiteralMover, createSecrets } from '../secrets/secrets.ts'
 import {
   clearUp,
   createServerEntries,
@@ -130,6 +130,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       hasAgent: (name) => Object.hasOwn(config.current().agents, name),
       findProjectOwners: (name) => findOwn(config.current().projects, name)?.owners,
       judgeServers: (by, session, servers) => serverService.judgeSession(by, session, servers),
+      storeLiterals: (...wanted) => serverService.storeSessionLiterals(...wanted),
     },
   }).catch(giveUp)
   knownIdentity = identity
@@ -229,11 +230,13 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     entries,
     catalog,
     forgetPins: pins.forget,
+    moveLiterals: createLiteralMover({ config, secrets }),
     storage,
     clock,
     demandCurrent: identity.demandCurrent,
     async stateSession(by, name, stated) {
-      await identity.sessions.update(by, name, { servers: stated })
+      const { secrets: moved, warnings } = await identity.sessions.update(by, name, { servers: stated })
+      return { ...(moved && { secrets: moved }), ...(warnings && { warnings }) }
     },
   })
   const { demandCurrent } = identity

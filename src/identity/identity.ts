@@ -12,7 +12,7 @@ import { type Agents, createAgents } from './agents.ts'
 import { createDirectory, type KnownSession } from './directory.ts'
 import { createPasswords, type PasswordCost } from './passwords.ts'
 import { createIdentityRemover } from './remover.ts'
-import { createSessions, type SessionOrigin, type Sessions } from './sessions.ts'
+import { createSessions, type SessionOrigin, type Sessions, type StoredLiterals } from './sessions.ts'
 import { createSetup, type Setup } from './setup.ts'
 import { createSignIns, type SignIns } from './sign-ins.ts'
 import { createSubjects, type Subjects } from './subjects.ts'
@@ -87,6 +87,13 @@ export type Configured = {
   findProjectOwners(name: string): readonly string[] | undefined
   /** Throws unless `by` may use these servers in a session. */
   judgeServers(by: Principal, session: SessionOrigin, servers: SessionServers): void
+  /** Stores the secrets that are written in the servers of a session, which replace the servers `before`. */
+  storeLiterals(
+    by: Principal,
+    session: string,
+    servers: SessionServers,
+    before: SessionServers,
+  ): Promise<StoredLiterals>
 }
 
 export type Roster = {
@@ -100,6 +107,11 @@ export type Roster = {
 
 /** Expired tokens and sign-ins are searched this often, so that their open requests end even if no new request arrives. */
 const checkEvery = 5000
+
+/** Without a configuration there is no secret store. */
+function unmoved(servers: SessionServers): StoredLiterals {
+  return { servers, secrets: [], warnings: [], undo: async () => undefined }
+}
 
 export async function createIdentity(parts: IdentityParts): Promise<Identity> {
   const { storage, folder, clock, ids, configured } = parts
@@ -125,6 +137,8 @@ export async function createIdentity(parts: IdentityParts): Promise<Identity> {
     ids,
     endTokens: tokens.endOf,
     judgeServers: (by, session, servers) => configured?.judgeServers(by, session, servers),
+    storeLiterals: async (by, session, servers, before) =>
+      (await configured?.storeLiterals(by, session, servers, before)) ?? unmoved(servers),
     projectOwners(name) {
       const owners = configured?.findProjectOwners(name)
       if (owners) return owners

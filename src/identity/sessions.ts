@@ -1,8 +1,9 @@
 import { GatewayError } from '../contract/errors.ts'
 import { type Principal, toPrincipalId, toPrincipalKey } from '../contract/principal.ts'
-import type { NewSession, Session, SessionServers } from '../contract/session.ts'
+import type { NewSession, SavedSession, Session, SessionServers } from '../contract/session.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
+import { hideAllLiterals } from '../masking/masking.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Change } from '../storage/tables/audit.ts'
 import type { StoredToken } from '../storage/tables/tokens.ts'
@@ -13,6 +14,14 @@ import { parseExpiry, parseName } from './tokens.ts'
 
 /** The owner, agent and project that a session inherits its settings from. */
 export type SessionOrigin = Pick<KnownSession, 'name' | 'owner' | 'agent' | 'project'>
+
+/** Servers without literal secrets. `undo` removes the new secrets if the servers are not stored. */
+export type StoredLiterals = {
+  readonly servers: SessionServers
+  readonly secrets: readonly string[]
+  readonly warnings: readonly string[]
+  undo(): Promise<void>
+}
 
 export type WantedSession = {
   name?: string
@@ -27,7 +36,7 @@ export type Sessions = {
   list(by: Principal, all?: boolean): Promise<Session[]>
   get(by: Principal, name: string): Promise<Session>
   create(by: Principal, wanted: WantedSession): Promise<NewSession>
-  update(by: Principal, name: string, fields: { servers?: SessionServers; expiresAt?: string }): Promise<Session>
+  update(by: Principal, name: string, fields: { servers?: SessionServers; expiresAt?: string }): Promise<SavedSession>
   /** Takes effect at once, before it is stored. */
   end(by: Principal, name: string): Promise<Session>
 }
@@ -41,6 +50,13 @@ type SessionsParts = {
   projectOwners(project: string): readonly string[]
   /** Throws unless `by` may use these servers in a session. */
   judgeServers(by: Principal, session: SessionOrigin, servers: SessionServers): void
+  /** Stores the secrets that are written in the servers. `before` are the servers that they replace. */
+  storeLiterals(
+    by: Principal,
+    session: string,
+    servers: SessionServers,
+    before: SessionServers,
+  ): Promise<StoredLiterals>
   endTokens(session: string): void
 }
 
@@ -93,7 +109,8 @@ export function createSessions(parts: SessionsParts): Sessions {
   }
 
   function toSession({ createdAt, expiresAt, endedAt, ...known }: KnownSession): Session {
-    const { name, owner, agent, project, servers } = known
+    const { name, owner, agent, project } = known
+    const servers = hideAllLiterals(known.servers)
     const state = endedAt === undefined ? (expiresAt > clock.now() ? 'open' : 'expired') : 'ended'
     const times = { createdAt: toIso(createdAt), expiresAt: toIso(expiresAt) }
     return {
@@ -117,7 +134,7 @@ export function createSessions(parts: SessionsParts): Sessions {
     },
     get: async (by, name) => toSession(await getStored(name, by, true)),
     async create(by, wanted) {
-      const { agent, project, servers = {} } = wanted
+      const { agent, project } = wanted
       const now = clock.now()
       const inherited = demandOrigin(wanted, by)
       const owner = toOwner(by, wanted.owner) ?? inherited?.owner
@@ -127,30 +144,40 @@ export function createSessions(parts: SessionsParts): Sessions {
       const name = wanted.name === undefined ? chosen.slice(-64) : parseName('session', wanted.name)
       const createdBy = toPrincipalKey(by)
       const expiresAt = toExpiry(wanted.expiresAt, now)
-      parts.judgeServers(by, { name, owner, agent, project }, servers)
+      parts.judgeServers(by, { name, owner, agent, project }, wanted.servers ?? {})
       const made = { createdAt: now, createdBy, expiresAt }
+      // The secrets of a name that is taken would be secrets of another session.
+      if (await storage.sessions.find(name)) throw nameTaken(name)
+      const stored = await parts.storeLiterals(by, name, wanted.servers ?? {}, {})
+      const { servers } = stored
       const session = { name, owner, ownerId, agent, agentId: inherited?.id, project, servers, ...made }
       const { id, text, digest } = createTokenText(ids)
       const hash = digest.toString('hex')
       const kept = { id, prefix: toTokenPrefix(id), hash, createdAt: now, createdBy, expiresAt }
       const token: StoredToken = { ...kept, kind: 'session', name, holderId: toPrincipalId({ kind: 'session', name }) }
       const body = { action: 'session-created', owner, agent, project, servers: Object.keys(servers), token: id }
-      const added = await storage.sessions.add(session, token, toChange(name, by, body))
-      if (!added) throw new GatewayError('name-taken', `The session name ${name} has been used before`)
+      await orUndo(stored, async () => {
+        parts.judgeServers(by, { name, owner, agent, project }, servers)
+        if (!(await storage.sessions.add(session, token, toChange(name, by, body)))) throw nameTaken(name)
+      })
       await announce()
-      return { ...toSession(session), token: text }
+      return { ...toSession(session), ...toNotes(stored), token: text }
     },
     async update(by, name, fields) {
       const session = await getStored(name, by, false)
-      const { servers } = fields
-      if (servers) parts.judgeServers(by, session, servers)
+      if (fields.servers) parts.judgeServers(by, session, fields.servers)
       const expiresAt = fields.expiresAt === undefined ? undefined : toExpiry(fields.expiresAt, clock.now())
-      if (servers === undefined && expiresAt === undefined) return toSession(session)
+      if (fields.servers === undefined && expiresAt === undefined) return toSession(session)
+      const stored = fields.servers && (await parts.storeLiterals(by, name, fields.servers, session.servers))
+      const servers = stored?.servers
       const body = { action: 'session-changed', servers: servers && Object.keys(servers), expiresAt: fields.expiresAt }
-      const changed = await storage.sessions.change(name, { servers, expiresAt }, toChange(name, by, body))
+      await orUndo(stored, async () => {
+        if (servers) parts.judgeServers(by, session, servers)
+        const changed = await storage.sessions.change(name, { servers, expiresAt }, toChange(name, by, body))
+        if (!changed) throw new GatewayError('not-found', `The session ${name} has ended`)
+      })
       await announce()
-      if (!changed) throw new GatewayError('not-found', `The session ${name} has ended`)
-      return toSession(await getStored(name, by, false))
+      return { ...toSession(await getStored(name, by, false)), ...(stored && toNotes(stored)) }
     },
     async end(by, name) {
       await getStored(name, by, false)
@@ -160,6 +187,27 @@ export function createSessions(parts: SessionsParts): Sessions {
       return toSession(await getStored(name, by, false))
     },
   }
+}
+
+/** Removes the new secrets if the servers that use them are not stored. */
+async function orUndo(stored: StoredLiterals | undefined, task: () => Promise<void>): Promise<void> {
+  try {
+    await task()
+  } catch (error) {
+    await stored?.undo()
+    throw error
+  }
+}
+
+function toNotes({ secrets, warnings }: StoredLiterals): Pick<SavedSession, 'secrets' | 'warnings'> {
+  return {
+    ...(secrets.length > 0 && { secrets: [...secrets] }),
+    ...(warnings.length > 0 && { warnings: [...warnings] }),
+  }
+}
+
+function nameTaken(name: string): GatewayError {
+  return new GatewayError('name-taken', `The session name ${name} has been used before`)
 }
 
 function toChange(name: string, by: Principal, body: Record<string, unknown>): Change {

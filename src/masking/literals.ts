@@ -63,6 +63,13 @@ export function hideLiterals<Definition extends LiteralFields>(server: string, d
   return replaceAll(definition, literals, () => hiddenMark)
 }
 
+/** Definitions for display, by the names of their servers. */
+export function hideAllLiterals<Definition extends LiteralFields>(
+  servers: Readonly<Record<string, Definition>>,
+): Record<string, Definition> {
+  return Object.fromEntries(Object.entries(servers).map(([name, entry]) => [name, hideLiterals(name, entry)]))
+}
+
 /** The dotted key of a place, such as `headers.Authorization` or `args.2`. */
 export function toPlaceKey(place: LiteralPlace): string {
   if (place.field === 'args') return `args.${place.index}`

@@ -8,6 +8,7 @@ export type { Masked } from './bytes.ts'
 export {
   findLiterals,
   findPlaceholders,
+  hideAllLiterals,
   hideLiterals,
   type Literal,
   type LiteralFields,

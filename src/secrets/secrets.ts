@@ -9,18 +9,20 @@ import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { SecretValue } from '../lib/secret.ts'
 import { createTurns } from '../lib/turns.ts'
-import type { Masking } from '../masking/masking.ts'
+import { findLiterals, type Masking } from '../masking/masking.ts'
 import { rememberAuditKeys } from '../storage/audit-key.ts'
 import { type KeyRing, loadKeys } from '../storage/key.ts'
 import type { Remover } from '../storage/removal.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { StoredSecret } from '../storage/tables/secrets.ts'
 import { decrypt, encrypt } from './cipher.ts'
+import { dropKept, type FoundValue, type KeptSecret, keepValue } from './keep.ts'
 import { beginRotation, endRotation, identifyKeys, reencryptAll, type SecretKeys } from './keys.ts'
 import { createSecretsRemover } from './remover.ts'
 import { findBindingConflict, resolveTemplates, type Templated } from './resolve.ts'
 import { mayChange, type Ownership, usableScopes } from './scopes.ts'
 
+export { createLiteralMover, type MovedEntries, type MoveLiterals } from './move.ts'
 export type { Templated } from './resolve.ts'
 export type { Ownership } from './scopes.ts'
 
@@ -51,6 +53,10 @@ export type Secrets = {
   list(principal: Principal): Secret[]
   set(principal: Principal, wanted: WantedSecret): Promise<SavedSecret>
   remove(principal: Principal, scope: ScopeKey, name: string): Promise<Secret>
+  /** Stores a value of a definition under a free name. The caller has checked the rights: see `createLiteralMover`. */
+  keep(principal: Principal, found: FoundValue): Promise<KeptSecret>
+  /** Removes secrets that `keep` made for a change that was refused. */
+  dropKept(principal: Principal, made: readonly StoredSecret[]): Promise<void>
   rotateKey(principal: Principal): Promise<{ keyVersion: number; secrets: number }>
   /**
    * The secret that `${NAME}` in a definition of this scope would use, without its value. The caller has checked that the
@@ -95,7 +101,18 @@ export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
   const asked = new Map<string, Set<string>>()
   const stop = storage.changes.on('secrets', refresh)
 
-  return { remover: createSecretsRemover(storage), list, set, remove, rotateKey, lookUp, resolve, close: stop }
+  return {
+    remover: createSecretsRemover(storage),
+    list,
+    set,
+    remove,
+    keep,
+    dropKept: drop,
+    rotateKey,
+    lookUp,
+    resolve,
+    close: stop,
+  }
 
   async function load(): Promise<Map<string, Known>> {
     const rows = await store.all()
@@ -151,11 +168,12 @@ export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
     })
   }
 
-  async function trySet(principal: Principal, wanted: WantedSecret): Promise<StoredSecret | undefined> {
+  async function trySet(principal: Principal, wanted: WantedSecret, isNew = false): Promise<StoredSecret | undefined> {
     const { scope, name, value } = wanted
     const ownerId = toOwnerId(scope)
     const found = await store.find(scope, name)
     const before = found?.ownerId === ownerId ? found : undefined
+    if (isNew && before) return undefined
     if (before && wanted.onlyNew) throw new GatewayError('name-taken', `A secret ${name} exists in ${scope}`, { name })
     const by = toPrincipalKey(principal)
     const now = clock.now()
@@ -178,6 +196,23 @@ export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
     const change = { principal: by, subject: `secret:${name}`, body }
     const done = before ? await store.replace(stored, change) : await store.add(stored, change, found?.id)
     return done ? stored : undefined
+  }
+
+  function keep(principal: Principal, found: FoundValue): Promise<KeptSecret> {
+    const add = (by: Principal, wanted: WantedSecret) => trySet(by, wanted, true)
+    return inTurn(async () => {
+      const kept = await keepValue({ store, add, open, isUsable }, principal, found)
+      if (kept.made) await storage.changes.announce('secrets')
+      return kept
+    })
+  }
+
+  function drop(principal: Principal, made: readonly StoredSecret[]): Promise<void> {
+    return inTurn(async () => {
+      if (made.length === 0) return
+      await dropKept(store, principal, made)
+      await storage.changes.announce('secrets')
+    })
   }
 
   function remove(principal: Principal, scope: ScopeKey, name: string): Promise<Secret> {
@@ -227,6 +262,7 @@ export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
   function resolve(id: string, wanted: Templated): ServerDefinition {
     const places = new Set<string>()
     asked.set(id, places)
+    for (const { secret } of findLiterals(wanted.name, wanted.definition)) hide(secret)
     const { definition, used } = resolveTemplates(
       {
         config: parts.config,
@@ -242,10 +278,16 @@ export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
       wanted,
     )
     for (const secret of used) {
-      masking.hide(secret.value.reveal())
+      hide(secret.value.reveal())
       markUsed(secret.id)
     }
     return definition
+  }
+
+  /** A part of a URL is stored with its escapes, and may appear without them. */
+  function hide(value: string): void {
+    masking.hide(value)
+    if (/%[0-9A-Fa-f]{2}/.test(value)) masking.hide(unescapeUrl(value))
   }
 
   function markUsed(id: string): void {
@@ -283,6 +325,14 @@ export async function createSecrets(parts: SecretsParts): Promise<Secrets> {
     const key = keys.byVersion.get(keys.newest)
     if (key) return key
     throw new GatewayError('key-wrong', 'The newest encryption key is missing')
+  }
+}
+
+function unescapeUrl(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
   }
 }
 

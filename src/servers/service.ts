@@ -18,15 +18,18 @@ import { GatewayError } from '../contract/errors.ts'
 import { type Principal, toPrincipalKey } from '../contract/principal.ts'
 import type { Risk } from '../contract/risk.ts'
 import { type Scope, type ScopeKey, toScope, toScopeKey } from '../contract/scope.ts'
-import type { Server, ServerDefinition, ServerDetail, Validation } from '../contract/server.ts'
+import type { SavedServer, Server, ServerDefinition, ServerDetail, Validation } from '../contract/server.ts'
 import { hasHints } from '../contract/tool.ts'
 import type { Clock } from '../lib/clock.ts'
 import { suggestRisk } from '../policy/policy.ts'
+import type { MoveLiterals } from '../secrets/secrets.ts'
 import type { Page } from '../storage/page.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { ServerEntries } from './entries.ts'
 import { toFailure } from './failure.ts'
+import { restoreHidden } from './hidden.ts'
 import type { RawList } from './listing.ts'
+import { createSavings, type LiteralNotes, type Savings } from './savings.ts'
 import type { KeptLogs, Servers } from './servers.ts'
 import type { ToolPageQuery } from './tool-lists.ts'
 import type { Trial } from './trial.ts'
@@ -46,14 +49,22 @@ export type ServerServiceParts = {
   readonly clock: Clock
   /** Throws if the principal was removed or signed out after the request arrived. */
   demandCurrent(principal: Principal): void
+  /** Stores the secrets that are written in definitions, so that the definitions contain only their names. */
+  readonly moveLiterals: MoveLiterals
   /** Replaces the servers of a session. The caller has already checked the rights. */
-  stateSession(by: Principal, session: string, servers: SessionServers): Promise<void>
+  stateSession(by: Principal, session: string, servers: SessionServers): Promise<LiteralNotes>
 }
 
 type SessionServers = Readonly<Record<string, ScopedServer>>
 
 /** A definition in a later scope may contain only some fields. The others are inherited. */
-export type ServerChange = { name: string; definition: ServerDefinition | ScopedServer; scope?: ScopeKey | undefined }
+export type ServerChange = {
+  name: string
+  definition: ServerDefinition | ScopedServer
+  scope?: ScopeKey | undefined
+  /** Keeps secrets that are written in the definition. Only administrators may. */
+  keepLiteral?: boolean | undefined
+}
 export type RisksChange = {
   name: string
   /** Risks by the original names of the tools. */
@@ -75,10 +86,10 @@ export type ServerService = {
   listWithTools(by: Principal | undefined, query: ToolPageQuery, scope?: ScopeKey): Page<ListedServer>
   get(by: Principal | undefined, name: string, scope?: ScopeKey): ServerDetail
   /** Returns after the first attempt to connect, with the state and tools. */
-  add(by: Principal, change: ServerChange): Promise<ServerDetail>
+  add(by: Principal, change: ServerChange): Promise<SavedServer>
   /** Throws if `add` would refuse the server because of its name or the rights of the principal. */
   checkAdd(by: Principal, change: Partial<ServerChange> & Pick<ServerChange, 'name'>): void
-  change(by: Principal, change: ServerChange): Promise<ServerDetail>
+  change(by: Principal, change: ServerChange): Promise<SavedServer>
   remove(by: Principal, name: string, scope?: ScopeKey): Promise<void>
   enable(by: Principal, name: string, enabled: boolean, scope?: ScopeKey): Promise<ServerDetail>
   reconnect(by: Principal, name: string, scope?: ScopeKey): Promise<ServerDetail>
@@ -93,6 +104,8 @@ export type ServerService = {
   effective(by: Principal, scope?: ScopeKey, include?: ReadonlySet<string>): ShownServer[]
   /** Throws if the principal may not define these servers for a session. */
   judgeSession(by: Principal, session: SessionOrigin & { name: string }, servers: SessionServers): void
+  /** Stores the secrets that are written in the servers of a session, which replace the servers `before`. */
+  storeSessionLiterals: Savings['storeSession']
 }
 
 const settleMs = 150_000
@@ -100,6 +113,7 @@ const settleMs = 150_000
 export function createServerService(parts: ServerServiceParts): ServerService {
   const { config, servers, catalog, entries, storage, clock } = parts
   const views = createServerViews({ config, servers, catalog, entries })
+  const savings = createSavings(parts.moveLiterals)
 
   return {
     list: views.list,
@@ -118,6 +132,7 @@ export function createServerService(parts: ServerServiceParts): ServerService {
     effective: (by, scope, include = new Set()) =>
       views.toEffective(by, toEffective(by, scope).servers.values(), include),
     judgeSession,
+    storeSessionLiterals: savings.storeSession,
   }
 
   /** Checks the rights for every operation on a server. */
@@ -156,7 +171,7 @@ export function createServerService(parts: ServerServiceParts): ServerService {
   }
 
   /** Servers of a session are stored with the session, all others in the configuration. */
-  async function change(edit: ServerEdit, by: Principal, demandAllowed: () => void): Promise<void> {
+  async function change(edit: ServerEdit, by: Principal, demandAllowed: () => void): Promise<LiteralNotes> {
     const judge = () => {
       demandAllowed()
       demandOwnEntry(edit)
@@ -167,12 +182,14 @@ export function createServerService(parts: ServerServiceParts): ServerService {
       return parts.stateSession(by, edit.scope.name, toSessionServers(stated, edit))
     }
     await config.change(edit, { by, judge })
+    return {}
   }
 
-  async function save(principal: Principal, wanted: ServerChange, action: 'add' | 'change'): Promise<ServerDetail> {
-    const { name, definition } = wanted
+  async function save(principal: Principal, wanted: ServerChange, action: 'add' | 'change'): Promise<SavedServer> {
+    const { name } = wanted
     const scope = views.scopeOf(principal, name, action === 'add' ? (wanted.scope ?? 'global') : wanted.scope)
-    await change({ kind: action === 'add' ? 'add-server' : 'set-server', name, definition, scope }, principal, () => {
+    const kind = action === 'add' ? 'add-server' : 'set-server'
+    const judge = (definition: ScopedServer) => {
       const found = lookUp(scope, name)
       const { current, inherited } = found
       demand(principal, { action, scope, ...found, wanted: definition })
@@ -180,8 +197,14 @@ export function createServerService(parts: ServerServiceParts): ServerService {
       // An incomplete entry of a user or session would be ignored without a message, so it is rejected here.
       const isLenient = scope.kind === 'user' || scope.kind === 'session'
       if (isLenient && !isComplete(definition, inherited)) throw notComplete(name, scope)
-    })
-    return settledDetail(principal, name, scope)
+    }
+    // Before the search for hidden texts, so that its errors tell nothing to principals who may not see the definition.
+    judge(wanted.definition)
+    const { current } = lookUp(scope, name)
+    const notes = await savings.save(principal, { ...wanted, scope, current }, (definition) =>
+      change({ kind, name, definition, scope }, principal, () => judge(definition)),
+    )
+    return { ...(await settledDetail(principal, name, scope)), ...notes }
   }
 
   function checkAdd(
@@ -313,10 +336,12 @@ export function createServerService(parts: ServerServiceParts): ServerService {
   }
 
   /** A trial gets only the rights that the definition would have when saved in its scope. */
-  function toTrial(principal: Principal, { name, definition, scope: wanted }: ServerTrial): Trial {
-    const scope = name === undefined ? toOwnScope(principal, wanted) : views.scopeOf(principal, name, wanted)
-    if (definition !== undefined) {
-      demand(principal, { action: 'validate', scope, wanted: definition })
+  function toTrial(principal: Principal, { name, definition: wanted, scope: inScope }: ServerTrial): Trial {
+    const scope = name === undefined ? toOwnScope(principal, inScope) : views.scopeOf(principal, name, inScope)
+    if (wanted !== undefined) {
+      demand(principal, { action: 'validate', scope, wanted })
+      const current = name === undefined ? undefined : lookUp(scope, name).current
+      const { definition } = restoreHidden({ name: name ?? '', definition: wanted, current })
       const trusted = config.trusts(toScopeKey(scope))
       const origins = originsOf(definition, toScopeKey(scope))
       return { name: name ?? '', definition: withTrust(definition, trusted), origins, trusted }

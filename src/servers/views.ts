@@ -7,6 +7,7 @@ import { globalScope, type Scope, type ScopeKey, toScope, toScopeKey } from '../
 import type { Server, ServerDetail } from '../contract/server.ts'
 import type { SetAside, Tool } from '../contract/tool.ts'
 import { nearest } from '../lib/text.ts'
+import { hideLiterals } from '../masking/masking.ts'
 import type { Page } from '../storage/page.ts'
 import type { ServerEntries } from './entries.ts'
 import type { ServerLinkStatus, Servers } from './servers.ts'
@@ -104,7 +105,7 @@ export function createServerViews({ config, servers, catalog, entries }: ServerV
       return {
         name: server.name,
         scope: server.scope,
-        ...show(server.definition, server.origins, (origin) => sees(by, origin)),
+        ...show(server, (origin) => sees(by, origin)),
         ...toIncluded(server, status && withoutOutput(by, status), { include, catalog }),
       }
     })
@@ -143,7 +144,7 @@ export function createServerViews({ config, servers, catalog, entries }: ServerV
   function toDetail(by: Viewer, { entry, status }: FoundServer): ServerDetail {
     const judged = catalog.ofConnection(status.id)
     const offered = catalog.offered(entry, status.id)
-    const { definition, origins, scope } = entry
+    const { definition, scope } = entry
     const { title, description, enabled } = definition
     return {
       ...(enabled ? withoutOutput(by, status) : toDisabled(status)),
@@ -152,7 +153,7 @@ export function createServerViews({ config, servers, catalog, entries }: ServerV
       enabled,
       ...(title !== undefined && { title }),
       ...(description !== undefined && { description }),
-      ...show(definition, origins, (origin) => sees(by, origin)),
+      ...show(entry, (origin) => sees(by, origin)),
       tools: offered.tools,
       setAside: [...judged.setAside, ...offered.setAside],
     }
@@ -185,15 +186,17 @@ const publicFields: ReadonlySet<string> = new Set([
   'timeout',
 ])
 
-/** A definition without the commands, addresses, headers and variables of scopes that `sees` rejects. */
+/**
+ * A definition without the commands, addresses, headers and variables of scopes that `sees` rejects. Nobody sees the
+ * secrets that are written in it.
+ */
 export function show(
-  definition: EffectiveServer['definition'],
-  origins: EffectiveServer['origins'],
+  { name, definition, origins }: Pick<EffectiveServer, 'name' | 'definition' | 'origins'>,
   sees: (origin: ScopeKey) => boolean,
 ): Pick<ServerDetail, 'definition' | 'origins'> {
   const isShown = (key: string) => publicFields.has(key.split('.', 1)[0] ?? '') || isSeen(originOf(origins, key))
   const isSeen = (origin: ScopeKey | undefined) => origin !== undefined && sees(origin)
-  const fields = Object.entries(definition).flatMap(([key, value]): [string, unknown][] => {
+  const fields = Object.entries(hideLiterals(name, definition)).flatMap(([key, value]): [string, unknown][] => {
     if (key !== 'headers' && key !== 'env') return isShown(key) ? [[key, value]] : []
     const entries = Object.entries(value).filter(([name]) => isShown(`${key}.${name}`))
     return entries.length > 0 || isShown(key) ? [[key, Object.fromEntries(entries)]] : []

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { GatewayError } from '../../src/contract/errors.ts'
 import type { Principal } from '../../src/contract/principal.ts'
+import type { SessionServers } from '../../src/contract/session.ts'
 import { databases, placeOn } from '../storage/support.ts'
 import { changesOf, openIdentity, password, refusalOf, start } from './support.ts'
 
@@ -11,6 +12,12 @@ const configured = {
   judgeServers(_by: object, _session: object, servers: object) {
     if ('x' in servers) throw new GatewayError('forbidden', 'x may not be stated')
   },
+  storeLiterals: async (_by: object, _session: string, servers: SessionServers) => ({
+    servers,
+    secrets: [],
+    warnings: [],
+    undo: async () => undefined,
+  }),
 }
 
 describe.each(databases)('on %s', (kind) => {

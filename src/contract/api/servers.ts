@@ -1,7 +1,15 @@
 import { z } from 'zod'
 import { allUsers, members } from '../access.ts'
 import { Risk } from '../risk.ts'
-import { Server, ServerDefinition, ServerDetail, ServerName, ServerOverride, Validation } from '../server.ts'
+import {
+  SavedServer,
+  Server,
+  ServerDefinition,
+  ServerDetail,
+  ServerName,
+  ServerOverride,
+  Validation,
+} from '../server.ts'
 import { ListedTool, Tool } from '../tool.ts'
 import { endpoint, page, paging, ScopeText } from './base.ts'
 
@@ -38,6 +46,13 @@ const ListQuery = z.strictObject({
 const Statement = z
   .discriminatedUnion('transport', [...ServerDefinition.options, ServerOverride])
   .describe('A complete definition, or in a later scope only the fields that differ from the inherited server')
+
+const keepLiteral = z
+  .boolean()
+  .optional()
+  .describe(
+    'Administrators only: keep secrets that are written in the definition in the configuration file. Without it they are moved to the secret store',
+  )
 
 export const ServerLogs = z.object({
   lines: z.array(z.string()),
@@ -91,8 +106,8 @@ export const servers = {
       summary: 'Add a server; the answer is sent after the first attempt to connect',
       successStatus: 201,
     })
-    .input(z.strictObject({ name: ServerName, definition: Statement, scope: ScopeText.optional() }))
-    .output(ServerDetail),
+    .input(z.strictObject({ name: ServerName, definition: Statement, scope: ScopeText.optional(), keepLiteral }))
+    .output(SavedServer),
   change: endpoint(members)
     .route({
       method: 'PUT',
@@ -102,8 +117,8 @@ export const servers = {
         'Replace the definition of a server. The answer contains the result of the first attempt to connect; the definition is saved also if it fails',
       inputStructure: 'detailed',
     })
-    .input(named.extend({ body: z.strictObject({ definition: Statement }) }))
-    .output(ServerDetail),
+    .input(named.extend({ body: z.strictObject({ definition: Statement, keepLiteral }) }))
+    .output(SavedServer),
   remove: endpoint(members)
     .route({
       method: 'DELETE',

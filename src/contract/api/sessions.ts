@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { allUsers, members } from '../access.ts'
-import { NewSession, Session, SessionServers } from '../session.ts'
+import { NewSession, SavedSession, Session, SessionServers } from '../session.ts'
 import { AgentName } from '../token.ts'
 import { UserName } from '../user.ts'
 import { endpoint, page } from './base.ts'
@@ -59,7 +59,7 @@ export const sessions = {
       inputStructure: 'detailed',
     })
     .input(named.extend({ body: z.strictObject({ servers, expiresAt: moment.optional() }) }))
-    .output(Session),
+    .output(SavedSession),
   end: endpoint(members)
     .route({
       method: 'DELETE',

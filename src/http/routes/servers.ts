@@ -22,6 +22,7 @@ export function createServersRoutes(gateway: Gateway) {
         name: params.name,
         scope: query?.scope,
         definition: body.definition,
+        keepLiteral: body.keepLiteral,
       }),
     ),
     remove: on.remove.handler(async ({ input: { params, query }, context }) => {

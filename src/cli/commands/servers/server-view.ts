@@ -1,4 +1,4 @@
-import type { ServerDetail, Validation } from '../../../contract/server.ts'
+import type { SavedServer, ServerDetail, Validation } from '../../../contract/server.ts'
 import type { SetAside, Tool } from '../../../contract/tool.ts'
 import { toDuration, toRelative } from '../../../shared/time.ts'
 import { toVisible } from '../../../shared/visible.ts'
@@ -52,9 +52,15 @@ export function renderValidation(terminal: Terminal, validation: Validation): st
 }
 
 /** The change is saved even if the server does not connect; the exit code shows that. */
-export function showChange({ terminal }: Context, server: ServerDetail): number {
+export function showChange({ terminal }: Context, server: SavedServer): number {
   const state = paintState(terminal, server.state)(server.state)
   terminal.answer(server, () => `${toVisible(server.name)}: ${state}, ${countTools(server)}`)
+  const { secrets = [], warnings = [] } = server
+  if (secrets.length > 0) {
+    const names = secrets.map((name) => `\${${toVisible(name)}}`).join(', ')
+    terminal.talk(`Moved to the secret store: the definition now contains ${names} instead of the secret.`)
+  }
+  for (const warning of warnings) terminal.talk(`${terminal.talkColours.yellow('warning:')} ${toVisible(warning)}`)
   if (server.error && server.state !== 'disabled') {
     const { yellow } = terminal.talkColours
     terminal.talk(`${yellow('warning:')} ${toVisible(server.name)} is saved, but not connected`)

@@ -25,6 +25,11 @@ import { addFromGallery, findEntryId, GalleryInput, galleryOptions, usesGallery 
 import { renderValidation, showChange } from './server-view.ts'
 import { showingStart, showingTrial } from './start-progress.ts'
 
+export const keepLiteralOption: OptionSpec = [
+  '--keep-literal',
+  'keep secrets in the configuration file instead of the secret store; administrators only',
+]
+
 const scopeOption: OptionSpec = [
   '--scope <scope>',
   'scope of the server: global (default), user:me, project:NAME or agent:NAME',
@@ -35,7 +40,7 @@ export function addServersAdd(servers: Command, run: Run): void {
     use: 'add <name>',
     takesCommand: true,
     summary: 'add a server: an entry of the gallery, --url with an address, or a command after --',
-    options: [...definitionOptions, ...galleryOptions, scopeOption],
+    options: [...definitionOptions, ...galleryOptions, scopeOption, keepLiteralOption],
     notes: [
       'Without an address and a command, the name is the id of an entry of the gallery (`sallyport gallery list`). The',
       'command asks only for values that are missing. Secrets are read from a hidden prompt or from standard input.',
@@ -49,8 +54,13 @@ export function addServersAdd(servers: Command, run: Run): void {
       'sallyport servers add notes --scope user:me --url https://notes.example.com/mcp',
       `sallyport servers add memory --from-json '{"command":"npx","args":["-y","@modelcontextprotocol/server-memory"]}'`,
     ],
-    input: DefinitionInput.extend({ name: z.string(), scope: ScopeText.optional(), ...GalleryInput.shape }),
-    async run(context, { name, scope, ...input }) {
+    input: DefinitionInput.extend({
+      name: z.string(),
+      scope: ScopeText.optional(),
+      keepLiteral: z.boolean().optional(),
+      ...GalleryInput.shape,
+    }),
+    async run(context, { name, scope, keepLiteral, ...input }) {
       const id = isDescribed(input) ? undefined : findEntryId(name, input)
       if (id !== undefined) return addEntry(context, { name, id, scope }, input)
       if (usesGallery(input)) throw new GatewayError('request-invalid', conflicting)
@@ -58,7 +68,9 @@ export function addServersAdd(servers: Command, run: Run): void {
       const server = await context.request(
         `Connecting ${toVisible(name)}`,
         (client, spinner) =>
-          showingStart({ client, spinner }, { name, scope }, () => client.servers.add({ name, definition, scope })),
+          showingStart({ client, spinner }, { name, scope }, () =>
+            client.servers.add({ name, definition, scope, keepLiteral }),
+          ),
         patience.connecting,
       )
       if (definition.transport === 'stdio') context.terminal.talk(rightsNote)

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { ScopeText } from '../../../contract/api/base.ts'
 import { GatewayError } from '../../../contract/errors.ts'
-import { ServerDefinition, type ServerDetail, ServerOverride } from '../../../contract/server.ts'
+import { type SavedServer, ServerDefinition, type ServerDetail, ServerOverride } from '../../../contract/server.ts'
 import { isObject } from '../../../lib/json.ts'
 import { toVisible } from '../../../shared/visible.ts'
 import { editText } from '../../terminal/editor.ts'
@@ -11,6 +11,7 @@ import { exit } from '../../terminal/exit.ts'
 import { addCommand, patience, type Run } from '../command.ts'
 import { suggesting } from '../suggest.ts'
 import { showChange } from './server-view.ts'
+import { keepLiteralOption } from './servers-add.ts'
 import { showingStart } from './start-progress.ts'
 
 const Statement = z.discriminatedUnion('transport', [...ServerDefinition.options, ServerOverride])
@@ -23,11 +24,20 @@ export function addServersEdit(servers: Command, run: Run): void {
     options: [
       ['--scope <scope>', 'scope of the server, if several scopes have this name, such as agent:reviewer'],
       ['--yes', 'save without asking'],
+      keepLiteralOption,
     ],
-    notes: ['A definition contains only the names of secrets, such as ${GITHUB_TOKEN}, not their values.'],
+    notes: [
+      'A definition contains only the names of secrets, such as ${GITHUB_TOKEN}, not their values. The text [secret] stands',
+      'for a value in the configuration file that is not shown: leave it unchanged to keep the value.',
+    ],
     examples: ['sallyport servers edit files', 'EDITOR="code --wait" sallyport servers edit files'],
-    input: z.object({ name: z.string(), scope: ScopeText.optional(), yes: z.boolean().default(false) }),
-    async run(context, { name, scope: wanted, yes }) {
+    input: z.object({
+      name: z.string(),
+      scope: ScopeText.optional(),
+      yes: z.boolean().default(false),
+      keepLiteral: z.boolean().optional(),
+    }),
+    async run(context, { name, scope: wanted, yes, keepLiteral }) {
       const { terminal, request } = context
       const { parse, stringify } = await import('yaml')
       const get = () =>
@@ -36,7 +46,7 @@ export function addServersEdit(servers: Command, run: Run): void {
         )
       const before = await get()
       const { data: scope } = ScopeText.safeParse(before.scope)
-      const server = await editText<Statement, ServerDetail>({
+      const server = await editText<Statement, SavedServer>({
         terminal,
         yes,
         name: `${toFileName(name)}.yaml`,
@@ -60,7 +70,7 @@ export function addServersEdit(servers: Command, run: Run): void {
             `Connecting ${toVisible(name)}`,
             (client, spinner) =>
               showingStart({ client, spinner }, { name, scope }, () =>
-                client.servers.change({ params: { name }, query: { scope }, body: { definition } }),
+                client.servers.change({ params: { name }, query: { scope }, body: { definition, keepLiteral } }),
               ),
             patience.connecting,
           )
