@@ -123,11 +123,11 @@ describe('attempts', () => {
     await gateway.reach('good', 'connected')
     const client = await gateway.connectV1('tester')
     expect(await call(client, 'good_echo', { text: 'well' })).toMatchObject({ text: 'well' })
-    const mended = { ...lacking, env: { TOKEN: '${NO_SUCH_TOKEN:-fallback}' } }
+    const mended = { ...lacking, env: { SETTING: '${NO_SUCH_TOKEN:-fallback}' } }
     await gateway.writeConfig({ servers: { lacking: mended, good: stdioFixture('recording') } })
     await gateway.reach('lacking', 'connected')
     const { text } = await call(client, 'lacking_environment')
-    expect(JSON.parse(text).env.TOKEN).toBe('fallback')
+    expect(JSON.parse(text).env.SETTING).toBe('fallback')
   })
 })
 

@@ -17,7 +17,7 @@ beforeAll(async () => {
       egress: { allow: ['127.0.0.1'] },
       members: { hosts: ['127.0.0.1', '*.example.com'] },
       servers: {
-        files: { ...recording, env: { SECRET: 'in-the-environment' } },
+        files: { ...recording, env: { SETTING: 'in-the-environment' } },
         shared: {
           transport: 'http',
           url: listener.url,
