@@ -17,6 +17,7 @@ import {
   originOf,
   type PinnedEntry,
 } from './merge.ts'
+import { withOwnTrust } from './own-servers.ts'
 
 export type Statements = { readonly servers: Readonly<Record<string, ScopedServer>>; readonly rules: readonly Rule[] }
 
@@ -187,11 +188,25 @@ export function isStated(settings: Settings, scope: Scope): boolean {
 }
 
 /** The effective configuration of a chain of scopes. Does not throw for chains that were checked at reading. */
-export function effective(settings: Settings, scopes: readonly Scope[]): EffectiveConfig {
-  const servers = createStack(settings)(scopes)
+export function effective(settings: Settings, scopes: readonly Scope[], ownScope?: ScopeKey): EffectiveConfig {
+  const stack = createStack(settings)
+  const servers = ownScope === undefined ? stack(scopes) : trustOwn(settings, { stack, scopes, user: ownScope })
   const rules = scopes.map((scope) => toScopedRules(settings, scope)).filter((stated) => stated.rules.length > 0)
   const content = [...servers.values()].map(({ name, connection, definition }) => ({ name, connection, definition }))
   return { key: hash({ content: content.sort(byName), rules }), servers, rules }
+}
+
+type OwnChain = {
+  readonly stack: (scopes: readonly Scope[]) => Servers
+  readonly scopes: readonly Scope[]
+  readonly user: ScopeKey
+}
+
+function trustOwn(settings: Settings, { stack, scopes, user }: OwnChain): Servers {
+  const place = scopes.findIndex((scope) => toScopeKey(scope) === user)
+  if (place === -1) return stack(scopes)
+  const { servers: stated } = statementsOf(settings, toScope(user))
+  return withOwnTrust(stack(scopes), { user, stated, earlier: stack(scopes.slice(0, place)) })
 }
 
 function toScopedRules(settings: Settings, scope: Scope): ScopedRules {

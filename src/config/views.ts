@@ -2,6 +2,7 @@ import type { Principal } from '../contract/principal.ts'
 import type { Scope, ScopeKey } from '../contract/scope.ts'
 import type { ServerDefinition } from '../contract/server.ts'
 import { type Origins, originOf } from './merge.ts'
+import { findOwnScope } from './own-servers.ts'
 import {
   type ConnectionSpec,
   connections,
@@ -46,8 +47,10 @@ export function createViews(settings: Settings): Views {
   function along(wanted: readonly Scope[]): EffectiveConfig {
     // Agents without settings share one view, so that many different names cannot fill the memory.
     const scopes = wanted.filter((scope) => isStated(settings, scope))
-    const key = toChainKey(scopes)
-    const view = known.get(key) ?? effective(settings, scopes)
+    // Found in the whole chain, because a project without settings is left out of the view.
+    const ownScope = findOwnScope(settings, wanted)
+    const key = ownScope === undefined ? toChainKey(scopes) : `${toChainKey(scopes)} own`
+    const view = known.get(key) ?? effective(settings, scopes, ownScope)
     known.set(key, view)
     return view
   }

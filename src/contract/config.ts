@@ -127,6 +127,12 @@ export const Members = z.strictObject({
     .describe(
       'Maximum number of server entries of one user, one session or one project with owners, including overrides',
     ),
+  trustOwn: z
+    .boolean()
+    .default(true)
+    .describe(
+      "Whether annotations of a member's own server may lower the risk of its tools, for calls of the member and of agents and sessions that the member owns and that belong to no project",
+    ),
 })
 export type Members = z.infer<typeof Members>
 

@@ -344,7 +344,8 @@ export function createServerService(parts: ServerServiceParts): ServerService {
       const { definition } = restoreHidden({ name: name ?? '', definition: wanted, current })
       const trusted = config.trusts(toScopeKey(scope))
       const origins = originsOf(definition, toScopeKey(scope))
-      return { name: name ?? '', definition: withTrust(definition, trusted), origins, trusted }
+      const believed = trusted || (scope.kind === 'user' && config.current().members.trustOwn)
+      return { name: name ?? '', definition: withTrust(definition, believed), origins, trusted }
     }
     if (name === undefined)
       throw new GatewayError('request-invalid', 'Give the name of a saved server, or a definition')

@@ -45,6 +45,7 @@ describe.each(databases)('a removed user (%s)', (kind) => {
     await using gateway = await startTestGateway(
       {
         egress: { allow: ['127.0.0.1'] },
+        members: { trustOwn: false },
         projects: { shop: { owners: ['kim'] }, site: { owners: ['kim', 'lea'] } },
       },
       { databaseUrl },

@@ -15,7 +15,7 @@ beforeAll(async () => {
     {
       environment: ['GLOBAL_TOKEN'],
       egress: { allow: ['127.0.0.1'] },
-      members: { hosts: ['127.0.0.1', '*.example.com'] },
+      members: { hosts: ['127.0.0.1', '*.example.com'], trustOwn: false },
       servers: {
         files: { ...recording, env: { SETTING: 'in-the-environment' } },
         shared: {
@@ -87,7 +87,7 @@ describe('a member', () => {
     await rest.ask('root', 'DELETE', '/servers/private?scope=user:anna')
   })
 
-  it('is not believed about the risk of its tools, whose hints count for nothing', async () => {
+  it('is not believed about the risk of its tools, whose hints count for nothing with `members.trustOwn: false`', async () => {
     const { body } = await rest.ask('root', 'GET', '/servers/shared')
     expect(body).toMatchObject({ definition: { trust: 'annotations' }, tools: [{ original: 'peek', risk: 'read' }] })
     const added = await rest.ask('anna', 'POST', '/servers', { name: 'hint', scope: 'user:me', definition: http() })
