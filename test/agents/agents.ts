@@ -20,6 +20,9 @@ export type AgentProgram = {
   readonly package: OnDemandPackage
   /** Without it there is no program for this machine: npm leaves out silently what the registry lacks. */
   readonly needs: string
+  /** Its name for `sallyport connect`, and the words that start it. */
+  readonly client: 'opencode' | 'claude-code' | 'codex' | 'gemini-cli'
+  readonly words: readonly string[]
   /** What it does when the gateway says that the list has changed: it lists again, or not before its next run. */
   readonly listsAgain: boolean
   /** When the gateway was started again: it opens a new session and asks again, has none to lose, or tells the model. */
@@ -33,10 +36,14 @@ const opencodePackage = { name: 'opencode-ai', version: '1.18.33' }
 /** The build for older processors runs on all; there is one for Intel's only. */
 const opencodeBuild = `opencode-${process.platform}-${process.arch}${process.arch === 'x64' ? '-baseline' : ''}`
 
+const opencodeProgram = onDemandPath(opencodePackage, opencodeBuild, 'bin', 'opencode')
+
 const opencode: AgentProgram = {
   title: 'OpenCode 1.18.33',
   package: opencodePackage,
-  needs: onDemandPath(opencodePackage, opencodeBuild, 'bin', 'opencode'),
+  needs: opencodeProgram,
+  client: 'opencode',
+  words: [opencodeProgram],
   listsAgain: true,
   afterRestart: 'renews',
   start({ work, modelUrl, mcpUrl }) {
@@ -67,10 +74,14 @@ const opencode: AgentProgram = {
 
 const claudePackage = { name: '@anthropic-ai/claude-code', version: '2.1.325' }
 
+const claudeProgram = onDemandPath(claudePackage, `${claudePackage.name}-${process.platform}-${process.arch}`, 'claude')
+
 const claudeCode: AgentProgram = {
   title: 'Claude Code 2.1.325',
   package: claudePackage,
-  needs: onDemandPath(claudePackage, `${claudePackage.name}-${process.platform}-${process.arch}`, 'claude'),
+  needs: claudeProgram,
+  client: 'claude-code',
+  words: [claudeProgram],
   listsAgain: true,
   afterRestart: 'stateless',
   start({ work, modelUrl, mcpUrl }) {
@@ -91,10 +102,14 @@ const claudeCode: AgentProgram = {
 
 const codexPackage = { name: '@openai/codex', version: '0.166.0' }
 
+const codexProgram = onDemandPath(codexPackage, codexPackage.name, 'bin', 'codex.js')
+
 const codex: AgentProgram = {
   title: 'Codex 0.166.0',
   package: codexPackage,
   needs: onDemandPath(codexPackage, `${codexPackage.name}-${process.platform}-${process.arch}`),
+  client: 'codex',
+  words: [process.execPath, codexProgram],
   listsAgain: false,
   afterRestart: 'renews',
   start({ home, modelUrl, mcpUrl }) {
@@ -118,13 +133,7 @@ wire_api = "responses"
 ${guideBlock('Codex', 'toml', mcpUrl)}`
     return {
       command: process.execPath,
-      args: [
-        onDemandPath(codexPackage, codexPackage.name, 'bin', 'codex.js'),
-        'exec',
-        '--skip-git-repo-check',
-        '--json',
-        prompt,
-      ],
+      args: [codexProgram, 'exec', '--skip-git-repo-check', '--json', prompt],
       env: { SCRIPTED_KEY: 'none' },
       files: { [join(home, '.codex', 'config.toml')]: settings },
     }
@@ -133,10 +142,14 @@ ${guideBlock('Codex', 'toml', mcpUrl)}`
 
 const geminiPackage = { name: '@google/gemini-cli', version: '0.61.0' }
 
+const geminiProgram = onDemandPath(geminiPackage, geminiPackage.name, 'bundle', 'gemini.js')
+
 const geminiCli: AgentProgram = {
   title: 'Gemini CLI 0.61.0',
   package: geminiPackage,
-  needs: onDemandPath(geminiPackage, geminiPackage.name, 'bundle', 'gemini.js'),
+  needs: geminiProgram,
+  client: 'gemini-cli',
+  words: [process.execPath, geminiProgram],
   listsAgain: true,
   afterRestart: 'tells',
   start({ home, modelUrl, mcpUrl }) {
