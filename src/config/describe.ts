@@ -26,6 +26,11 @@ export function describeEdit(edit: ConfigEdit, before: State, after: State): Des
     }
     case 'set-title':
       return { subject: `project:${edit.project}`, body: { change: 'title-set', title: edit.title ?? null } }
+    case 'set-repository':
+      return {
+        subject: `project:${edit.project}`,
+        body: { change: 'repository-set', repository: edit.repository ?? null },
+      }
     case 'rename-project':
       return { subject: `project:${edit.to}`, body: { change: 'project-renamed', from: edit.project, to: edit.to } }
     case 'leave-project':

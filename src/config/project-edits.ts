@@ -1,4 +1,4 @@
-import type { Config } from '../contract/config.ts'
+import type { Config, Repository } from '../contract/config.ts'
 import { GatewayError } from '../contract/errors.ts'
 import { isPlainObject, type Path, type Step, valueAt } from '../documents/values.ts'
 import { matchesAny } from '../lib/glob.ts'
@@ -15,6 +15,7 @@ export type ProjectEdit =
     }
   | { readonly kind: 'set-title'; readonly project: string; readonly title: string | undefined }
   | { readonly kind: 'set-owners'; readonly project: string; readonly owners: readonly string[] }
+  | { readonly kind: 'set-repository'; readonly project: string; readonly repository: Repository | undefined }
   | { readonly kind: 'rename-project'; readonly project: string; readonly to: string }
   | { readonly kind: 'leave-project'; readonly agent: string }
 
@@ -28,6 +29,7 @@ const kinds: ReadonlySet<string> = new Set<ProjectEdit['kind']>([
   'add-project',
   'set-title',
   'set-owners',
+  'set-repository',
   'rename-project',
   'leave-project',
 ])
@@ -48,6 +50,8 @@ export function planProject(config: Config, value: unknown, edit: ProjectEdit): 
       return planField(config, edit.project, 'title', edit.title)
     case 'set-owners':
       return planField(config, edit.project, 'owners', [...edit.owners])
+    case 'set-repository':
+      return planField(config, edit.project, 'repository', edit.repository)
     case 'rename-project':
       return planRename(config, value, edit)
   }

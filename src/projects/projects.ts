@@ -1,4 +1,5 @@
 import { type ConfigEdit, type ConfigStore, listPatternsBetween } from '../config/config.ts'
+import type { Repository } from '../contract/config.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { Principal } from '../contract/principal.ts'
 import type { RemovalItem } from '../contract/removal.ts'
@@ -12,11 +13,12 @@ export type NewProject = {
   readonly title?: string | undefined
   readonly owners: readonly string[]
 }
-/** `title: null` removes the title. */
+/** `null` removes the title or the repository. */
 export type ProjectChange = {
   readonly name?: string | undefined
   readonly title?: string | null | undefined
   readonly owners?: readonly string[] | undefined
+  readonly repository?: Repository | null | undefined
 }
 
 /** Creates, renames and changes projects. Only administrators may do this. */
@@ -48,12 +50,14 @@ export function createProjectService({ config, identity, removal }: ProjectParts
 
   async function change(by: Principal, name: string, wanted: ProjectChange): Promise<string> {
     demandAdministrator(by)
-    const { title, owners } = wanted
+    const { title, owners, repository } = wanted
     if (owners !== undefined) {
       demandUsers(owners)
       await edit(by, { kind: 'set-owners', project: name, owners }, () => demandOwned(name, owners))
     }
     if (title !== undefined) await edit(by, { kind: 'set-title', project: name, title: title ?? undefined })
+    if (repository !== undefined)
+      await edit(by, { kind: 'set-repository', project: name, repository: repository ?? undefined })
     if (wanted.name === undefined || wanted.name === name) return name
     await rename(by, name, wanted.name)
     return wanted.name

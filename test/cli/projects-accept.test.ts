@@ -6,8 +6,14 @@ import { createFolder, serveHere } from './support.ts'
 it('shows what a repository would run and contact in visible characters, and accepts it by its hash', async () => {
   await using folder = await createFolder()
   const file = join(folder.path, '.mcp.json')
-  await using gateway = await serveHere({ projects: { shop: { repository: { path: folder.path } } } })
+  await using gateway = await serveHere({ projects: { shop: {} } })
   const accept = (...args: string[]) => gateway.run('projects', 'accept', 'shop', ...args)
+  const repository = (...args: string[]) => gateway.run('projects', 'repository', 'shop', ...args)
+  expect((await repository()).code).toBe(2)
+  expect((await repository('relative/path')).code).not.toBe(0)
+  const set = await repository(folder.path)
+  expect(set.stderr).toContain('projects accept shop')
+  expect(set.stdout).toBe(`shop takes servers from ${file}.\n`)
   const missing = await accept()
   expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining('does not exist')])
 
@@ -46,4 +52,6 @@ it('shows what a repository would run and contact in visible characters, and acc
   expect((await accept()).stdout).toContain('Nothing waits')
   const removed = await gateway.run('servers', 'remove', 'wiki', '--scope', 'project:shop', '--yes')
   expect([removed.code, removed.stderr]).toEqual([1, expect.stringContaining(file)])
+  expect((await repository('--none')).stdout).toBe('shop takes servers from no file.\n')
+  expect((await gateway.run('servers', 'list', '--json')).stdout).not.toContain('wiki')
 })

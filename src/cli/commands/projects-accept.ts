@@ -85,6 +85,37 @@ function renderWaiting(
   ].join('\n')
 }
 
+/** `projects repository`: sets or removes the file that a project takes servers from. */
+export function addProjectsRepository(projects: Command, run: Run): void {
+  addCommand(projects, run, {
+    use: 'repository <name> [path]',
+    summary: 'take servers of a project from a file in a folder on the machine of the gateway',
+    options: [
+      ['--file <file>', 'path of the file in the folder (default: .mcp.json)'],
+      ['--none', 'take no servers from a file, and remove those that were accepted'],
+    ],
+    examples: ['sallyport projects repository shop /srv/shop', 'sallyport projects repository shop --none'],
+    input: z
+      .object({
+        name: z.string(),
+        path: z.string().optional(),
+        file: z.string().optional(),
+        none: z.boolean().default(false),
+      })
+      .refine(({ path, none }) => (path !== undefined) !== none, 'give the path of the folder, or --none'),
+    async run({ terminal, request }, { name, path, file }) {
+      const repository = path === undefined ? null : { path, ...(file !== undefined && { file }) }
+      const changed = await request('Setting the repository', (client) =>
+        client.projects.change({ params: { name }, body: { repository } }),
+      )
+      const from = changed.repository === undefined ? 'no file' : toVisible(changed.repository)
+      terminal.answer(changed, () => `${toVisible(changed.name)} takes servers from ${from}.`)
+      if (path !== undefined) terminal.next(`sallyport projects accept ${name}`)
+      return exit.done
+    },
+  })
+}
+
 const outcomes = { new: 'new', changed: 'changed', same: 'not changed', 'set-aside': 'not accepted' } as const
 
 function renderServer({ name, outcome, because, definition, notes }: RepositoryServer): string[] {

@@ -5,7 +5,7 @@ import { toVisible } from '../../shared/visible.ts'
 import { exit } from '../terminal/exit.ts'
 import { renderTable } from '../terminal/table.ts'
 import { addCommand, addExamples, addGlobalOptions, noInput, type OptionSpec, type Run } from './command.ts'
-import { addProjectsAccept } from './projects-accept.ts'
+import { addProjectsAccept, addProjectsRepository } from './projects-accept.ts'
 import { runRemoval } from './removal.ts'
 
 const ownerOption: OptionSpec = ['--owner <user>', 'user who may change the project; can be repeated', 'many']
@@ -99,6 +99,7 @@ export function addProjects(program: Command, run: Run): void {
     },
   })
 
+  addProjectsRepository(projects, run)
   addProjectsAccept(projects, run)
 
   addCommand(projects, run, {

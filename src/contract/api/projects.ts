@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { allUsers, members, operators } from '../access.ts'
-import { Toolset } from '../config.ts'
+import { Repository, Toolset } from '../config.ts'
 import { RemovalPlan, Removed } from '../removal.ts'
 import { RepositoryState } from '../repository.ts'
 import { ServerName, ServerTitle } from '../server.ts'
@@ -76,7 +76,7 @@ export const projects = {
       path: '/projects/{name}',
       tags: ['projects'],
       summary:
-        'Change title, owners or name of a project. It keeps its name while stored data refers to the name; the error lists this data',
+        'Change title, owners, repository or name of a project. It keeps its name while stored data refers to the name; the error lists this data',
       inputStructure: 'detailed',
     })
     .input(
@@ -86,8 +86,11 @@ export const projects = {
             name: ServerName.optional(),
             title: ServerTitle.nullable().optional().describe('null removes the title'),
             owners: z.array(z.string()).optional(),
+            repository: Repository.nullable()
+              .optional()
+              .describe('The file to take servers from; null removes it with the accepted servers'),
           })
-          .refine((body) => Object.keys(body).length > 0, 'give at least one of name, title and owners'),
+          .refine((body) => Object.keys(body).length > 0, 'give at least one of name, title, owners and repository'),
       }),
     )
     .output(ProjectSummary),

@@ -58,6 +58,7 @@ describe('a project over REST', () => {
   it.each(['anna', 'olga', 'otto', 'agent'] as const)('is not created or changed by %s', async (who) => {
     expect(await ask(who, 'POST', '', { name: 'mine' })).toMatchObject({ status: 403 })
     expect(await ask(who, 'PATCH', '/plain', { owners: ['anna'] })).toMatchObject({ status: 403 })
+    expect(await ask(who, 'PATCH', '/plain', { repository: { path: '/etc' } })).toMatchObject({ status: 403 })
   })
 
   it('gets other owners and another title', async () => {
