@@ -3,8 +3,9 @@ import type { Config } from '../contract/config.ts'
 import { GatewayError, toGatewayError } from '../contract/errors.ts'
 import type { EventTable } from '../contract/events.ts'
 import { Principal, toPrincipalKey } from '../contract/principal.ts'
-import { type Scope, type ScopeKey, toScopeKey } from '../contract/scope.ts'
+import { globalScope, type Scope, type ScopeKey, toScopeKey } from '../contract/scope.ts'
 import type { ServerDefinition } from '../contract/server.ts'
+import { own } from '../documents/values.ts'
 import type { Clock } from '../lib/clock.ts'
 import { crashPoint } from '../lib/crash-point.ts'
 import type { Emitter } from '../lib/emitter.ts'
@@ -36,6 +37,7 @@ import {
   type ConnectionSpec,
   chainOf,
   type EffectiveConfig,
+  type FileServers,
   isTrusted,
   listScopes,
   onlyTightens,
@@ -65,7 +67,7 @@ export { type FilePlace, placeOf } from './accepted.ts'
 export { createChangeLimit } from './change-limit.ts'
 export { findServerFault } from './check.ts'
 export { type ConfigEdit, withRisks } from './edit.ts'
-export { readEnvFile, toEnvPath, type VariableChange } from './env-file.ts'
+export { listNames, readEnvFile, toEnvPath, type VariableChange } from './env-file.ts'
 export { type ConfigPlaces, findConfigFile, listConfigPlaces, schemaFile, starterConfig } from './find.ts'
 export { toShownConfig } from './literals.ts'
 export { createSeal, type Seal } from './marks.ts'
@@ -96,6 +98,7 @@ export {
   connections,
   type EffectiveConfig,
   effective,
+  type FileServers,
   isTrusted,
   projectOf,
   type Roster,
@@ -104,6 +107,7 @@ export {
   scopesOf,
   toSettings,
 } from './scopes.ts'
+export { parseServerFile, type ServerFileReading } from './server-file.ts'
 export { type SharedConfig, toSharedConfig } from './shared-source.ts'
 export {
   createEnvironmentLookup,
@@ -115,6 +119,7 @@ export {
   withEnvFile,
 } from './templates.ts'
 export type { Beside } from './views.ts'
+export { watchFile } from './watch.ts'
 
 export type ConfigStore = {
   readonly file: string
@@ -182,6 +187,8 @@ export type ConfigParts = {
   readonly accepted?: AcceptedFileStore
   /** Agents and sessions that are not in the file. */
   readonly roster?: () => Roster
+  /** Servers of a file that an administrator has confirmed. */
+  readonly beneath?: () => FileServers | undefined
   /** Records changes of the variables in the `envFile`. */
   readonly audit?: Pick<Storage['audit'], 'append'>
   /** Called after the variables of the `envFile` have changed. */
@@ -210,6 +217,7 @@ const gatewayEnded = { code: 'storage-unavailable', message: 'The gateway stoppe
 /** The live configuration of one file. A mistake prevents the start. Later, a file with a mistake is ignored. */
 export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
   const { clock, log, environment, emit, record, seal, shared, roster = () => emptyRoster } = parts
+  const { beneath = () => undefined } = parts
   const file = toAbsolute(parts.file)
   const source = shared ? createSharedSource({ file, shared }) : createFileSource(file)
   const accepted = await createAcceptedFiles(parts.accepted)
@@ -232,7 +240,13 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
   }
 
   function toInForce({ file: from, text, config, value }: ConfigText & Parsed): InForce {
-    return { file: from, text, config, value, views: createViews(toSettings(config, roster(), accepted.list())) }
+    return {
+      file: from,
+      text,
+      config,
+      value,
+      views: createViews(toSettings(config, roster(), { accepted: accepted.list(), beneath: beneath() })),
+    }
   }
 
   /** The connections of the configuration in force that read one of these variables connect again. */
@@ -346,7 +360,11 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
       await load() // edits of the file are applied first
       if (rejected.length > 0) throw toConfigError(rejected)
       judge?.()
-      const text = editText(inForce, edit)
+      refuseRefining(inForce, edit)
+      const text = editText(
+        { ...inForce, config: { ...inForce.config, servers: inForce.views.settings.servers } },
+        edit,
+      )
       if (text === inForce.text) return
       const next = { file: inForce.file, text, by: toPrincipalKey(by) }
       const reading = parseConfig(next.file, text)
@@ -528,6 +546,17 @@ function describePrincipal(key: string, ownerIn: (scope: Scope) => string | unde
 /** `project:shop` as part of the configuration. */
 function toPart(scope: string): string {
   return scope.replace(/^(project):/, '$1s.')
+}
+
+/** The configuration is checked without the servers of `mcp-servers.json`, so its projects and agents cannot refine them. */
+function refuseRefining({ file, config, views: { settings } }: InForce, edit: ConfigEdit): void {
+  if (edit.kind !== 'enable-server' && edit.kind !== 'set-risks') return
+  const { name, scope = globalScope } = edit
+  const from = settings.files?.get('global')?.get(name)
+  if (from === undefined || (scope.kind !== 'project' && scope.kind !== 'agent')) return
+  if (own(statementsOf(config, scope).servers, name)) return
+  const message = `${name} comes from ${from}, and only users can refine servers of that file. Add a server named ${name} to ${file} first`
+  throw new GatewayError('server-read-only', message, { name, file: from })
 }
 
 function notApplied(error: unknown): ChangeOutcome {

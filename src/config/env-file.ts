@@ -65,7 +65,8 @@ export function listUsers(specs: readonly ConnectionSpec[], names: readonly stri
   return specs.filter(({ definition }) => listNames(definition).some((name) => wanted.has(name))).map(({ id }) => id)
 }
 
-function listNames(definition: ConnectionSpec['definition']): string[] {
+/** The names of variables and secrets that a definition reads. */
+export function listNames(definition: ConnectionSpec['definition']): string[] {
   return listTemplates(definition).flatMap(([, text]) => {
     const template = parseTemplate(text)
     const pieces = template.ok ? template.pieces : []

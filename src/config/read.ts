@@ -145,7 +145,11 @@ export function locateKey({ file, text }: { file: string; text: string }, path: 
   return parsing.ok ? parsing.parsed.locate(path) : { line: 1, column: 1 }
 }
 
-function toProblem(file: string, { path, message, suggestion }: Finding, locate: Parsed['locate']): ConfigProblem {
+export function toProblem(
+  file: string,
+  { path, message, suggestion }: Finding,
+  locate: Parsed['locate'],
+): ConfigProblem {
   const problem = { file, ...locate(path), key: toKey(path), message }
   return suggestion === undefined ? problem : { ...problem, suggestion }
 }
@@ -161,7 +165,7 @@ function broken(file: string, message: string): Reading {
 }
 
 /** Values that the schema accepts but later code might not: `__proto__` keys, lone surrogates and inexact numbers. */
-function findForbidden(root: unknown): Finding[] {
+export function findForbidden(root: unknown): Finding[] {
   const seen = new Set<unknown>()
   const visit = (value: unknown, path: Path): Finding[] => {
     if (typeof value === 'number' && !(Math.abs(value) <= Number.MAX_SAFE_INTEGER))

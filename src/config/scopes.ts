@@ -38,6 +38,12 @@ export type Roster = {
   readonly administrators?: readonly string[]
 }
 
+/** Servers of a file that is read in addition to the configuration. An entry of the configuration replaces them. */
+export type FileServers = { readonly file: string; readonly servers: Readonly<Record<string, ServerDefinition>> }
+
+/** Servers from other files than the configuration. */
+export type AddedServers = { readonly accepted?: readonly AcceptedFile[]; readonly beneath?: FileServers | undefined }
+
 /** The configuration of the file together with the accepted servers of repositories and the roster. */
 export type Settings = Config & {
   /** The files of the servers that are not in the configuration. */
@@ -78,17 +84,22 @@ export type ConnectionSpec = {
   readonly lineage: readonly PinnedEntry[]
 }
 
-export function toSettings(config: Config, roster: Roster, accepted: readonly AcceptedFile[] = []): Settings {
+export function toSettings(config: Config, roster: Roster, { accepted = [], beneath }: AddedServers = {}): Settings {
   const { agents, sessions, administrators = [] } = roster
   const owned = agents.flatMap(({ name, owner }) => (owner === undefined ? [] : [[name, owner]]))
-  const whole = withAccepted(config, accepted)
+  const whole = withAccepted({ ...config, servers: { ...beneath?.servers, ...config.servers } }, accepted)
   return {
     ...whole.config,
-    files: whole.files,
+    files: new Map([...whole.files, ['global', listAdded(config, beneath)]]),
     owners: Object.fromEntries(owned),
     administrators: new Set(administrators),
     sessions: Object.fromEntries(sessions.map((session) => [session.name, session])),
   }
+}
+
+function listAdded(config: Config, beneath: FileServers | undefined): Map<string, string> {
+  const added = Object.keys(beneath?.servers ?? {}).filter((name) => !Object.hasOwn(config.servers, name))
+  return new Map(added.map((name) => [name, beneath?.file ?? '']))
 }
 
 /**

@@ -256,6 +256,10 @@ export const Server = z.object({
   id: z.string(),
   name: z.string(),
   scope: z.string(),
+  file: z
+    .string()
+    .optional()
+    .describe('The file that defines the server, if it is not the configuration. It can only be changed there'),
   transport: z.enum(['stdio', 'http', 'sse']),
   title: z.string().optional().describe('Name for people. Its author chooses it freely, so it identifies nothing'),
   description: z.string().optional(),

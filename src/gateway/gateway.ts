@@ -27,6 +27,7 @@ import { createProjectService } from '../projects/projects.ts'
 import { createRemoval } from '../removal/removal.ts'
 import { createRepositories } from '../repositories/repositories.ts'
 import { createLiteralMover, createSecrets } from '../secrets/secrets.ts'
+import { createServerFiles, type ServerFiles } from '../server-files/server-files.ts'
 import {
   clearUp,
   createServerEntries,
@@ -57,6 +58,8 @@ export type GatewayOptions = {
   readonly configFile: string
   /** True if the configuration file was created for this start and contains no settings of the user. */
   readonly configIsNew?: boolean
+  /** Files of the form `{"mcpServers": {...}}`; the first that exists is read. Its servers start after confirmation. */
+  readonly serverFiles?: readonly string[]
   /** Folder for the database, the lock and the admin token. */
   readonly dataFolder: string
   /** PostgreSQL database that several instances can share, instead of the file in the data folder. It may contain a password. */
@@ -99,7 +102,9 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     throw error
   }
   let knownIdentity: Identity | undefined
+  let knownFiles: ServerFiles | undefined
   let serversExist = false
+  const seal = createSeal(auditKeys)
   const config = await createConfig({
     file: options.configFile,
     clock,
@@ -108,9 +113,10 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     emit: events.emit,
     record: storage.configChanges,
     accepted: storage.acceptedFiles,
-    seal: createSeal(auditKeys),
+    seal,
     shared: toSharedConfig(storage, options.configIsNew ?? false),
     roster: () => knownIdentity?.roster() ?? { agents: [], sessions: [] },
+    beneath: () => knownFiles?.inForce(),
     audit: storage.audit,
     // Servers that do not exist yet read the new values when they connect.
     onVariables: ({ connections }) => serversExist && reconnect(connections),
@@ -134,6 +140,18 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     },
   }).catch(giveUp)
   knownIdentity = identity
+  config.restate()
+  const serverFiles = await createServerFiles({
+    files: options.serverFiles ?? [],
+    storage,
+    config,
+    seal,
+    clock,
+    log,
+    emit: events.emit,
+    demandCurrent: identity.demandCurrent,
+  }).catch(giveUp)
+  knownFiles = serverFiles
   config.restate()
   const secrets = await createSecrets({
     storage,
@@ -271,7 +289,17 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const eventLog = createEventLog(storage.instance, events, eventNames)
   const { notify: settings } = options
   const notify = createNotify({ events, config, secrets, masking, storage, post, settings, clock, ids, log })
-  const status = createStatus({ config, storage, calls, servers: serverService, repositories, audit, clock, version })
+  const status = createStatus({
+    config,
+    serverFiles,
+    storage,
+    calls,
+    servers: serverService,
+    repositories,
+    audit,
+    clock,
+    version,
+  })
 
   /** Servers reconnect when a secret that they use was added, changed or removed. */
   function reconnect(connections: readonly string[]): void {
@@ -336,6 +364,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     identity.close()
     await stopClearingUp()
     await repositories.close()
+    await serverFiles.close()
     await config.close()
     await calls.close(options.graceMs ?? config.current().limits.grace)
     approvalStore.close()
@@ -371,6 +400,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     servers: serverService,
     gallery: createGallery({ config, servers: serverService, secrets }),
     repositories,
+    serverFiles,
     rules,
     ...services,
     removal,

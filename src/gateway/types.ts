@@ -18,6 +18,7 @@ import type { ProjectService } from '../projects/projects.ts'
 import type { Removal } from '../removal/removal.ts'
 import type { Repositories } from '../repositories/repositories.ts'
 import type { Secrets } from '../secrets/secrets.ts'
+import type { ServerFiles } from '../server-files/server-files.ts'
 import type { ServerService } from '../servers/servers.ts'
 import type { ReadStatus } from '../status/status.ts'
 import type { DataService } from '../storage/data.ts'
@@ -59,6 +60,8 @@ export type Gateway = {
   readonly gallery: Gallery
   /** Files in repositories that projects take servers from. */
   readonly repositories: Pick<Repositories, 'get' | 'accept' | 'notices'>
+  /** The file `mcp-servers.json`, which only `serve` reads. */
+  readonly serverFiles: Pick<ServerFiles, 'list' | 'trust'>
   readonly rules: RuleService
   readonly approvals: ApprovalService
   readonly grants: GrantService

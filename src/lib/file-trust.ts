@@ -100,8 +100,14 @@ export function readOwnFile(path: string, mostBytes = 65_536): string | undefine
 export function readTrustedFile(path: string, mostBytes: number): Buffer {
   const weakness = findConfigWeakness(path)
   if (weakness) throw toUnsafe(weakness)
-  const file = tryOpen(path, 0)
-  if (file === undefined) throw new GatewayError('config-unreadable', `${path} does not exist`, { path })
+  const bytes = readOpened(path, 0, mostBytes)
+  if (bytes === undefined) throw new GatewayError('config-unreadable', `${path} does not exist`, { path })
+  return bytes
+}
+
+function readOpened(path: string, links: number, mostBytes: number): Buffer | undefined {
+  const file = tryOpen(path, links)
+  if (file === undefined) return undefined
   try {
     const stats = fstatSync(file)
     if (!stats.isFile()) throw new GatewayError('config-unreadable', `${path} is not a regular file`, { path })
@@ -111,6 +117,20 @@ export function readTrustedFile(path: string, mostBytes: number): Buffer {
   } finally {
     closeSync(file)
   }
+}
+
+/**
+ * Reads a file whose text decides which programs run; undefined if it does not exist. The file itself must not be a link.
+ * Reads once: what the caller judges and shows is what it gets here.
+ */
+export function readProgramFile(path: string, mostBytes: number): Buffer | undefined {
+  const stats = lstatSync(path, { throwIfNoEntry: false })
+  if (!stats) return undefined
+  if (stats.isSymbolicLink()) throw toUnsafe(toLinkWeakness(path))
+  const weakness = findConfigWeakness(path)
+  if (weakness) throw toUnsafe(weakness)
+  // The file may have been replaced since: links are not followed, and the opened file is checked again.
+  return readOpened(path, constants.O_NOFOLLOW ?? 0, mostBytes)
 }
 
 /** Root too accepts only its own file here: its text chooses what runs, or what servers are sent. */

@@ -163,10 +163,11 @@ export function createServerService(parts: ServerServiceParts): ServerService {
   }
 
   /** Files of other programs and repositories are only read. */
-  function demandOwnEntry({ name, scope }: ServerEdit): void {
+  function demandOwnEntry({ kind, name, scope }: ServerEdit): void {
     const file = config.fileOf(scope, name)
-    if (file === undefined) return
-    const message = `${name} of ${toScopeKey(scope)} comes from ${file}, which the gateway does not change`
+    // An entry of the configuration replaces an entry of `mcp-servers.json`.
+    if (file === undefined || (kind === 'add-server' && scope.kind === 'global')) return
+    const message = `${name} of ${toScopeKey(scope)} comes from ${file}, which the gateway does not change. An entry of this name in ${config.file} replaces it`
     throw new GatewayError('server-read-only', message, { name, file })
   }
 

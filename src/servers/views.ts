@@ -91,7 +91,13 @@ export function createServerViews({ config, servers, catalog, entries }: ServerV
       .map((status) => {
         const judged = catalog.ofConnection(status.id)
         const times = entries.timesOf(status.scope, status.name)
-        return { ...withoutOutput(by, status), ...times, tools: judged.tools.length, setAside: judged.setAside.length }
+        return {
+          ...withoutOutput(by, status),
+          ...fileOf(by, status),
+          ...times,
+          tools: judged.tools.length,
+          setAside: judged.setAside.length,
+        }
       })
   }
 
@@ -109,6 +115,12 @@ export function createServerViews({ config, servers, catalog, entries }: ServerV
         ...toIncluded(server, status && withoutOutput(by, status), { include, catalog }),
       }
     })
+  }
+
+  /** The file is a path of the machine, so only users who see the definition see it. */
+  function fileOf(by: Viewer, { scope, name }: { scope: ScopeKey; name: string }): { file?: string } {
+    const file = sees(by, scope) ? config.fileOf(toScope(scope), name) : undefined
+    return file === undefined ? {} : { file }
   }
 
   /** Removes the program's output for principals who may not read its logs. */
@@ -149,6 +161,7 @@ export function createServerViews({ config, servers, catalog, entries }: ServerV
     return {
       ...(enabled ? withoutOutput(by, status) : toDisabled(status)),
       scope,
+      ...fileOf(by, { scope, name: entry.name }),
       ...entries.timesOf(scope, entry.name),
       enabled,
       ...(title !== undefined && { title }),

@@ -4,11 +4,13 @@ import { type ConfigStore, formatProblem } from '../config/config.ts'
 import type { Status } from '../contract/status.ts'
 import { type Clock, toIso } from '../lib/clock.ts'
 import type { Repositories } from '../repositories/repositories.ts'
+import type { ServerFiles } from '../server-files/server-files.ts'
 import type { ServerService } from '../servers/servers.ts'
 import type { Storage } from '../storage/storage.ts'
 
 type StatusParts = {
   readonly config: ConfigStore
+  readonly serverFiles: Pick<ServerFiles, 'notices'>
   readonly storage: Pick<Storage, 'findProblem' | 'instance' | 'kind'>
   readonly calls: Calls
   readonly servers: Pick<ServerService, 'list'>
@@ -47,7 +49,7 @@ export function createStatus(parts: StatusParts): ReadStatus {
       config: {
         file: config.file,
         problems: config.rejected().map(formatProblem),
-        notices: [...config.notices()],
+        notices: [...config.notices(), ...parts.serverFiles.notices()],
         restart: JSON.stringify(config.current().listen) === startedWith ? [] : ['listen'],
       },
       servers: servers.map(({ name, title, scope, state, tools, error }) => ({

@@ -19,6 +19,7 @@ const order = [
   'audit',
   'identity',
   'config',
+  'server-files',
   'secrets',
   'policy',
   'servers',

@@ -41,7 +41,9 @@ it('gives accepted servers to the project, folder and file that they were accept
     at: 0,
   }
   const idsOf = (config: object) =>
-    connections(toSettings(Config.parse(config), roster, [accepted])).map(({ id, trusted }) => `${id} ${trusted}`)
+    connections(toSettings(Config.parse(config), roster, { accepted: [accepted] })).map(
+      ({ id, trusted }) => `${id} ${trusted}`,
+    )
   const repository = { path: '/srv/shop' }
   expect(idsOf({ projects: { shop: { repository } } })).toEqual(['wiki@project:shop false'])
   expect(idsOf({ projects: { shop: {} } })).toEqual([])
@@ -50,6 +52,8 @@ it('gives accepted servers to the project, folder and file that they were accept
   expect(idsOf({ projects: { shop: { repository: { ...repository, file: 'a.json' } } } })).toEqual([])
   const wiki = { transport: 'http', url: 'https://other.example.com/mcp' }
   expect(idsOf({ servers: { wiki }, projects: { shop: { repository } } })).toEqual(['wiki true'])
-  const own = toSettings(Config.parse({ projects: { shop: { repository, servers: { wiki } } } }), roster, [accepted])
+  const own = toSettings(Config.parse({ projects: { shop: { repository, servers: { wiki } } } }), roster, {
+    accepted: [accepted],
+  })
   expect(own.projects.shop?.servers.wiki).toMatchObject(wiki)
 })

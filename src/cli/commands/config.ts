@@ -5,6 +5,7 @@ import { toVisible } from '../../shared/visible.ts'
 import { exit } from '../terminal/exit.ts'
 import { addCommand, addExamples, addGlobalOptions, type Context, noInput, type Run } from './command.ts'
 import { addConfigFile } from './config-edit.ts'
+import { addConfigTrust } from './config-trust.ts'
 
 export function addConfig(program: Command, run: Run): void {
   const config = program.command('config').description('check, show and edit the configuration')
@@ -39,6 +40,7 @@ export function addConfig(program: Command, run: Run): void {
   })
 
   addConfigFile(config, run)
+  addConfigTrust(config, run)
 
   addCommand(config, run, {
     use: 'show',

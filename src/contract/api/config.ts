@@ -1,9 +1,10 @@
 import { z } from 'zod'
-import { allUsers, readers } from '../access.ts'
+import { allUsers, operators, readers } from '../access.ts'
 import { ConnectionState, ServerFailure } from '../server.ts'
+import { ServerFile } from '../server-file.ts'
 import { AgentName } from '../token.ts'
 import { ListedTool } from '../tool.ts'
-import { endpoint } from './base.ts'
+import { endpoint, page } from './base.ts'
 
 /** A server with its effective values and the scope of each value. `scope` is the scope of the server. */
 export const EffectiveServer = z.object({
@@ -55,4 +56,26 @@ export const config = {
         ),
     )
     .output(z.object({ servers: z.array(EffectiveServer) })),
+  files: endpoint(readers)
+    .route({
+      method: 'GET',
+      path: '/config/files',
+      tags: ['config'],
+      summary: 'Get the server file that the gateway reads in addition to the configuration, and what waits in it',
+    })
+    .output(page(ServerFile)),
+  trust: endpoint(operators)
+    .route({
+      method: 'POST',
+      path: '/config/files/trust',
+      tags: ['config'],
+      summary: 'Confirm the content of a server file. Its programs then start with the rights of the gateway',
+    })
+    .input(
+      z.strictObject({
+        file: z.string().describe('The path of the file, as the list contains it'),
+        hash: z.string().describe('`hash` of the content that was looked at'),
+      }),
+    )
+    .output(ServerFile),
 }

@@ -205,8 +205,8 @@ export const servers = {
     example: 'jira of project:shop comes from /srv/shop/.mcp.json, which the gateway does not change',
     steps: [
       'Change the server in the file that the message names.',
-      'Then accept the new content: `sallyport projects accept NAME`.',
-      'Or write an entry of the same name under `projects.NAME.servers` in the configuration. It replaces the entry of the file.',
+      'Then accept the new content: `sallyport projects accept NAME`, or `sallyport config trust FILE` for `mcp-servers.json`.',
+      'Or write an entry of the same name in the configuration: under `projects.NAME.servers`, or under `servers` for `mcp-servers.json`. It replaces the entry of the file.',
     ],
     guide: 'teams.md#servers-from-a-repository',
     numbers: ['http', 'exit'],

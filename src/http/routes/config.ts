@@ -3,7 +3,7 @@ import { formatProblem, toShownConfig } from '../../config/config.ts'
 import { api } from '../../contract/api.ts'
 import type { ScopeKey } from '../../contract/scope.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
-import type { ApiContext } from './context.ts'
+import { type ApiContext, whole } from './context.ts'
 
 export function createConfigRoutes(gateway: Gateway) {
   const on = implement(api.config).$context<ApiContext>()
@@ -13,6 +13,8 @@ export function createConfigRoutes(gateway: Gateway) {
       config: toShownConfig(gateway.config.current()),
       problems: gateway.config.rejected().map(formatProblem),
     })),
+    files: on.files.handler(() => whole(gateway.serverFiles.list())),
+    trust: on.trust.handler(({ input, context }) => gateway.serverFiles.trust(context.principal, input)),
     effective: on.effective.handler(({ input: { include = '', ...of }, context }) => ({
       servers: gateway.servers.effective(context.principal, toScopeKey(of), new Set(include.split(','))),
     })),

@@ -8,6 +8,7 @@ import {
   askGateway,
   checkAnchors,
   checkGateway,
+  checkNotices,
   checkRepositories,
   checkRetention,
   checkStates,
@@ -38,6 +39,7 @@ export async function examine({ settings, request }: Context, { config: explicit
     ...checkAnchors(running),
     ...checkRetention(running),
     ...checkRepositories(running),
+    ...checkNotices(running),
   )
   if (running.kind === 'answers') findings.push(...(await checkPeople(request)))
   if (config && file !== undefined) {

@@ -39,6 +39,12 @@ export function checkGateway(running: Running): Finding {
   )
 }
 
+/** Files beside the configuration whose newest content waits or cannot be used. */
+export function checkNotices(running: Running): Finding[] {
+  if (running.kind !== 'answers') return []
+  return running.status.config.notices.map((notice) => warning('files', notice, 'Look at the file that is named'))
+}
+
 function toStorageProblem({ problem }: Status['storage']): string {
   return `The audit cannot be written${problem ? `: ${problem.message}` : ''}`
 }

@@ -21,6 +21,7 @@ import { announceConfig } from './announce.ts'
 import { createLog } from './log.ts'
 import type { ServeInput } from './serve.ts'
 import { createServeLog, type ServeLog } from './serve-log.ts'
+import { askForTrust, listServerFiles, noteUnread } from './server-files.ts'
 import { createStateReporter } from './server-states.ts'
 
 /** Closing must end before a process manager kills the process, usually after 30 seconds. */
@@ -43,6 +44,8 @@ export async function serve({ terminal, settings }: Context, input: ServeInput):
     port: input.port,
     demo: input.demo,
     lingers: input.linger !== undefined,
+    // A gateway that `stdio` started runs for a program that nobody asked about other files.
+    serverFiles: input.linger === undefined ? listServerFiles() : [],
     log,
     masking,
   }).catch((error: unknown) => ({ failed: toGatewayError(error) }))
@@ -75,6 +78,10 @@ export async function serve({ terminal, settings }: Context, input: ServeInput):
     told.notice(`No servers are configured. Add a server with\n  ${add}`, 'no servers are configured')
   }
   reportStates(terminal, gateway, told)
+  if (input.linger === undefined) noteUnread(process.cwd(), talk)
+  const asking = new AbortController()
+  void stop.then(() => asking.abort())
+  void askForTrust({ terminal, gateway, signal: asking.signal })
   reportRejections(terminal, gateway, told)
   // A gateway that `stdio` started has no terminal.
   if (input.linger === undefined) reportApprovals(terminal, { gateway, dashboardUrl, log: told })
