@@ -3,7 +3,15 @@ import type { ScopedServer } from '../contract/config.ts'
 import { GatewayError } from '../contract/errors.ts'
 import type { Principal } from '../contract/principal.ts'
 import { type ScopeKey, toScope, toScopeKey } from '../contract/scope.ts'
-import { findLiterals, findPlaceholders, type Literal, replaceLiterals, toPlaceKey } from '../masking/masking.ts'
+import { hiddenMark } from '../lib/secret.ts'
+import {
+  findLiterals,
+  findPlaceholders,
+  type Literal,
+  replaceLiterals,
+  rewrite,
+  toPlaceKey,
+} from '../masking/masking.ts'
 import type { StoredSecret } from '../storage/tables/secrets.ts'
 import type { FoundValue, KeptSecret } from './keep.ts'
 
@@ -41,7 +49,8 @@ type MoveParts = {
   }
 }
 
-const mostLiterals = 100
+/** Each value is masked from then on, and the number of masked values is limited. */
+const mostLiterals = { trusted: 100, other: 10 }
 
 export function createLiteralMover({ config, secrets }: MoveParts): MoveLiterals {
   return async (by, { scope, servers, kept: stays = new Set() }) => {
@@ -50,8 +59,12 @@ export function createLiteralMover({ config, secrets }: MoveParts): MoveLiterals
       definition,
       literals: findLiterals(name, definition).filter(({ place }) => !stays.has(toPlaceKey(place))),
     }))
-    if (found.some(({ literals }) => literals.length > mostLiterals)) {
-      throw new GatewayError('request-invalid', `A definition contains more than ${mostLiterals} literal secrets`)
+    for (const { name, definition } of found) refuseHidden(name, definition, stays)
+    const most = config.trusts(scope) ? mostLiterals.trusted : mostLiterals.other
+    const count = found.reduce((sum, { literals }) => sum + literals.length, 0)
+    if (count > most) {
+      const message = `A change in ${scope} may contain at most ${most} secrets, and this one has ${count}`
+      throw new GatewayError('request-invalid', `${message}: store them first, and write \${NAME}`)
     }
     const remaining = found.map(({ definition, literals }) => replaceLiterals(definition, literals, () => ''))
     const referred = listReferred(config, scope, { names: new Set(Object.keys(servers)), remaining })
@@ -81,6 +94,16 @@ export function createLiteralMover({ config, secrets }: MoveParts): MoveLiterals
     }
     return { servers: moved, secrets: [...names], warnings: found.flatMap(listWarnings), undo }
   }
+}
+
+/** `[secret]` stands for a value that answers do not show. Saved as a text, it would replace the value. */
+function refuseHidden(name: string, definition: Entry, stays: ReadonlySet<string>): void {
+  rewrite(definition, (place, text) => {
+    const key = toPlaceKey(place)
+    if (!text.includes(hiddenMark) || stays.has(key)) return text
+    const message = `${key} of ${name} contains ${hiddenMark}, which only stands for a value that is not shown`
+    throw new GatewayError('request-invalid', `${message}: write the value or \${NAME}`, { name, key })
+  })
 }
 
 function listWarnings({ name, definition, literals }: { name: string; definition: Entry; literals: Literal[] }) {

@@ -8,7 +8,7 @@ import type { Log } from '../lib/log.ts'
 import type { Kept } from '../lib/ring-buffer.ts'
 import { toPlainLine } from '../lib/text.ts'
 import type { Masking } from '../masking/masking.ts'
-import type { Templated } from '../secrets/secrets.ts'
+import { type Templated, trialId } from '../secrets/secrets.ts'
 import { type Answer, toResultAnswer } from '../wire/answer.ts'
 import type { Caller } from '../wire/caller.ts'
 import { gatewayName, type ServerFacts } from '../wire/codec.ts'
@@ -305,7 +305,7 @@ export function createServers(parts: ServersParts): Servers {
       maxMessageBytes: parts.limits().message,
       listLimits: listLimits(),
       egress: { privateAllowed: wanted.trusted, allow: parts.egressAllow() },
-      resolve: () => parts.resolve('trial', wanted),
+      resolve: () => parts.resolve(trialId, wanted),
     }
     return tryDefinition(wanted, trialParts, signal)
   }

@@ -295,6 +295,18 @@ describe('moving a literal', () => {
     expect(await listed(ada)).toEqual(before)
   })
 
+  it('cannot fill the list of masked values: members may store few at once, and tests of members store none', async () => {
+    const headers = Object.fromEntries(
+      Array.from({ length: 11 }, (_, index) => [`x-key-${index}`, `flood-value-${index}`]),
+    )
+    const definition = http({ url: 'http://example.invalid/mcp', headers })
+    expect((await add(bob, 'flood', definition, { scope: 'user:me' })).status).toBe(400)
+    const session = { name: 'flood', servers: { flood: definition } }
+    expect((await bob.request('POST', '/api/sessions', session)).status).toBe(400)
+    await bob.request('POST', '/api/servers/validate', { definition: { ...definition, enabled: true } })
+    expect(gateway.gateway.masking.text('flood-value-1')).toBe('flood-value-1')
+  })
+
   it('keeps a secret of a member in the scope of the member', async () => {
     const definition = { ...bearer('abc-own'), url: 'http://example.com/mcp' }
     expect((await add(bob, 'own', definition, { scope: 'user:me' })).secrets).toEqual(['OWN_AUTHORIZATION'])
