@@ -18,10 +18,10 @@ const TextRecord = z.record(
 
 export function createEntry(key: string, fields: PlainObject, notation: Notation) {
   const seen = new Set<string>()
-  const notes: Note[] = []
+  const notes = new Map<string, Note>()
   const needs = new Map<string, Need>()
   const note = (field: string, message: string): void => {
-    if (!notes.some((other) => other.field === field && other.message === message)) notes.push({ field, message })
+    notes.set(JSON.stringify([field, message]), { field, message })
   }
   const need = (wanted: Need): void => {
     if (!needs.has(wanted.name)) needs.set(wanted.name, wanted)
@@ -97,7 +97,7 @@ export function createEntry(key: string, fields: PlainObject, notation: Notation
     },
     finish(): { notes: Note[]; needs: Need[] } {
       for (const name of Object.keys(fields)) if (!seen.has(name)) note(name, 'is not known and is left out')
-      return { notes, needs: [...needs.values()] }
+      return { notes: [...notes.values()], needs: [...needs.values()] }
     },
   }
 }

@@ -26,7 +26,7 @@ export function splitCanonical(text: string): Piece[] {
   const pieces: Piece[] = []
   let literal = ''
   let end = 0
-  for (const match of text.matchAll(/\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g)) {
+  for (const match of text.matchAll(/\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^}$]|\$(?!\{))*))?\}/g)) {
     literal += text.slice(end, match.index)
     end = match.index + match[0].length
     if (match[1] === undefined) {
@@ -101,7 +101,7 @@ export type Inputs = ReadonlyMap<string, { readonly secret: boolean; readonly de
 /** `${env:NAME}`, `${input:id}` and the folders of an editor. */
 export function editorNotation(inputs: Inputs = new Map()): Notation {
   return {
-    pattern: /\$\{(?:(env|input):([^}\s]+)|([A-Za-z_/][A-Za-z0-9_]*))\}/g,
+    pattern: /\$\{(?:(env|input):([^}\s$]+)|([A-Za-z_/][A-Za-z0-9_]*))\}/g,
     read([, kind, id = '', word = '']) {
       if (kind === 'env') return { piece: { name: keepVariableName(id) } }
       if (kind === 'input') {
@@ -128,7 +128,7 @@ export function editorNotation(inputs: Inputs = new Map()): Notation {
 
 /** `{env:NAME}` and `{file:path}`. */
 export const openCodeNotation: Notation = {
-  pattern: /\{(env|file):([^}\s]+)\}/g,
+  pattern: /\{(env|file):([^}\s{]+)\}/g,
   read([, kind, id = '']) {
     if (kind === 'env') return { piece: { name: keepVariableName(id) } }
     const name = toVariableName(id.split(/[\\/]/).at(-1) ?? id)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readDocument, recognise } from '../../src/formats/formats.ts'
+import { getCodec, readDocument, recognise } from '../../src/formats/formats.ts'
 
 describe('a pasted document', () => {
   const document = {
@@ -47,4 +47,23 @@ describe('a pasted document', () => {
     expect(recognise([])).toEqual([])
     expect(recognise(null)).toEqual([])
   })
+})
+
+it.each([
+  ['cursor', '${env:'],
+  ['vscode', '${input:'],
+  ['claude-code', '${A:-'],
+  ['gemini-cli', '%A'],
+  ['librechat', '{{A'],
+] as const)('a long text in the file of %s that only begins references is read without delay', (client, start) => {
+  const text = start.repeat(1_000_000 / start.length)
+  const entries = {
+    long: {
+      command: 'x',
+      args: [text],
+      env: Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`V${index}`, '${x}'])),
+    },
+  }
+  const reading = readDocument(getCodec(client), { mcpServers: entries, servers: entries })
+  expect(reading.servers).toHaveLength(1)
 })
