@@ -15,6 +15,7 @@ import { addDoctor } from './commands/doctor/doctor.ts'
 import { addExplain } from './commands/explain.ts'
 import { addGallery } from './commands/gallery.ts'
 import { addGrants } from './commands/grants.ts'
+import { addImport } from './commands/import/import.ts'
 import { addOpen } from './commands/open.ts'
 import { addProjects } from './commands/projects.ts'
 import { addRules } from './commands/rules.ts'
@@ -61,6 +62,7 @@ export function createProgram(run: Run): Command {
   addConfig(program, run)
   addServers(program, run)
   addGallery(program, run)
+  addImport(program, run)
   addTools(program, run)
   addUsers(program, run)
   addAgents(program, run)

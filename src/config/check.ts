@@ -173,9 +173,14 @@ export function pathOfScope(scope: Scope): Path {
   return [`${scope.kind}s`, scope.name]
 }
 
+/** Mistakes in one entry that its schema does not find. */
+function findEntryFaults(server: ScopedServer): Finding[] {
+  return [...checkTemplates(server), ...checkHeaders(server), ...checkVariables(server)]
+}
+
 function checkServers(config: Config, scope: Scope): Finding[] {
   return Object.entries(statementsOf(config, scope).servers).flatMap(([name, server]) =>
-    [...checkTemplates(server), ...checkHeaders(server), ...checkVariables(server)].map((finding) => ({
+    findEntryFaults(server).map((finding) => ({
       ...finding,
       path: [...pathOfScope(scope), 'servers', name, ...finding.path],
     })),
@@ -188,7 +193,7 @@ export function findServerFault(name: string, server: ScopedServer): string | un
   if (!named.success) return `The name ${named.error.issues[0]?.message ?? 'is not valid'}`
   const parsed = ServerDefinition.safeParse(server)
   const findings = parsed.success
-    ? [...checkTemplates(server), ...checkHeaders(server), ...checkVariables(server)]
+    ? findEntryFaults(server)
     : explainIssues(parsed.error.issues, server, ['servers', name])
   const [first] = findings
   if (first !== undefined) return `${toKey(first.path) || 'The entry'} ${first.message}`

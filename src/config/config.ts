@@ -66,7 +66,7 @@ import { watchFile } from './watch.ts'
 export { type FilePlace, placeOf } from './accepted.ts'
 export { createChangeLimit } from './change-limit.ts'
 export { findServerFault } from './check.ts'
-export { type ConfigEdit, withRisks } from './edit.ts'
+export { type AddedServer, type ConfigEdit, withRisks } from './edit.ts'
 export { listNames, readEnvFile, toEnvPath, type VariableChange } from './env-file.ts'
 export { type ConfigPlaces, findConfigFile, listConfigPlaces, schemaFile, starterConfig } from './find.ts'
 export { toShownConfig } from './literals.ts'
@@ -79,6 +79,7 @@ export {
   seesDefinition,
 } from './members.ts'
 export {
+  changesIdentity,
   type EffectiveServer,
   isComplete,
   type Origins,

@@ -33,11 +33,25 @@ export function describeEdit(edit: ConfigEdit, before: State, after: State): Des
       }
     case 'rename-project':
       return { subject: `project:${edit.to}`, body: { change: 'project-renamed', from: edit.project, to: edit.to } }
+    case 'add-servers':
+      return describeServers(edit)
     case 'leave-project':
       return { subject: `agent:${edit.agent}`, body: { change: 'project-left' } }
     default:
       return describeServer(edit, after)
   }
+}
+
+/** The text that the servers come from may contain secrets, so only its kind is recorded. */
+function describeServers({ servers, environment, from }: Extract<ConfigEdit, { kind: 'add-servers' }>): Described {
+  const described = servers.map(({ name, scope, definition, replaces }) => ({
+    name,
+    scope: toScopeKey(scope),
+    transport: definition.transport,
+    change: replaces ? 'changed' : 'added',
+  }))
+  const body = { change: 'imported', from, servers: described, ...(environment.length > 0 && { environment }) }
+  return { subject: 'servers', body }
 }
 
 type ServerEdit = Extract<ConfigEdit, { name: string }>

@@ -21,14 +21,16 @@ import { toCanonicalText } from '../lib/canonical.ts'
 import { pathOfScope } from './check.ts'
 import { changesIdentity } from './merge.ts'
 import { isProjectEdit, type Planned, type ProjectEdit, planProject } from './project-edits.ts'
+import { parseConfig } from './read.ts'
 import { type SpelledPlace, toOwnSpelling } from './respell-text.ts'
 import { chainOf, effective } from './scopes.ts'
 
 type Target = { readonly name: string; readonly scope?: Scope }
 type SwitchEdit = Target & { readonly kind: 'enable-server'; readonly enabled: boolean }
 
-/** A change of one server or of the rules in one scope, by default the global scope. `set-server` adds or replaces. */
+/** A change of servers or of the rules in one scope, by default the global scope. `set-server` adds or replaces. */
 export type ConfigEdit =
+  | ServersEdit
   | (Target & { readonly kind: 'add-server'; readonly definition: ServerDefinition | ScopedServer })
   | (Target & { readonly kind: 'set-server'; readonly definition: ServerDefinition | ScopedServer })
   | (Target & { readonly kind: 'remove-server' })
@@ -42,7 +44,24 @@ type RisksEdit = Target & { readonly kind: 'set-risks'; readonly risks: Readonly
 
 /** All rules of one scope. */
 type RulesEdit = { readonly kind: 'set-rules'; readonly scope?: Scope; readonly rules: readonly Rule[] }
-type ServerEdit = Exclude<ConfigEdit, RulesEdit | EntryEdit>
+type ServerEdit = Exclude<ConfigEdit, RulesEdit | EntryEdit | ServersEdit>
+
+/** Adds servers of one or more scopes in one change. */
+export type ServersEdit = {
+  readonly kind: 'add-servers'
+  readonly servers: readonly AddedServer[]
+  /** Names that are added to the list `environment`. */
+  readonly environment: readonly string[]
+  /** The programs or forms of configuration that the servers come from, for the record. */
+  readonly from: readonly string[]
+}
+export type AddedServer = {
+  readonly name: string
+  readonly scope: Scope
+  readonly definition: ServerDefinition | ScopedServer
+  /** Whether the server replaces an entry of the same name. Otherwise such an entry is an error. */
+  readonly replaces: boolean
+}
 
 /** Edits that remove whole entries of users, agents and projects. */
 type EntryEdit = { readonly kind: 'remove-scope'; readonly scope: Scope } | ProjectEdit
@@ -56,7 +75,37 @@ export type EditableFile = {
 }
 
 /** The text after a change. All other text stays unchanged. The caller validates the result. */
-export function editText({ file, text, config, value }: EditableFile, edit: ConfigEdit): string {
+export function editText(editable: EditableFile, edit: ConfigEdit): string {
+  return edit.kind === 'add-servers' ? addServers(editable, edit) : editOnce(editable, edit)
+}
+
+/** One step for each scope: its servers are based on those of earlier scopes, which may be new too. */
+function addServers(editable: EditableFile, { servers, environment }: ServersEdit): string {
+  const scopes = new Map(servers.map(({ scope }) => [toScopeKey(scope), scope]))
+  const groups = [...scopes.values()].flatMap((scope): ScopeEdit[] => {
+    const added = servers.filter((server) => toScopeKey(server.scope) === toScopeKey(scope))
+    // The editor of TOML changes one table at a time.
+    const isToml = findFormat(editable.file) === 'toml'
+    return (isToml ? added.map((server) => [server]) : [added]).map((group) => ({
+      kind: 'add-to-scope',
+      scope,
+      servers: group,
+    }))
+  })
+  const edits = environment.length === 0 ? groups : [...groups, { kind: 'add-variables' as const, names: environment }]
+  return edits.reduce((before, edit) => {
+    const text = editOnce(before, edit)
+    const reading = parseConfig(before.file, text)
+    const { config, value } = reading.ok ? reading : before
+    return { file: before.file, text, config, value }
+  }, editable).text
+}
+
+type ScopeEdit = { readonly kind: 'add-to-scope'; readonly scope: Scope; readonly servers: readonly AddedServer[] }
+type VariablesEdit = { readonly kind: 'add-variables'; readonly names: readonly string[] }
+type SingleEdit = Exclude<ConfigEdit, ServersEdit> | ScopeEdit | VariablesEdit
+
+function editOnce({ file, text, config, value }: EditableFile, edit: SingleEdit): string {
   const format = findFormat(file) ?? 'yaml'
   const planned = isProjectEdit(edit) ? planProject(config, value, edit) : [plan({ config, value, format }, edit)]
   if (planned.every(({ steps }) => steps.length === 0)) return text
@@ -80,7 +129,10 @@ export function editText({ file, text, config, value }: EditableFile, edit: Conf
 }
 
 /** The scope that an edit of servers changes, and the entries that it keeps. */
-function toPlace(edit: ConfigEdit): SpelledPlace | undefined {
+function toPlace(edit: SingleEdit): SpelledPlace | undefined {
+  if (edit.kind === 'add-to-scope') {
+    return { scope: pathOfScope(edit.scope), names: edit.servers.map(({ name }) => name) }
+  }
   if (!('name' in edit)) return undefined
   const { name, scope = globalScope } = edit
   return { scope: pathOfScope(scope), names: edit.kind === 'remove-server' ? [] : [name] }
@@ -88,9 +140,21 @@ function toPlace(edit: ConfigEdit): SpelledPlace | undefined {
 
 function plan(
   { config, value, format }: { config: Config; value: unknown; format: Format },
-  edit: Exclude<ConfigEdit, ProjectEdit>,
+  edit: Exclude<SingleEdit, ProjectEdit>,
 ): Planned {
   switch (edit.kind) {
+    case 'add-to-scope': {
+      const planned = edit.servers.map(({ replaces, ...server }) => {
+        const single = { ...server, kind: replaces ? ('set-server' as const) : ('add-server' as const) }
+        const base = pathOfServer(config, single)
+        return { base, steps: planSteps(config, value, single, base) }
+      })
+      return { base: planned[0]?.base ?? [], steps: planned.flatMap(({ steps }) => steps) }
+    }
+    case 'add-variables': {
+      const names = [...new Set([...config.environment, ...edit.names])]
+      return { base: [], steps: [{ path: ['environment'], value: names }] }
+    }
     case 'set-rules': {
       const base = pathOfRules(config, edit)
       return { base, steps: planRules(value, edit, base, format) }

@@ -7,6 +7,7 @@ import { data } from './api/data.ts'
 import { events } from './api/events.ts'
 import { gallery } from './api/gallery.ts'
 import { grants } from './api/grants.ts'
+import { imports } from './api/imports.ts'
 import { people } from './api/people.ts'
 import { pins } from './api/pins.ts'
 import { projects, toolsets } from './api/projects.ts'
@@ -32,6 +33,7 @@ export const api = {
   sessions,
   tokens,
   servers,
+  imports,
   gallery,
   projects,
   toolsets,

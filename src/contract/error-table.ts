@@ -128,6 +128,19 @@ export const errorTable = {
     exit: 1,
     hint: 'Load the current version, make your change again and save it.',
   },
+  'import-unreadable': {
+    http: 400,
+    rpc: -32602,
+    exit: 2,
+    hint: 'Send the whole text of a configuration file in JSON, YAML or TOML.',
+  },
+  'import-unrecognised': {
+    http: 400,
+    rpc: -32602,
+    exit: 2,
+    hint: 'Send a list of servers in one of the known forms, for example { "mcpServers": { … } }.',
+  },
+  'import-changed': { http: 409, rpc: -32602, exit: 1, hint: 'Look at the preview again, and use its hash.' },
   'server-exists': {
     http: 409,
     rpc: -32602,

@@ -33,6 +33,7 @@ function applyStep(text: string, { path, value }: Step, base: Path, wanted: unkn
   }
   if (value === undefined) return removeAll(text, path)
   if (isListOfMaps(value)) return appendList(removeAll(text, path), path, value)
+  if (base.length === 0 && path.length === 1) return addTopLevel(lines, entries, path, value)
   const table = entries.findLast(({ kind, path: header }) => {
     return kind === 'table' && header.length >= base.length && header.length < path.length && beginsWith(path, header)
   })
@@ -45,6 +46,18 @@ function applyStep(text: string, { path, value }: Step, base: Path, wanted: unkn
   const sibling = entries.findLast((entry) => beginsWith(entry.path, base.slice(0, -1)))
   const end = sibling === undefined ? lines.lastWritten() : lastLineOf(entries, sibling)
   return lines.replace(end + 1, end, ['', ...toBlock(base, value)])
+}
+
+/** A value of no table: after such values, else above all tables. */
+function addTopLevel(
+  lines: ReturnType<typeof createLines>,
+  entries: readonly TomlEntry[],
+  path: Path,
+  value: unknown,
+): string {
+  const line = `${toTomlPath(path)} = ${toTomlValue(value)}`
+  const last = entries.findLast(({ kind, table }) => kind === 'value' && table.length === 0)
+  return last ? lines.replace(last.last + 1, last.last, [line]) : lines.replace(0, -1, [line, ''])
 }
 
 /** Appends the tables at the end of the text, where they cannot become part of another table. */

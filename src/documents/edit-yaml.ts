@@ -30,17 +30,51 @@ import {
 
 /** Changes single values and keeps every other byte. */
 export function editYaml(text: string, steps: readonly Step[]): string {
-  return steps.reduce((edited, step) => {
-    const spliced = splice(edited, step)
-    // Anchors, tags and unusual layouts cannot be spliced. Then the whole document is written again, with its comments
-    // and its order.
-    return spliced !== undefined && hasChange(spliced, edited, step) ? spliced : rewrite(edited, step)
-  }, text)
+  return toGroups(steps).reduce((edited, group) => editGroup(edited, group), text)
 }
 
-function hasChange(after: string, before: string, { path, value }: Step): boolean {
+function editGroup(text: string, steps: readonly Step[]): string {
+  const [first, ...others] = steps
+  if (first === undefined) return text
+  const spliced = others.length === 0 ? splice(text, first) : spliceEntries(text, steps)
+  if (spliced !== undefined && hasChange(spliced, text, steps)) return spliced
+  if (others.length > 0) return steps.reduce((edited, step) => editGroup(edited, [step]), text)
+  // Anchors, tags and unusual layouts cannot be spliced. Then the whole document is written again, with its comments
+  // and its order.
+  return rewrite(text, first)
+}
+
+/** Each piece that is written costs several readings of the text, so many entries of one map are written together. */
+function toGroups(steps: readonly Step[]): Step[][] {
+  const groups: Step[][] = []
+  for (const step of steps) {
+    const last = groups.at(-1)
+    if (last?.[0] && step.value !== undefined && last[0].value !== undefined && isBeside(step.path, last[0].path))
+      last.push(step)
+    else groups.push([step])
+  }
+  return groups
+}
+
+function isBeside(path: Path, other: Path): boolean {
+  return path.length === other.length && path.slice(0, -1).every((segment, index) => segment === other[index])
+}
+
+/** The text with several new entries in one map; undefined if an entry exists, or if the map does not exist. */
+function spliceEntries(text: string, steps: readonly Step[]): string | undefined {
+  const path = steps[0]?.path.slice(0, -1) ?? []
+  const map = path.length === 0 ? readYaml(text).contents : readYaml(text).getIn(path, true)
+  if (!isMap(map) || map.items.length === 0) return undefined
+  const entries = steps.map(({ path: at, value }): Entry => [String(at.at(-1)), value])
+  const names = new Set(entries.map(([name]) => name))
+  if (map.items.some(({ key }) => isScalar(key) && names.has(String(key.value)))) return undefined
+  return addPairs({ text, style: styleOf(text) }, map, entries)
+}
+
+function hasChange(after: string, before: string, steps: readonly Step[]): boolean {
   const read = (text: string): unknown => readYaml(text).toJS({ maxAliasCount: 100 })
-  return readYaml(after).errors.length === 0 && isSame(read(after), withValueAt(read(before), path, value))
+  const wanted = steps.reduce((root, { path, value }) => withValueAt(root, path, value), read(before))
+  return readYaml(after).errors.length === 0 && isSame(read(after), wanted)
 }
 
 type Found = { readonly map: YAMLMap; readonly pair: Pair }
@@ -67,7 +101,7 @@ function splice(text: string, { path, value }: Step): string | undefined {
   if (value === undefined) return text
   const key = String(path[chain.length])
   const nested = withValueAt({}, path.slice(chain.length + 1), value)
-  if (isMap(node) && node.items.length > 0) return addPair(scene, node, key, nested)
+  if (isMap(node) && node.items.length > 0) return addPairs(scene, node, [[key, nested]])
   return last && openMap(scene, last, { [key]: nested })
 }
 
@@ -81,7 +115,9 @@ function insertLines({ text, style }: Scene, at: number, lines: string): string 
   return exchange(text, at, at, endsOpen ? style.eol + lines : lines + style.eol)
 }
 
-function addPair(scene: Scene, map: YAMLMap, key: string, value: unknown): string | undefined {
+type Entry = readonly [key: string, value: unknown]
+
+function addPairs(scene: Scene, map: YAMLMap, entries: readonly Entry[]): string | undefined {
   const { text, style } = scene
   const [first, last] = [map.items[0], map.items.at(-1)]
   const end = last && endOfPair(last)
@@ -89,14 +125,16 @@ function addPair(scene: Scene, map: YAMLMap, key: string, value: unknown): strin
   if (end === undefined || start === undefined) return undefined
   const column = columnOf(text, start)
   if (map.flow) {
-    const pair = renderInline({ [key]: value }, { ...style, padding: false }).slice(1, -1)
     const gap = column === undefined ? ' ' : style.eol + ' '.repeat(column)
-    return exchange(text, end, end, `,${gap}${pair}`)
+    const pairs = entries.map(([key, value]) => {
+      return `,${gap}${renderInline({ [key]: value }, { ...style, padding: false }).slice(1, -1)}`
+    })
+    return exchange(text, end, end, pairs.join(''))
   }
   if (column === undefined) return undefined
   // Comments that are indented deeper belong to the entry before. Comments in the same column belong to the next entry.
   const at = skipComments(text, afterLine(text, end), column + 1)
-  return insertLines(scene, at, renderPair(key, value, column, style))
+  return insertLines(scene, at, entries.map(([key, value]) => renderPair(key, value, column, style)).join(style.eol))
 }
 
 /** A block scalar (`|`) already ends with a line break. */

@@ -15,6 +15,7 @@ import { type EventTable, eventNames } from '../contract/events.ts'
 import type { Principal } from '../contract/principal.ts'
 import { createGallery } from '../gallery/gallery.ts'
 import { createIdentity, type Identity, type PasswordCost } from '../identity/identity.ts'
+import { createImports } from '../imports/imports.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { createEmitter } from '../lib/emitter.ts'
 import { createIds, type Ids } from '../lib/ids.ts'
@@ -153,18 +154,19 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   }).catch(giveUp)
   knownFiles = serverFiles
   config.restate()
+  const owners = {
+    findUserId: (name: string) => identity.findId(`user:${name}`),
+    ownsProject: (project: string, user: string) => config.current().projects[project]?.owners.includes(user) ?? false,
+    ownerOf: (session: string) => config.ownerOf({ kind: 'session', name: session }),
+    trusts: config.trusts,
+  }
   const secrets = await createSecrets({
     storage,
     config,
     masking,
     folder: options.dataFolder,
     environment,
-    owners: {
-      findUserId: (name) => identity.findId(`user:${name}`),
-      ownsProject: (project, user) => config.current().projects[project]?.owners.includes(user) ?? false,
-      ownerOf: (session) => config.ownerOf({ kind: 'session', name: session }),
-      trusts: config.trusts,
-    },
+    owners,
     clock,
     ids,
     log,
@@ -236,7 +238,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const entries = createServerEntries({
     storage,
     config,
-    seal: createSeal(auditKeys),
+    seal,
     findUserId: (name) => identity.findId(`user:${name}`),
     clock,
     log,
@@ -259,6 +261,15 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   })
   const { demandCurrent } = identity
   const repositories = createRepositories({ config, masking, clock, log, demandCurrent, forgetPins: pins.forget })
+  const imports = createImports({
+    config,
+    secrets,
+    owners,
+    servers,
+    moveLiterals: createLiteralMover({ config, secrets }),
+    seal,
+    demandCurrent: identity.demandCurrent,
+  })
   const { describePrincipal } = config
   const { findTool, listFacts: toolsOf } = catalog
   const rules = createRuleService({ config, findTool, storage, clock })
@@ -398,6 +409,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     admitChange: createChangeLimit({ config, clock }),
     status,
     servers: serverService,
+    imports,
     gallery: createGallery({ config, servers: serverService, secrets }),
     repositories,
     serverFiles,

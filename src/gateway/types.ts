@@ -7,6 +7,7 @@ import type { EventTable } from '../contract/events.ts'
 import type { Principal } from '../contract/principal.ts'
 import type { Gallery } from '../gallery/gallery.ts'
 import type { Identity } from '../identity/identity.ts'
+import type { ImportService } from '../imports/imports.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Account } from '../lib/delivery.ts'
 import type { Emitter } from '../lib/emitter.ts'
@@ -57,6 +58,7 @@ export type Gateway = {
     Pick<Audit, 'verify' | 'export' | 'confirmClock'> & { append(change: Change): Promise<void> }
   readonly catalog: Pick<Catalog, 'view' | 'listTools'>
   readonly servers: ServerService
+  readonly imports: ImportService
   readonly gallery: Gallery
   /** Files in repositories that projects take servers from. */
   readonly repositories: Pick<Repositories, 'get' | 'accept' | 'notices'>

@@ -12,6 +12,7 @@ import { createDataRoutes } from './routes/data.ts'
 import { createEventsRoutes } from './routes/events.ts'
 import { createGalleryRoutes } from './routes/gallery.ts'
 import { createGrantsRoutes } from './routes/grants.ts'
+import { createImportsRoutes } from './routes/imports.ts'
 import { createPeopleRoutes } from './routes/people.ts'
 import { createPinsRoutes } from './routes/pins.ts'
 import { createProjectsRoutes, createToolsetsRoutes } from './routes/projects.ts'
@@ -40,6 +41,7 @@ export function createRouter(gateway: Gateway) {
     agents: createAgentsRoutes(gateway),
     sessions: createSessionsRoutes(gateway),
     servers: createServersRoutes(gateway),
+    imports: createImportsRoutes(gateway),
     gallery: createGalleryRoutes(gateway),
     projects: createProjectsRoutes(gateway),
     toolsets: createToolsetsRoutes(gateway),

@@ -24,7 +24,7 @@ import { mayChange, type Ownership, usableScopes } from './scopes.ts'
 
 export { createLiteralMover, type MovedEntries, type MoveLiterals } from './move.ts'
 export type { Templated } from './resolve.ts'
-export type { Ownership } from './scopes.ts'
+export { type Ownership, usableScopes } from './scopes.ts'
 
 export type WantedSecret = {
   readonly scope: ScopeKey

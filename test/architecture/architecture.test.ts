@@ -25,6 +25,7 @@ const order = [
   'servers',
   'gallery',
   'repositories',
+  'imports',
   'definitions',
   'pins',
   'catalog',

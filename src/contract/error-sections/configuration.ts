@@ -34,6 +34,33 @@ export const configuration = {
     guide: 'command-line.md#editing',
     numbers: ['http', 'exit'],
   },
+  'import-unreadable': {
+    meaning:
+      'The text of an import is not JSON, YAML or TOML, or it is too large, nested too deeply or has too many servers. Nothing was saved.',
+    example: 'The text is larger than 1 MiB',
+    steps: [
+      'Check that the text is complete: with its first and last bracket, and with the indentation of YAML.',
+      'Import a large file in parts, or send only the part that contains the servers.',
+    ],
+    guide: 'import.md',
+    numbers: ['http', 'exit'],
+  },
+  'import-unrecognised': {
+    meaning: 'The text of an import was read, but it contains no list of servers in a known form. Nothing was saved.',
+    steps: [
+      'Put a single server into `{ "mcpServers": { "NAME": { … } } }`.',
+      'Compare the text with the forms that the message and the guide list.',
+    ],
+    guide: 'import.md',
+    numbers: ['http', 'exit'],
+  },
+  'import-changed': {
+    meaning:
+      'An import was applied with the hash of a preview that is no longer correct: the text, the scope, the rights or the servers of the gateway have changed since. Nothing was saved.',
+    steps: ['Make the preview again, look at it, and apply it with its hash.'],
+    guide: 'import.md',
+    numbers: ['http', 'exit'],
+  },
   'variable-missing': {
     meaning:
       'A `${NAME}` in the definition of a server has no value that this server is allowed to use. Only this server fails; the others start.',

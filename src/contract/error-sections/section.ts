@@ -24,6 +24,7 @@ export const guidePages = {
   'approvals.md': 'Approvals and grants',
   'command-line.md': 'The command line',
   'gallery.md': 'The gallery',
+  'import.md': 'Importing servers',
   'people.md': 'People, agents and sessions',
   'pinning.md': 'Pinned definitions',
   'record.md': 'The record, and how to verify it',
