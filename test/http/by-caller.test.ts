@@ -115,6 +115,8 @@ const expected: Readonly<Record<string, string>> = {
   'webhooks.test': 'AF',
   'config.show': 'AUF',
   'config.effective': 'AMOUF',
+  'config.files': 'AUF',
+  'config.trust': 'AF',
 }
 
 type Operation = { readonly name: string; readonly method: string; readonly path: string }
