@@ -14,9 +14,13 @@ it.each(startable.filter(({ label }) => !installed.has(label)))(
   'the entry $label starts offline and lists its tools',
   async (found) => {
     await installOnDemand(found.wanted)
-    const { ok, failure, tools } = await start(gateway, found, onDemandPath(found.wanted))
-    expect({ ok, failure, tools: tools.length }).toEqual({ ok: true, failure: undefined, tools: found.started.tools })
-    const names = new Set(tools.map(({ original }) => original))
+    const { ok, failure, tools, setAside } = await start(gateway, found, onDemandPath(found.wanted))
+    expect({ ok, failure, tools: tools.length + setAside.length }).toEqual({
+      ok: true,
+      failure: undefined,
+      tools: found.started.tools,
+    })
+    const names = new Set([...tools.map(({ original }) => original), ...setAside.map(({ name }) => name)])
     expect(Object.keys(found.entry.risk.tools).filter((name) => !names.has(name))).toEqual([])
   },
 )
