@@ -125,6 +125,7 @@ describe('a refusal of one call over HTTP', () => {
     await using gateway = await startTestGateway({
       servers: { bad: { transport: 'http', url: server.url } },
       rules: [{ action: 'allow' }],
+      errorsAsResults: false,
     })
     const client = await gateway.connectV1('tester')
     const { since } = await gateway.reach('bad', 'connected')

@@ -97,6 +97,7 @@ export async function startSceneWith(
     {
       servers: { bad, good: stdioFixture('recording') },
       rules: [{ tools: 'bad_trigger_write', action: 'allow' }],
+      errorsAsResults: false, // these tests look at the errors of a server as they are
       ...(options.limits && { limits: options.limits }),
     },
     { folder, wait: options.wait ?? true, supervision: { ...quickSupervision, ...options.supervision } },
