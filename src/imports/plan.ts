@@ -13,7 +13,7 @@ import { assignNames, toName, toTitle } from './names.ts'
 export type PlanParts = {
   readonly config: Pick<
     ConfigStore,
-    'current' | 'statedIn' | 'inheritedIn' | 'effectiveIn' | 'scopes' | 'ownerOf' | 'trusts'
+    'current' | 'fileOf' | 'statedIn' | 'inheritedIn' | 'effectiveIn' | 'scopes' | 'ownerOf' | 'trusts'
   >
   /** Whether the author may see the definitions of a scope. Others must have no influence on what the author sees. */
   sees(scope: ScopeKey): boolean
@@ -122,6 +122,9 @@ function judge(parts: PlanParts, by: Principal, wanted: Wanted): Judged | { refu
   const judgement = mayChangeServer(by, { ...act, ...facts }, config.current())
   if (existing && changesNothing(name, wanted.stated, existing)) return { outcome: 'same', stated, notes: [] }
   if (!judgement.may) return { refused: judgement.because }
+  // Files of repositories are only read. An entry of the configuration replaces an entry of `mcp-servers.json`.
+  const file = config.fileOf(scope, name)
+  if (file !== undefined && scope.kind !== 'global') return { refused: `comes from ${file}, which is not changed` }
   if (!isComplete(stated, inherited?.definition)) return { refused: 'is not a complete server in this scope' }
   if (current) return { outcome: 'changed', stated, notes: explainChange(wanted.stated, existing) }
   const sees = inherited !== undefined && parts.sees(inherited.scope)

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Principal } from '../../src/contract/principal.ts'
+import { planServers } from '../../src/imports/plan.ts'
 import { administrator, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { importText, outcomes, toText } from './stage.ts'
 
@@ -116,6 +117,19 @@ describe('a preview', () => {
     const result = preview(toText({ ...servers, fine: remote('fine') }))
     expect(outcomes(result)).toEqual([`a ${outcome}`, 'fine new'])
   })
+})
+
+it('skips a server that the file of a repository defines', () => {
+  const { config } = gate.gateway
+  const parts = { config: { ...config, fileOf: () => '/repo/servers.yaml' }, sees: () => true, isOwn: () => false }
+  const definition = { transport: 'http' as const, url: 'https://a.example/mcp' }
+  const servers = [{ key: 'a', definition, notes: [], needs: [] }]
+  const inProject = planServers(parts, administrator, { servers, scope: { kind: 'project', name: 'shop' } })
+  expect(inProject).toMatchObject([
+    { outcome: 'skipped', notes: ['comes from /repo/servers.yaml, which is not changed'] },
+  ])
+  const inGlobal = planServers(parts, administrator, { servers, scope: { kind: 'global' } })
+  expect(inGlobal).toMatchObject([{ outcome: 'new' }])
 })
 
 describe('user name and password in an address', () => {
