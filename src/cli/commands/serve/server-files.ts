@@ -36,12 +36,13 @@ export function noteUnread(cwd: string, talk: (line: string) => void): void {
       `${others.join(', ')} is not read: ${used} comes first. Remove one, or name the file: sallyport serve --config FILE`,
     )
   const foreign = unread.filter((name) => existsSync(join(cwd, name)))
-  if (foreign.length === 0) return
+  const [first] = foreign
+  if (first === undefined) return
   const verb =
     foreign.length === 1
       ? 'is a configuration of another program and is'
       : 'are configurations of other programs and are'
-  talk(`${foreign.join(', ')} ${verb} not read.`)
+  talk(`${foreign.join(', ')} ${verb} not read. To take over its servers: sallyport import ${quote(first)}`)
 }
 
 type Asking = { readonly terminal: Terminal; readonly gateway: Gateway; readonly signal: AbortSignal }
