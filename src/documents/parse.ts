@@ -43,6 +43,7 @@ const mostCharacters: Readonly<Record<DocumentFormat, number>> = {
 }
 const mostValues = 500_000
 const mostOpen = 2000
+const mostDepth = 200
 
 /**
  * Parses a text that another person or program wrote. Its size is limited, and so is the value: aliases in YAML can make
@@ -53,8 +54,8 @@ export function parseForeign(format: DocumentFormat, text: string): Parsing {
   // The YAML parser needs seconds for a text that only opens brackets.
   if (format === 'yaml' && countOpen(text) > mostOpen) return toFault('is nested too deeply')
   const parsing = parseText(format, text)
-  if (!parsing.ok || !isTooLarge(parsing.parsed.value, mostCharacters[format])) return parsing
-  return toFault('has too many values')
+  const excess = parsing.ok ? findExcess(parsing.parsed.value, mostCharacters[format]) : undefined
+  return excess === undefined ? parsing : toFault(excess)
 }
 
 function toFault(message: string): Parsing {
@@ -72,17 +73,19 @@ function countOpen(text: string): number {
 }
 
 /** Counts each use of an alias, because a later copy of the value contains each one. */
-function isTooLarge(root: unknown, characters: number): boolean {
+function findExcess(root: unknown, characters: number): string | undefined {
   const left = { values: mostValues, characters }
-  const pending = [root]
-  while (pending.length > 0) {
-    const value = pending.pop()
+  const pending: { value: unknown; depth: number }[] = [{ value: root, depth: 0 }]
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { value, depth } = next
     const parts = isPlainObject(value) ? Object.values(value) : Array.isArray(value) ? value : []
     const names = isPlainObject(value) ? Object.keys(value) : [value]
     left.values -= 1
     for (const name of names) if (typeof name === 'string') left.characters -= name.length
-    if (left.values < 0 || left.characters < 0) return true
-    for (const part of parts) pending.push(part)
+    // The YAML parser itself stops only where its stack ends, which differs from call to call.
+    if (depth > mostDepth) return 'is nested too deeply'
+    if (left.values < 0 || left.characters < 0) return 'has too many values'
+    for (const part of parts) pending.push({ value: part, depth: depth + 1 })
   }
-  return false
+  return undefined
 }

@@ -70,7 +70,7 @@ describe('a text of somebody else', () => {
     [
       'deep blocks in YAML',
       'yaml',
-      Array.from({ length: 1000 }, (_, depth) => `${' '.repeat(depth)}a:`).join('\n'),
+      Array.from({ length: 250 }, (_, depth) => `${' '.repeat(depth)}a:`).join('\n'),
       'nested too deeply',
     ],
     ['deep lists in TOML', 'toml', `a = ${deep('[', ']')}`, 'is not TOML'],
