@@ -18,6 +18,7 @@ import {
   type OfferKind,
   type ToolNames,
 } from '../definitions/definitions.ts'
+import { matchesAny } from '../lib/glob.ts'
 import {
   applyPins,
   type Instructions,
@@ -29,10 +30,11 @@ import {
   type Unpinned,
 } from '../pins/pins.ts'
 import type { KnownTool } from '../policy/policy.ts'
-import { noLists, type RawList, type Servers } from '../servers/servers.ts'
+import { noLists, type RawList, type RawLists, type Servers } from '../servers/servers.ts'
 import type { ServerFacts } from '../wire/codec.ts'
 import { toToolRefs } from './in-process.ts'
-import { toPublicName } from './naming.ts'
+import { nameAlone, sharedSpace } from './name-table.ts'
+import { type Names, toWanted, type WantedName } from './names.ts'
 import { findInProcess, findTarget, type Target } from './target.ts'
 import {
   buildView,
@@ -46,7 +48,7 @@ import {
 
 export { inFormOf } from './addresses.ts'
 export { createIntroduction, type Introduction } from './introduction.ts'
-export { toPublicName } from './naming.ts'
+export { createNames, createNamesRemover, type Names } from './names.ts'
 export type { Target } from './target.ts'
 export { type Listing, type ToolRef, toTool, type View, type ViewSelector } from './view.ts'
 
@@ -73,6 +75,12 @@ export type Catalog = {
   preview(server: string, definition: ServerDefinition, list: RawList): { tools: Tool[]; setAside: SetAside[] }
   /** Must be called when something that views depend on has changed. */
   invalidate(): void
+  /** Stores public names for the offers in new lists of a connection, before the lists are used. */
+  prepare(connection: string, lists: RawLists): Promise<void>
+  /** Stores public names for all offers without one. Must be called after a change of the configuration. */
+  nameAll(): Promise<void>
+  /** A lookup of the public names of configured tools, by server, scope and the tool's own name. */
+  publicNames(): (tool: { server: string; scope: string; name: string }) => string | undefined
 }
 
 const maxViews = 500
@@ -84,6 +92,9 @@ export type CatalogParts = {
   readonly config: ConfigStore
   readonly servers: Pick<Servers, 'list' | 'find' | 'lists' | 'facts' | 'attached'>
   readonly pins: Pick<Pins, 'judge' | 'observe' | 'leave'>
+  readonly names: Pick<Names, 'find' | 'assign'>
+  /** Tools that had no public name have one now. */
+  onNamed(): void
 }
 
 export function createCatalog(parts: CatalogParts): Catalog {
@@ -178,13 +189,16 @@ export function createCatalog(parts: CatalogParts): Catalog {
   }
 
   function toolNames(): ToolNames {
-    const { naming } = parts.config.current()
+    const specs = new Map(parts.config.connections().map((spec) => [spec.id, spec]))
     names ??= listToolNames(
       parts.servers.list().map(({ id, name, scope }) => ({
         server: { name, scope },
         tools: judge(id, (parts.servers.lists(id) ?? noLists).tools).tools,
+        publicNameOf(tool) {
+          const server = specs.get(id)
+          return server && parts.names.find({ server, tool, wanted: tool })
+        },
       })),
-      (server, tool) => toPublicName(naming, server, tool),
     )
     return names
   }
@@ -210,13 +224,51 @@ export function createCatalog(parts: CatalogParts): Catalog {
     if (known) return known
     checkSelector(effective, selector)
     const config = parts.config.current()
-    const built = buildView({ key, effective, selector, config, ofConnection, inProcess: inProcess() })
+    const unnamed: WantedName[] = []
+    const nameOf = (wanted: WantedName) => parts.names.find(wanted) ?? void unnamed.push(wanted)
+    const built = buildView({ key, effective, selector, config, ofConnection, nameOf, inProcess: inProcess() })
+    if (unnamed.length > 0) void nameMissing(unnamed)
     for (const old of views.keys()) {
       if (views.size < maxViews) break
       views.delete(old)
     }
     views.set(key, built)
     return built
+  }
+
+  /** Only if names were added: otherwise a tool that cannot have a name would build views without end. */
+  async function nameMissing(wanted: readonly WantedName[]): Promise<void> {
+    const missing = wanted.filter((each) => parts.names.find(each) === undefined)
+    await parts.names.assign(missing)
+    if (missing.every((each) => parts.names.find(each) === undefined)) return
+    invalidate()
+    parts.onNamed()
+  }
+
+  /** The tools and prompts of connected servers under every definition in force. `of`: only this connection, with these lists. */
+  function listWanted(of?: { readonly id: string; readonly lists: RawLists }): WantedName[] {
+    return parts.config.servers().flatMap((server) => {
+      const { connection: id, definition } = server
+      const lists = of === undefined ? parts.servers.lists(id) : of.id === id ? of.lists : undefined
+      if (!lists || !definition.enabled) return []
+      const { include, exclude } = definition.tools
+      const tools = judge(id, lists.tools).tools.filter(
+        ({ name: tool }) => matchesAny(include, tool) && !matchesAny(exclude, tool),
+      )
+      const prompts = judgeOther('prompts', lists.prompts).offers
+      return [
+        ...tools.map(({ name: tool }) => ({ server, tool, wanted: toWanted(definition, tool) })),
+        ...prompts.map((prompt) => ({ server, tool: prompt.id, wanted: prompt.id })),
+      ]
+    })
+  }
+
+  function publicNames(): (pin: { server: string; scope: string; name: string }) => string | undefined {
+    const specs = new Map(parts.config.connections().map((spec) => [`${spec.name} ${spec.scope}`, spec]))
+    return ({ server: of, scope, name: tool }) => {
+      const server = specs.get(`${of} ${scope}`)
+      return server && parts.names.find({ server, tool, wanted: toWanted(server.definition, tool) })
+    }
   }
 
   function resolve(principal: Principal, selector: ViewSelector, method: CallMethod, name: string): Target | undefined {
@@ -256,7 +308,9 @@ export function createCatalog(parts: CatalogParts): Catalog {
     isListed: (id) => parts.servers.lists(id) !== undefined,
     observe,
     offered(server, connection) {
-      const { tools, setAside } = offeredTools(server, ofConnection(connection).tools, parts.config.current())
+      const { describe } = parts.config.current()
+      const naming = { nameOf: parts.names.find, describe }
+      const { tools, setAside } = offeredTools(server, ofConnection(connection).tools, naming)
       return { tools: tools.map(toTool), setAside }
     },
     preview(server, definition, list) {
@@ -266,12 +320,17 @@ export function createCatalog(parts: CatalogParts): Catalog {
       const steering = tools.flatMap(({ name, steering: reason }): SetAside[] =>
         reason === undefined ? [] : [{ name, reason, state: 'suspicious' }],
       )
-      const offered = offeredTools({ name: server, scope: 'global', connection: server, definition }, plain, {
-        naming,
-        describe,
-      })
+      const key = (tool: string, wanted: string) => ({ space: sharedSpace, server, tool, wanted })
+      const keys = plain.map((tool) => key(tool.name, toWanted(definition, tool.name)))
+      const nameIn = nameAlone(naming, keys)
+      const tried = { name: server, scope: 'global', connection: server, definition, lineage: [] } as const
+      const nameOf = ({ tool, wanted }: WantedName) => nameIn(key(tool, wanted))
+      const offered = offeredTools(tried, plain, { nameOf, describe })
       return { tools: offered.tools.map(toTool), setAside: [...setAside, ...steering, ...offered.setAside] }
     },
     invalidate,
+    prepare: (id, lists) => parts.names.assign(listWanted({ id, lists })),
+    nameAll: () => nameMissing(listWanted()),
+    publicNames,
   }
 }

@@ -2,7 +2,8 @@ import type { JsonObject } from '../contract/json.ts'
 import type { ScopeKey } from '../contract/scope.ts'
 import { idKeyOf, type JudgedOffering, type Offer, type OfferKind } from '../definitions/definitions.ts'
 import { toPublicUri } from './addresses.ts'
-import { toPublicName } from './naming.ts'
+import type { NamedServer } from './names.ts'
+import type { NameOf } from './view.ts'
 
 /** A resource, a template or a prompt as one view offers it. */
 export type OfferRef = {
@@ -16,12 +17,12 @@ export type OfferRef = {
   readonly offer: Offer
 }
 
-type Server = { readonly name: string; readonly scope: ScopeKey; readonly connection: string }
+type Server = NamedServer & { readonly scope: ScopeKey; readonly connection: string }
 type Included = readonly { readonly server: Server; readonly judged: JudgedOffering }[]
 type MergeRules = {
   /** True for the view of a single server, in which everything keeps its original name. */
   readonly own: boolean
-  readonly naming: string
+  readonly nameOf: NameOf
   includes(name: string): boolean
 }
 
@@ -32,7 +33,7 @@ export function offersOf(
 ): { prompts: Map<string, OfferRef>; resources: Map<string, OfferRef>; templates: OfferRef[] } {
   return {
     prompts: toMap(
-      refsOf(included, 'prompts', (server, id) => toPublicName(rules.naming, server, id)),
+      refsOf(included, 'prompts', (server, id) => rules.nameOf({ server, tool: id, wanted: id })),
       rules,
     ),
     resources: toMap(toUnique(refsOf(included, 'resources', (_server, id) => id)), rules),
@@ -42,11 +43,15 @@ export function offersOf(
   }
 }
 
-function refsOf(included: Included, kind: OfferKind, toName: (server: string, id: string) => string): OfferRef[] {
+type ToName = (server: Server, id: string) => string | undefined
+
+function refsOf(included: Included, kind: OfferKind, toName: ToName): OfferRef[] {
   return included.flatMap(({ server, judged }) =>
-    judged[kind].map((offer) => {
-      const name = toName(server.name, offer.id)
-      return { name, publicName: name, server: server.name, scope: server.scope, connection: server.connection, offer }
+    judged[kind].flatMap((offer) => {
+      const name = toName(server, offer.id)
+      if (name === undefined) return []
+      const { name: of, scope, connection } = server
+      return [{ name, publicName: name, server: of, scope, connection, offer }]
     }),
   )
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import type { EffectiveConfig } from '../config/config.ts'
+import type { EffectiveConfig, PinnedEntry } from '../config/config.ts'
 import type { Config, Toolset } from '../contract/config.ts'
 import type { JsonObject } from '../contract/json.ts'
 import { type Risk, riskOrder } from '../contract/risk.ts'
-import type { ScopeKey } from '../contract/scope.ts'
+import { type ScopeKey, scopeKinds, toScope } from '../contract/scope.ts'
 import type { ServerDefinition } from '../contract/server.ts'
 import type { SetAside, Tool } from '../contract/tool.ts'
 import type { Drift, JudgedOffering, JudgedTool } from '../definitions/definitions.ts'
@@ -11,7 +11,8 @@ import { matchesAny } from '../lib/glob.ts'
 import { type JudgedRisk, riskOf } from '../policy/policy.ts'
 import type { InProcessTool, ListKind } from '../servers/servers.ts'
 import { type OfferRef, offersOf, toOfferWire } from './merge.ts'
-import { toPublicDescription, toPublicName } from './naming.ts'
+import { toWanted, type WantedName } from './names.ts'
+import { toPublicDescription } from './naming.ts'
 
 /** Which view an address has: all servers, a toolset, or one server with its original names. */
 export type ViewSelector =
@@ -66,8 +67,11 @@ export type OfferingServer = {
   readonly scope: ScopeKey
   readonly connection: string
   readonly definition: ServerDefinition
+  readonly lineage: readonly PinnedEntry[]
 }
-type Patterns = { readonly naming: string; readonly describe: string }
+
+export type NameOf = (wanted: WantedName) => string | undefined
+type Naming = { readonly nameOf: NameOf; readonly describe: string }
 
 export function buildView(parts: {
   key: string
@@ -75,31 +79,37 @@ export function buildView(parts: {
   selector: ViewSelector
   config: Config
   ofConnection(id: string): JudgedOffering
+  readonly nameOf: NameOf
   /** Tools that run inside the gateway. */
   readonly inProcess: readonly ToolRef[]
 }): View {
-  const { selector, config, inProcess } = parts
+  const { selector, config, inProcess, nameOf } = parts
   const own = selector.kind === 'server'
   const tools = new Map<string, ToolRef>()
   const setAside: (SetAside & { server: string })[] = []
   const included: { server: OfferingServer; judged: JudgedOffering }[] = []
+  const ranks = new Map<string, number>()
   for (const server of [...parts.effective.servers.values()].sort((a, b) => (a.name < b.name ? -1 : 1))) {
     if (!server.definition.enabled || !includesServer(selector, server.name, config)) continue
     const judged = parts.ofConnection(server.connection)
     included.push({ server, judged })
-    const offered = offeredTools(server, judged.tools, config)
+    const offered = offeredTools(server, judged.tools, { nameOf, describe: config.describe })
     for (const aside of [...judged.setAside, ...offered.setAside]) setAside.push({ ...aside, server: server.name })
     for (const tool of offered.tools) {
       if (!includesTool(selector, tool.publicName, config)) continue
       const name = own ? tool.definition.name : tool.publicName
-      const taken = tools.has(name) || (!own && inProcess.some((each) => each.name === name))
-      if (taken) setAside.push({ name, reason: 'another tool already has this public name', server: server.name })
-      else tools.set(name, { ...tool, name })
+      const earlier = tools.get(name)
+      const taken = earlier !== undefined || (!own && inProcess.some((each) => each.name === name))
+      const loser = taken && earlier && rankOf(server) < (ranks.get(name) ?? 0) ? earlier.server : server.name
+      if (taken) setAside.push({ name, reason: 'another tool already has this public name', server: loser })
+      if (taken && (earlier === undefined || loser === server.name)) continue
+      tools.set(name, { ...tool, name })
+      ranks.set(name, rankOf(server))
     }
   }
   const { prompts, resources, templates } = offersOf(included, {
     own,
-    naming: config.naming,
+    nameOf,
     includes: (name) => includesTool(selector, name, config),
   })
   const empty = tools.size === 0 && prompts.size === 0 && resources.size === 0 && templates.length === 0
@@ -115,26 +125,28 @@ export function buildView(parts: {
   return { key: parts.key, servers, tools, prompts, resources, templates, setAside, lists }
 }
 
+/** Two scopes of members can have one name. The earlier scope keeps it, so that nobody can take the name of a project's tool. */
+function rankOf({ lineage, scope }: OfferingServer): number {
+  return scopeKinds.indexOf(toScope(lineage[0]?.scope ?? scope).kind)
+}
+
 /** The tools of one server after the selection and the overrides of its definition, with their risk. */
 export function offeredTools(
   server: OfferingServer,
   judged: readonly JudgedTool[],
-  patterns: Patterns,
+  { nameOf, describe }: Naming,
 ): { tools: ToolRef[]; setAside: SetAside[] } {
   const { definition } = server
   const { include, exclude, override } = definition.tools
   const changeOf = (tool: JudgedTool) => (Object.hasOwn(override, tool.name) ? override[tool.name] : undefined)
-  const toName = (tool: JudgedTool) => toPublicName(patterns.naming, server.name, changeOf(tool)?.name ?? tool.name)
   const chosen = judged.filter(({ name }) => matchesAny(include, name) && !matchesAny(exclude, name))
-  const owners = new Map<string, JudgedTool>()
-  for (const tool of chosen.toSorted(byPrecedence)) if (!owners.has(toName(tool))) owners.set(toName(tool), tool)
   const tools: ToolRef[] = []
   const setAside: SetAside[] = []
   for (const tool of chosen) {
     const change = changeOf(tool)
-    const name = toName(tool)
-    if (owners.get(name) !== tool) {
-      setAside.push({ name: tool.name, reason: `another tool of this server already has the public name ${name}` })
+    const name = nameOf({ server, tool: tool.name, wanted: toWanted(definition, tool.name) })
+    if (name === undefined) {
+      setAside.push({ name: tool.name, reason: 'its public name is not stored yet' })
       continue
     }
     const judgedRisk = (of: JudgedTool) =>
@@ -150,7 +162,7 @@ export function offeredTools(
     tools.push({
       name,
       publicName: name,
-      description: toPublicDescription(patterns.describe, facts),
+      description: toPublicDescription(describe, facts),
       server: server.name,
       scope: server.scope,
       connection: server.connection,
@@ -162,12 +174,6 @@ export function offeredTools(
     })
   }
   return { tools, setAside }
-
-  /** Decides which of two tools with the same public name gets it: first overridden names, then by name, never by list order. */
-  function byPrecedence(a: JudgedTool, b: JudgedTool): number {
-    const given = Number(changeOf(b)?.name !== undefined) - Number(changeOf(a)?.name !== undefined)
-    return given || (a.name < b.name ? -1 : 1)
-  }
 }
 
 /** Before a changed definition is accepted, it can only raise the risk of a tool, not lower it. */

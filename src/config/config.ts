@@ -29,7 +29,7 @@ import {
   type VariableChange,
 } from './env-file.ts'
 import { listUnlike, type Seal, toMarks } from './marks.ts'
-import type { Origins } from './merge.ts'
+import type { EffectiveServer, Origins } from './merge.ts'
 import { type ConfigProblem, formatProblem, toConfigError } from './problems.ts'
 import { locateKey, parseConfig } from './read.ts'
 import {
@@ -151,6 +151,8 @@ export type ConfigStore = {
   /** A principal from its kind and name, such as `agent:reviewer`, with its owner if known. */
   describePrincipal(key: string): Principal
   connections(): readonly ConnectionSpec[]
+  /** The servers of all scopes, each as often as it differs between scopes. */
+  servers(): readonly EffectiveServer[]
   /** Fills in templates with values that the scope of each template may use; throws `variable-missing`. */
   resolve(definition: ServerDefinition, origins: Origins, beside?: Beside): ServerDefinition
   /** Whether `${NAME}` in this scope can read an environment variable that is set. */
@@ -496,6 +498,7 @@ export async function createConfig(parts: ConfigParts): Promise<ConfigStore> {
     ownerOf: (scope) => ownerOf(inForce.views.settings, scope),
     describePrincipal: (key) => describePrincipal(key, (scope) => ownerOf(inForce.views.settings, scope)),
     connections: () => inForce.views.connections(),
+    servers: () => inForce.views.servers(),
     resolve(definition, origins, beside) {
       const { settings } = inForce.views
       const variables = withEnvFile({ environment, listed: settings.environment }, envFile.values())

@@ -314,15 +314,20 @@ function isTrustedTarget(settings: Settings, origins: Origins): boolean {
 
 /** The distinct connections of all chains. */
 export function connections(settings: Settings): ConnectionSpec[] {
-  const stack = createStack(settings)
   const specs = new Map<string, ConnectionSpec>()
-  for (const server of listChains(settings).flatMap((scopes) => [...stack(scopes).values()])) {
+  for (const server of listServers(settings)) {
     const known = specs.get(server.connection)
     if (known === undefined) specs.set(server.connection, toSpec(settings, server))
     else if (server.definition.enabled)
       specs.set(known.id, { ...known, definition: { ...known.definition, enabled: true } })
   }
   return [...specs.values()]
+}
+
+/** The servers of all chains. Chains that do not refine a server share one object. */
+export function listServers(settings: Settings): EffectiveServer[] {
+  const stack = createStack(settings)
+  return [...new Set(listChains(settings).flatMap((scopes) => [...stack(scopes).values()]))]
 }
 
 /** Shorter chains come first, so the first occurrence of a connection is in the scope that defines it. */

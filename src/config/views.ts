@@ -1,7 +1,7 @@
 import type { Principal } from '../contract/principal.ts'
 import type { Scope, ScopeKey } from '../contract/scope.ts'
 import type { ServerDefinition } from '../contract/server.ts'
-import { type Origins, originOf } from './merge.ts'
+import { type EffectiveServer, type Origins, originOf } from './merge.ts'
 import { findOwnScope } from './own-servers.ts'
 import {
   type ConnectionSpec,
@@ -10,6 +10,7 @@ import {
   effective,
   isStated,
   isTrusted,
+  listServers,
   type Settings,
   scopesOf,
   toChainKey,
@@ -35,6 +36,7 @@ export type Views = {
   effective(principal: Principal): EffectiveConfig
   along(scopes: readonly Scope[]): EffectiveConfig
   connections(): readonly ConnectionSpec[]
+  servers(): readonly EffectiveServer[]
 }
 
 /** Each view is computed at its first use. */
@@ -43,6 +45,7 @@ export function createViews(settings: Settings): Views {
   /** A cache by object: the principal of a token is the same object in every call. */
   const byPrincipal = new WeakMap<Principal, EffectiveConfig>()
   let specs: readonly ConnectionSpec[] | undefined
+  let servers: readonly EffectiveServer[] | undefined
 
   function along(wanted: readonly Scope[]): EffectiveConfig {
     // Agents without settings share one view, so that many different names cannot fill the memory.
@@ -68,6 +71,10 @@ export function createViews(settings: Settings): Views {
     connections() {
       specs ??= connections(settings)
       return specs
+    },
+    servers() {
+      servers ??= listServers(settings)
+      return servers
     },
   }
 }

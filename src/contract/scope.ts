@@ -24,12 +24,10 @@ export function toScope(key: ScopeKey): Scope {
 }
 
 /**
- * A text for stored rows that a later user with the same name does not match. Undefined if the scope belongs to a user
- * who does not exist. Names of sessions are never used twice, and a removal of a project removes its rows.
+ * A text for stored rows that a later user with the same name does not match. Names of sessions are never used twice, and a
+ * removal of a project removes its rows. Names of users contain no `~`.
  */
-export function toScopeId(key: ScopeKey, findUserId: (name: string) => string | undefined): string | undefined {
+export function toScopeId(key: ScopeKey, findUserId: (name: string) => string | undefined): string {
   const scope = toScope(key)
-  if (scope.kind !== 'user') return key
-  const id = findUserId(scope.name)
-  return id === undefined ? undefined : `user:${id}`
+  return scope.kind === 'user' ? `user:${findUserId(scope.name) ?? `~${scope.name}`}` : key
 }

@@ -7,8 +7,11 @@ type Owner = { readonly name: string; readonly scope: string }
 export type ToolNames = ReadonlyMap<string, readonly Owner[]>
 
 export function listToolNames(
-  servers: readonly { readonly server: Owner; readonly tools: readonly JudgedTool[] }[],
-  toPublicName: (server: string, tool: string) => string,
+  servers: readonly {
+    readonly server: Owner
+    readonly tools: readonly JudgedTool[]
+    publicNameOf(tool: string): string | undefined
+  }[],
 ): ToolNames {
   const names = new Map<string, Owner[]>()
   const add = (name: string, server: Owner) => {
@@ -17,10 +20,11 @@ export function listToolNames(
     if (!owners) names.set(name, [server])
     else if (owners.at(-1) !== server) owners.push(server)
   }
-  for (const { server, tools } of servers) {
+  for (const { server, tools, publicNameOf } of servers) {
     for (const tool of tools) {
       add(tool.name, server)
-      add(toPublicName(server.name, tool.name), server)
+      const publicName = publicNameOf(tool.name)
+      if (publicName !== undefined) add(publicName, server)
     }
   }
   return names

@@ -8,7 +8,13 @@ import {
 } from '../approvals/approvals.ts'
 import { createAudit, toAuditSettings } from '../audit/audit.ts'
 import { createCalls, createCallsRemover } from '../calls/calls.ts'
-import { createCatalog, createIntroduction, toPublicName, type ViewSelector } from '../catalog/catalog.ts'
+import {
+  createCatalog,
+  createIntroduction,
+  createNames,
+  createNamesRemover,
+  type ViewSelector,
+} from '../catalog/catalog.ts'
 import { createChangeLimit, createConfig, createSeal, demandValid, toSharedConfig } from '../config/config.ts'
 import { toGatewayError } from '../contract/errors.ts'
 import { type EventTable, eventNames } from '../contract/events.ts'
@@ -176,6 +182,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     identity.users.list().find((user) => user.name === name && user.disabledAt === undefined)
   const grantCache = await createGrantCache({ storage, findUser, log }).catch(giveUp)
   const pins = await createPins({ storage, clock, log, emit: events.emit, onChange: announceTools }).catch(giveUp)
+  const findUserId = (name: string) => identity.findId(`user:${name}`)
+  const names = await createNames({ storage, config, findUserId, clock, log, onChange: renameTools }).catch(giveUp)
 
   /** For addresses that only administrators can set, so private addresses are allowed. */
   const post = (posting: Pick<Posting, 'url' | 'body' | 'headers'>, signal: AbortSignal) =>
@@ -205,6 +213,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     resolve: secrets.resolve,
     masking,
     onSecretFound: (connection, found) => tellFinding(connection, found),
+    prepare: (id, lists) => catalog.prepare(id, lists),
     onChange: (id) => announceServer(id),
     onTools(id) {
       catalog.observe(id)
@@ -212,7 +221,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     },
   })
   serversExist = true
-  const catalog = createCatalog({ config, servers, pins })
+  const catalog = createCatalog({ config, servers, pins, names, onNamed: announceAllTools })
   const approvalStore = createApprovalStore({
     storage,
     expiry: () => config.current().limits.approvalExpiry,
@@ -239,7 +248,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     storage,
     config,
     seal,
-    findUserId: (name) => identity.findId(`user:${name}`),
+    findUserId,
     clock,
     log,
   })
@@ -248,6 +257,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     config,
     servers,
     entries,
+    named: names.pending,
     catalog,
     forgetPins: pins.forget,
     moveLiterals: createLiteralMover({ config, secrets }),
@@ -293,6 +303,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       secrets.remover,
       createPinsRemover(storage),
       createServerEntriesRemover(storage),
+      createNamesRemover(storage),
       createApprovalsRemover({ storage, approvalStore }),
       createCallsRemover(storage),
     ],
@@ -325,6 +336,15 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     for (const connection of connections) events.emit('tools-changed', { connection })
   }
 
+  /** Tools of members may need other names now. */
+  function renameTools(): void {
+    announceAllTools()
+    void catalog.nameAll()
+  }
+  function announceAllTools(): void {
+    announceTools(config.connections().map(({ id }) => id))
+  }
+
   function announceServer(id: string): void {
     const server = serverService.list().find((candidate) => candidate.id === id)
     if (server) events.emit('server-changed', { server })
@@ -336,6 +356,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     catalog.invalidate()
     servers.reconcile(config.connections())
     void entries.sync()
+    void catalog.nameAll()
   }
   const stops = [
     events.on('principals-changed', applyChanges),
@@ -362,10 +383,11 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   function introduced(principal: Principal, selector: ViewSelector): Promise<void> | undefined {
     const used = [...config.effective(principal).servers.values()]
     const wanted = selector.kind === 'server' ? used.filter(({ name }) => name === selector.name) : used
-    return servers.introduced(
+    const listed = servers.introduced(
       wanted.map(({ connection }) => connection),
       config.current().limits.firstList,
     )
+    return listed ? listed.then(() => names.pending()) : names.pending()
   }
 
   const stopClearingUp = keepClearingUp(storage, clock, log)
@@ -385,6 +407,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     await servers.close()
     secrets.close()
     pins.close()
+    names.close()
     await audit.close()
     await storage.close()
   }
@@ -420,7 +443,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     eventLog,
     webhooks: notify.webhooks,
     data: createDataService({ storage }),
-    pins: createPinService({ pins, config, review, toPublicName }),
+    pins: createPinService({ pins, config, review, publicNames: catalog.publicNames }),
     introduce: createIntroduction({
       catalog,
       servers,

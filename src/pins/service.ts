@@ -28,17 +28,18 @@ export type DecidedPin = Pick<Pin, 'server' | 'scope' | 'name'> & {
 export type PinReview = (decided: readonly DecidedPin[]) => Promise<void>
 
 type PinServiceParts = {
-  toPublicName(naming: string, server: string, tool: string): string
+  /** A lookup of public names of tools. */
+  publicNames(): (pin: Pick<Pin, 'server' | 'scope' | 'name'>) => string | undefined
   readonly pins: Pins
   readonly config: ConfigStore
   /** Withdraws approvals that a decision makes obsolete. */
   readonly review: PinReview
 }
 
-export function createPinService({ pins, config, review, toPublicName }: PinServiceParts): PinService {
+export function createPinService({ pins, config, review, publicNames }: PinServiceParts): PinService {
   return {
     list(principal, query) {
-      const toPublic = publicNames()
+      const toPublic = withPublicName()
       return pins
         .list()
         .filter((pin) => matches(pin, query) && maySee(principal, pin))
@@ -62,19 +63,16 @@ export function createPinService({ pins, config, review, toPublicName }: PinServ
 
   function get(principal: Principal, id: string): PinDetail {
     const pin = pins.get(id)
-    if (maySee(principal, pin)) return publicNames()(pin)
+    if (maySee(principal, pin)) return withPublicName()(pin)
     throw notFound(id)
   }
 
   /** Adds the public names of tools to pins. */
-  function publicNames(): <Some extends Pin>(pin: Some) => Some {
-    const { naming } = config.current()
-    const specs = new Map(config.connections().map((spec) => [`${spec.name} ${spec.scope}`, spec.definition.tools]))
+  function withPublicName(): <Some extends Pin>(pin: Some) => Some {
+    const find = publicNames()
     return (pin) => {
-      if (pin.kind !== 'tool') return pin
-      const override = specs.get(`${pin.server} ${pin.scope}`)?.override ?? {}
-      const name = Object.hasOwn(override, pin.name) ? (override[pin.name]?.name ?? pin.name) : pin.name
-      return { ...pin, tool: toPublicName(naming, pin.server, name) }
+      const tool = pin.kind === 'tool' ? find(pin) : undefined
+      return tool === undefined ? pin : { ...pin, tool }
     }
   }
 

@@ -66,6 +66,8 @@ export type ConnectionParts = {
   readonly after: Promise<void>
   recall(): Promise<Remembered>
   remember(known: Remembered): void
+  /** Called with new lists before they are used. */
+  prepare(lists: RawLists): Promise<void>
   onChange(): void
   onTools(): void
 }
@@ -188,6 +190,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
     try {
       link = await open(signal, lost.resolve)
       const lists = await read(link, { kinds: listKinds, known: noLists }, signal)
+      await parts.prepare(lists)
       remember(link)
       stopProgress()
       const now = clock.now()
@@ -300,6 +303,7 @@ export function createConnection(definition: ServerDefinition, parts: Connection
       return
     }
     const lists = await read(link, { kinds, known: status.lists ?? noLists }, signal)
+    await parts.prepare(lists)
     if (status.link === link) set({ lists })
   }
 

@@ -39,8 +39,7 @@ export function createServerEntries(parts: ServerEntriesParts): ServerEntries {
   return { timesOf, sync }
 
   function timesOf(scope: ScopeKey, name: string): EntryTimes {
-    const id = toScopeId(scope, parts.findUserId)
-    const entry = id === undefined ? undefined : known.get(toKey({ scope: id, name }))
+    const entry = known.get(toKey({ scope: toScopeId(scope, parts.findUserId), name }))
     return entry ? { createdAt: toIso(entry.createdAt), updatedAt: toIso(entry.updatedAt) } : {}
   }
 
@@ -65,13 +64,11 @@ export function createServerEntries(parts: ServerEntriesParts): ServerEntries {
   }
 
   function listStated() {
-    const scopes = config.scopes().flatMap((scope) => {
-      const id = toScopeId(toScopeKey(scope), parts.findUserId)
-      return id === undefined ? [] : [{ id, servers: config.statedIn(scope).servers }]
+    const entries = config.scopes().flatMap((stating) => {
+      const scope = toScopeId(toScopeKey(stating), parts.findUserId)
+      const { servers } = config.statedIn(stating)
+      return Object.entries(servers).map(([name, entry]) => ({ scope, name, text: `server ${toCanonicalText(entry)}` }))
     })
-    const entries = scopes.flatMap(({ id, servers }) =>
-      Object.entries(servers).map(([name, entry]) => ({ scope: id, name, text: `server ${toCanonicalText(entry)}` })),
-    )
     return new Map(entries.map((entry) => [toKey(entry), entry]))
   }
 }

@@ -105,6 +105,8 @@ export type ServersParts = {
   readonly masking: Masking
   /** Secrets were masked in a server's message outside of calls. */
   onSecretFound(connection: string, found: number): void
+  /** Called with new lists of a connection before they are used. Must not reject. */
+  prepare(id: string, lists: RawLists): Promise<void>
   onChange(id: string): void
   onTools(id: string): void
 }
@@ -188,6 +190,7 @@ export function createServers(parts: ServersParts): Servers {
       after: endings.get(spec.id) ?? Promise.resolve(),
       recall: async () => toRemembered(await parts.memory.get(memoryKey)),
       remember: (known) => parts.memory.set(memoryKey, toText(known)),
+      prepare: (lists) => parts.prepare(spec.id, lists),
       onChange: () => parts.onChange(spec.id),
       onTools: () => parts.onTools(spec.id),
     })

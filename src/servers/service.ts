@@ -39,6 +39,8 @@ export type ServerServiceParts = {
   readonly config: ConfigStore
   readonly servers: Servers
   readonly entries: ServerEntries
+  /** Resolves when the public names of new tools are stored. */
+  named(): Promise<void> | undefined
   readonly catalog: OfferedTools & {
     /** The tools that a tried definition would offer. */
     preview(server: string, definition: ServerDefinition, list: RawList): Pick<Validation, 'tools' | 'setAside'>
@@ -314,6 +316,7 @@ export function createServerService(parts: ServerServiceParts): ServerService {
   async function settledDetail(by: Principal, name: string, scope: Scope): Promise<ServerDetail> {
     await servers.settled(views.get(by, name, scope).status.id, AbortSignal.timeout(settleMs))
     await entries.sync()
+    await parts.named()
     return views.toDetail(by, views.get(by, name, scope))
   }
 

@@ -35,8 +35,8 @@ export function toServersWithTools(
 
 function toTools(spec: ConnectionSpec | undefined, catalog: Pick<OfferedTools, 'offered'>): ListedTool[] {
   if (spec === undefined) return []
-  const { id: connection, name, scope, definition } = spec
-  return catalog.offered({ name, scope, connection, definition }, connection).tools.map(toListedTool)
+  const { id: connection, name, scope, definition, lineage } = spec
+  return catalog.offered({ name, scope, connection, definition, lineage }, connection).tools.map(toListedTool)
 }
 
 /** The state and tools of an effective server, as far as they were asked for. A disabled server offers no tools. */

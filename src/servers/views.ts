@@ -28,7 +28,7 @@ export type OfferedTools = {
   offered(server: Offering, connection: string): { tools: Tool[]; setAside: SetAside[] }
 }
 
-type Offering = Pick<EffectiveServer, 'name' | 'scope' | 'connection' | 'definition'>
+type Offering = Pick<EffectiveServer, 'name' | 'scope' | 'connection' | 'definition' | 'lineage'>
 
 /** The effective server in a scope, and the status of its connection. */
 export type FoundServer = { readonly entry: EffectiveServer; readonly status: ServerLinkStatus }

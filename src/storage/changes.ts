@@ -1,7 +1,17 @@
 import { createRounds } from '../lib/rounds.ts'
 
 /** Topics of data that instances cache in memory and read again after a change. */
-export const changeTopics = ['users', 'tokens', 'sessions', 'secrets', 'pins', 'grants', 'approvals', 'config'] as const
+export const changeTopics = [
+  'users',
+  'tokens',
+  'sessions',
+  'secrets',
+  'pins',
+  'grants',
+  'approvals',
+  'config',
+  'names',
+] as const
 export type ChangeTopic = (typeof changeTopics)[number]
 
 export type Changes = {
@@ -41,5 +51,6 @@ export function perTopic(toRun: (topic: ChangeTopic) => () => Promise<void>): Re
     grants: createRounds(toRun('grants')),
     approvals: createRounds(toRun('approvals')),
     config: createRounds(toRun('config')),
+    names: createRounds(toRun('names')),
   }
 }

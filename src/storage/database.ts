@@ -224,6 +224,8 @@ export type ServerEntriesTable = {
   updated_at: number
 }
 
+export type ToolNamesTable = { space: string; name: string; server: string; tool: string; assigned_at: number }
+
 export type ApprovalsTable = {
   id: string
   live: string | null
@@ -317,6 +319,7 @@ export type Tables = {
   secret_keys: SecretKeysTable
   pins: PinsTable
   server_entries: ServerEntriesTable
+  tool_names: ToolNamesTable
   approvals: ApprovalsTable
   grants: GrantsTable
   deliveries: DeliveriesTable

@@ -17,6 +17,7 @@ import { configChanges } from './migrations/0015-config-changes.ts'
 import { approvals } from './migrations/0016-approvals.ts'
 import { serverEntries } from './migrations/0017-server-entries.ts'
 import { serverTitles } from './migrations/0018-server-titles.ts'
+import { toolNames } from './migrations/0019-tool-names.ts'
 import type { Migration } from './migrations/migration.ts'
 
 export type { Migration } from './migrations/migration.ts'
@@ -44,6 +45,7 @@ export const migrations: readonly Migration[] = [
   approvals,
   serverEntries,
   serverTitles,
+  toolNames,
 ]
 
 export const migrationsTable =

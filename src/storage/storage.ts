@@ -34,6 +34,7 @@ import { createServerEntryStore, type ServerEntryStore } from './tables/server-e
 import { createSessionStore, type SessionStore } from './tables/sessions.ts'
 import { createSignInStore, type SignInStore } from './tables/sign-ins.ts'
 import { createTokenStore, type TokenStore } from './tables/tokens.ts'
+import { createToolNameStore, type ToolNameStore } from './tables/tool-names.ts'
 import { createUserStore, type UserStore } from './tables/users.ts'
 import type { Unit } from './unit.ts'
 import { createWriter } from './writer.ts'
@@ -92,6 +93,8 @@ export type Storage = {
   readonly pins: PinStore
   /** When each server entry was first seen and last changed. */
   readonly serverEntries: ServerEntryStore
+  /** Which tool each public name belongs to. */
+  readonly toolNames: ToolNameStore
   /** The stored rest of truncated results. */
   readonly results: ResultStore
   /** Idempotency keys of calls. */
@@ -233,6 +236,7 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
     configChanges,
     pins: createPinStore({ database, writer, now }),
     serverEntries: createServerEntryStore({ database, writer }),
+    toolNames: createToolNameStore({ database, writer, now }),
     changes: backend.changes,
     results: createResultStore({ database, writer, now, bounds: parts.resultBounds }),
     keys: {

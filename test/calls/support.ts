@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { createApprovalStore, createGrantCache } from '../../src/approvals/approvals.ts'
 import { type CallOutcome, type Calls, type CallsParts, createCalls } from '../../src/calls/calls.ts'
-import { createCatalog } from '../../src/catalog/catalog.ts'
+import { createCatalog, createNames } from '../../src/catalog/catalog.ts'
 import { createConfig } from '../../src/config/config.ts'
 import { type ErrorCode, GatewayError } from '../../src/contract/errors.ts'
 import type { EventTable } from '../../src/contract/events.ts'
@@ -80,11 +80,20 @@ export async function buildRoad({ maxPages, around = (parts) => parts }: RoadOpt
     resolve: (_, { definition, origins }) => config.resolve(definition, origins),
     masking,
     onSecretFound() {},
+    prepare: (id, lists) => catalog.prepare(id, lists),
     onChange() {},
     onTools: (id) => catalog.observe(id),
   })
   const pins = await createPins({ storage, clock: systemClock, log, emit: events.emit, onChange() {} })
-  const catalog = createCatalog({ config, servers, pins })
+  const names = await createNames({
+    storage,
+    config,
+    findUserId: () => undefined,
+    clock: systemClock,
+    log,
+    onChange() {},
+  })
+  const catalog = createCatalog({ config, servers, pins, names, onNamed() {} })
   const reader = readerOf(folder)
   const clock = systemClock
   const approvalStore = createApprovalStore({ storage, expiry: () => 600_000, clock, ids, log, emit: events.emit })

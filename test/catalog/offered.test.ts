@@ -33,9 +33,9 @@ it("takes the operator's description for the pattern, and an override only for t
 it('gives a name that the operator chose to the tool it was chosen for, whatever the server adds', () => {
   const { tools } = judge({ name: 'merge' }, { name: 'merge_pull_request' })
   const offered = offer(tools, { override: { merge_pull_request: { name: 'merge' } } })
-  expect(offered.tools.map(({ definition }) => definition.name)).toEqual(['merge_pull_request'])
-  expect(offered.setAside).toEqual([
-    { name: 'merge', reason: 'another tool of this server already has the public name files_merge' },
+  expect(offered.tools.map(({ name, definition }) => [definition.name, name])).toEqual([
+    ['merge', expect.stringMatching(/^files_merge_0[0-9a-v]{12}$/)],
+    ['merge_pull_request', 'files_merge'],
   ])
 })
 
@@ -44,12 +44,15 @@ it('gives every name to the same tool, in whatever order a server lists its tool
   const override = { a: { name: 'c' }, b: { name: 'c' }, d: { name: 'e' } }
   const ownersOf = (order: readonly string[]) => {
     const { tools, setAside } = offer(judge(...order.map((name) => ({ name }))).tools, { override })
-    expect(tools.length + setAside.length).toBe(names.length)
+    expect(setAside).toEqual([])
+    expect(new Set(tools.map(({ name }) => name)).size).toBe(names.length)
     return Object.fromEntries(tools.map(({ name, definition }) => [name, definition.name]))
   }
+  const first = ownersOf(names)
   fc.assert(
     fc.property(fc.shuffledSubarray(names, { minLength: names.length }), (order) => {
-      expect(ownersOf(order)).toEqual({ files_c: 'a', files_e: 'd' })
+      expect(ownersOf(order)).toEqual(first)
+      expect(first).toMatchObject({ files_c: 'a', files_e: 'd' })
     }),
   )
 })

@@ -36,6 +36,7 @@ const removal: Readonly<Record<keyof Tables, 'removed' | 'expired' | 'history' |
   secret_keys: 'none',
   pins: 'removed',
   server_entries: 'removed',
+  tool_names: 'removed',
   approvals: 'history',
   grants: 'history',
   deliveries: 'history',

@@ -11,7 +11,7 @@ import {
   type GrantService,
 } from '../../../src/approvals/approvals.ts'
 import { type CallOutcome, createCalls } from '../../../src/calls/calls.ts'
-import { createCatalog } from '../../../src/catalog/catalog.ts'
+import { createCatalog, createNames } from '../../../src/catalog/catalog.ts'
 import { createConfig } from '../../../src/config/config.ts'
 import type { Approval } from '../../../src/contract/approval.ts'
 import { GatewayError } from '../../../src/contract/errors.ts'
@@ -77,11 +77,13 @@ export async function buildRoad(place: Place, wrong: Wrong = right, url?: string
     resolve: (_, { definition, origins }) => config.resolve(definition, origins),
     masking,
     onSecretFound() {},
+    prepare: (id, lists) => catalog.prepare(id, lists),
     onChange() {},
     onTools: (id) => catalog.observe(id),
   })
   const pins = await createPins({ storage, clock, log, emit, onChange() {} })
-  const catalog = createCatalog({ config, servers, pins })
+  const names = await createNames({ storage, config, findUserId: () => undefined, clock, log, onChange() {} })
+  const catalog = createCatalog({ config, servers, pins, names, onNamed() {} })
   const findUser = (name: string) => ({ id: `user-${name}`, name, role: 'administrator' as const, groups: [] })
   const grantCache = await createGrantCache({ storage, findUser, log })
   const approvalStore = createApprovalStore({ storage, expiry: () => 600_000, clock, ids, log, emit })

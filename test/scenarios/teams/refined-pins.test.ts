@@ -338,7 +338,11 @@ it('lends the headers of everybody to no entry that replaces the server of a pro
   await poll(() => (namesOf(test, helper).length > 0 ? true : undefined))
   expect(namesOf(test, anna)).toEqual(['peek'])
   const heard = fickle.heard().length
-  expect(await callAs(test, helper, 'shared_erase')).toBe('answered')
+  // The name `shared_erase` belongs to the server of the project, so the tool of Anna's server has another one.
+  const erase = gateway.catalog.listTools(helper, { kind: 'all' }).find(({ original }) => original === 'erase')
+  expect(erase?.name).toMatch(/^shared_erase_0[0-9a-v]{12}$/)
+  expect(await callAs(test, helper, 'shared_erase')).toBe('tool-not-found')
+  expect(await callAs(test, helper, erase?.name ?? '')).toBe('answered')
   expect(fickle.heard().slice(heard)).not.toContain('Bearer everybody')
 })
 
