@@ -11,6 +11,7 @@ import { imports } from './api/imports.ts'
 import { people } from './api/people.ts'
 import { pins } from './api/pins.ts'
 import { projects, toolsets } from './api/projects.ts'
+import { registry } from './api/registry.ts'
 import { results } from './api/results.ts'
 import { rules } from './api/rules.ts'
 import { secrets } from './api/secrets.ts'
@@ -35,6 +36,7 @@ export const api = {
   servers,
   imports,
   gallery,
+  registry,
   projects,
   toolsets,
   tools,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { GalleryId, OwnGalleryEntry } from './gallery.ts'
+import { RegistrySettings } from './registry.ts'
 import { Rule } from './rule.ts'
 import { Pinning, ServerDefinition, ServerName, ServerPatch, ServerTitle } from './server.ts'
 import { Webhook } from './webhook.ts'
@@ -280,6 +281,9 @@ export const Config = z.strictObject({
     .record(GalleryId, OwnGalleryEntry)
     .default({})
     .describe('Entries of the gallery. They replace built-in entries of the same id'),
+  registry: RegistrySettings.prefault({}).describe(
+    'Registry of MCP servers. The gateway contacts it only when an administrator searches it or adds a server from it',
+  ),
   limits: Limits.prefault({}).describe('Limits on sizes, counts and times'),
   audit: AuditSettings.prefault({}).describe('Anchors and retention of the audit record'),
   webhooks: z.record(ServerName, Webhook).default({}).describe('Endpoints that receive events as signed messages'),

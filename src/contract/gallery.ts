@@ -201,7 +201,7 @@ export type PlannedVariable = z.infer<typeof PlannedVariable>
 
 /** What an entry would add, and what is missing. */
 export const GalleryPlan = z.object({
-  id: GalleryId,
+  id: z.string().describe('Id of the entry, or name in the registry'),
   name: z.string().describe('Name of the server'),
   scope: z.string(),
   connection: z.string().describe('Id of the way to connect'),

@@ -3,8 +3,14 @@ import { GatewayError } from '../contract/errors.ts'
 import type { GalleryConnection, GalleryEntry, PlannedVariable } from '../contract/gallery.ts'
 import { ServerDefinition } from '../contract/server.ts'
 
+/** What an entry of the gallery and a server of a registry have in common. */
+export type Fillable = Pick<GalleryEntry, 'title' | 'purpose' | 'connections' | 'risk'> & {
+  readonly id: string
+  readonly trust?: ServerDefinition['trust']
+}
+
 export type Filling = {
-  readonly entry: GalleryEntry
+  readonly entry: Fillable
   readonly connection: GalleryConnection
   readonly variables: readonly PlannedVariable[]
   /** The values of variables that are not secrets. */
@@ -20,6 +26,7 @@ export function fill(filling: Filling): ServerDefinition {
     ...fillTransport(filling),
     title: entry.title,
     description: entry.purpose,
+    ...(entry.trust && { trust: entry.trust }),
     ...toRisks(filling),
   })
   if (parsed.success) return parsed.data

@@ -1,28 +1,19 @@
 import type { ConfigStore } from '../config/config.ts'
 import { GatewayError } from '../contract/errors.ts'
-import type {
-  GalleryConnection,
-  GalleryDetail,
-  GalleryEntry,
-  GalleryPlan,
-  GallerySummary,
-  GalleryVariable,
-  PlannedVariable,
-} from '../contract/gallery.ts'
+import type { GalleryDetail, GalleryPlan, GallerySummary } from '../contract/gallery.ts'
 import type { Principal } from '../contract/principal.ts'
-import { type ScopeKey, toScope } from '../contract/scope.ts'
-import type { ServerDefinition, ServerDetail } from '../contract/server.ts'
-import { own } from '../documents/values.ts'
+import type { ScopeKey } from '../contract/scope.ts'
+import type { ServerDetail } from '../contract/server.ts'
+import type { Clock } from '../lib/clock.ts'
 import { nearest } from '../lib/text.ts'
-import type { Secrets, WantedSecret } from '../secrets/secrets.ts'
-import type { ServerService } from '../servers/servers.ts'
-import { fill } from './fill.ts'
+import { type AddingParts, createAdding, type Wanted } from './adding.ts'
+import { createRegistry, type RegistryPage, type RegistryParts, type RegistrySearch } from './registry.ts'
 import { search } from './search.ts'
 
-export type GalleryParts = {
-  readonly config: Pick<ConfigStore, 'current' | 'readsVariable' | 'statedIn'>
-  readonly servers: Pick<ServerService, 'add' | 'checkAdd'>
-  readonly secrets: Pick<Secrets, 'lookUp' | 'set' | 'remove'>
+export type GalleryParts = Omit<AddingParts, 'config'> & {
+  readonly config: AddingParts['config'] & Pick<ConfigStore, 'current'>
+  readonly getDocument: RegistryParts['getDocument']
+  readonly clock: Clock
 }
 
 export type GalleryChoice = {
@@ -44,10 +35,54 @@ export type Gallery = {
   plan(by: Principal, choice: GalleryChoice): Promise<GalleryPlan>
   /** Stores the given secrets and adds the server. Throws `values-missing`. */
   add(by: Principal, choice: GalleryChoice): Promise<ServerDetail>
+  /** Servers of the registry in `registry.url`, for administrators. */
+  readonly registry: {
+    search(by: Principal, wanted: RegistrySearch): Promise<RegistryPage>
+    plan(by: Principal, choice: RegistryChoice): Promise<GalleryPlan>
+    add(by: Principal, choice: RegistryChoice): Promise<ServerDetail>
+  }
 }
 
-export function createGallery({ config, servers, secrets }: GalleryParts): Gallery {
-  return { list, get, plan: async (by, choice) => toPlan(await prepare(by, choice)), add }
+export type RegistryChoice = Omit<GalleryChoice, 'id' | 'name'> & {
+  readonly server: string
+  readonly version: string
+  readonly name: string
+}
+
+export function createGallery({ config, servers, secrets, getDocument, clock }: GalleryParts): Gallery {
+  const adding = createAdding({ config, servers, secrets })
+  const registry = createRegistry({ url: () => config.current().registry.url, getDocument, clock })
+  return {
+    list,
+    get,
+    plan: async (by, choice) => adding.plan(by, await toWanted(by, choice)),
+    add: async (by, choice) => adding.add(by, await toWanted(by, choice)),
+    registry: {
+      async search(by, wanted) {
+        demandAdministrator(by)
+        return registry.search(wanted)
+      },
+      plan: async (by, choice) => adding.plan(by, await toUnreviewed(by, choice)),
+      add: async (by, choice) => adding.add(by, await toUnreviewed(by, choice)),
+    },
+  }
+
+  /** Nobody has reviewed the server: it uses no existing secrets, and its hints do not lower risks. */
+  async function toUnreviewed(by: Principal, { server, version, ...choice }: RegistryChoice): Promise<Wanted> {
+    demandAdministrator(by)
+    const found = await registry.get(server, version)
+    if (found.status === 'deleted')
+      throw new GatewayError('request-invalid', `${server} ${version} was deleted from the registry`)
+    if (found.connections.length === 0) {
+      const reasons = found.unsupported.join('; ') || 'the registry names none'
+      throw new GatewayError('request-invalid', `${server} ${version} has no usable connection: ${reasons}`)
+    }
+    return { ...choice, entry: { ...found, trust: 'none' }, usesExisting: false }
+  }
+
+  async function toWanted(by: Principal, { id, name = id, ...choice }: GalleryChoice): Promise<Wanted> {
+    return { ...choice, name, entry: await get(by, id), usesExisting: true }
+  }
 
   /** Entries of the operator replace built-in entries of the same id. */
   async function load(): Promise<ReadonlyMap<string, GalleryDetail>> {
@@ -74,145 +109,12 @@ export function createGallery({ config, servers, secrets }: GalleryParts): Galle
       ...(meant !== undefined && { suggestion: meant }),
     })
   }
-
-  async function prepare(by: Principal, choice: GalleryChoice): Promise<Prepared> {
-    const entry = await get(by, choice.id)
-    const { name = entry.id, scope = 'global', values = {} } = choice
-    const connection = findConnection(entry, choice.connection)
-    demandKnown(connection, values)
-    const filling = { entry, connection, values, mayChooseRisk: by.role === 'administrator' }
-    const draft = fill({ ...filling, variables: connection.variables.map((each) => toDraft(each, values)) })
-    // The rights are checked before anything is said about existing secrets.
-    servers.checkAdd(by, { name, scope, definition: isOpen(draft) ? undefined : draft })
-    const use = { scope, server: name, definition: draft }
-    const variables = connection.variables.map((variable) => stateOf(variable, values, use))
-    const missing = variables.filter(isMissing).map((variable) => variable.name)
-    const definition = missing.length === 0 ? fill({ ...filling, variables }) : undefined
-    return { entry, name, scope, connection, values, variables, missing, definition }
-  }
-
-  function stateOf(variable: GalleryVariable, values: Values, use: Use): PlannedVariable {
-    if (own(values, variable.name) !== undefined) return { ...variable, state: 'given' }
-    const found = secrets.lookUp({ ...use, name: variable.name })
-    if (found?.conflict !== undefined) return { ...variable, state: 'refused', because: found.conflict }
-    if (found !== undefined || config.readsVariable(variable.name, use.scope)) return { ...variable, state: 'stored' }
-    if (variable.default !== undefined) return { ...variable, state: 'default' }
-    return { ...variable, state: variable.required ? 'missing' : 'unset' }
-  }
-
-  async function add(by: Principal, choice: GalleryChoice): Promise<ServerDetail> {
-    const prepared = await prepare(by, choice)
-    const { name, scope, definition } = prepared
-    if (definition === undefined) throw valuesMissing(prepared)
-    const stored: string[] = []
-    try {
-      for (const secret of toSecrets(prepared, definition)) {
-        await secrets.set(by, secret)
-        stored.push(secret.name)
-      }
-      return await servers.add(by, { name, scope, definition })
-    } catch (error) {
-      if (!isSaved(name, scope, error)) await Promise.all(stored.map((each) => secrets.remove(by, scope, each)))
-      throw error
-    }
-  }
-
-  /** The given secrets, bound to this server and to its host. An existing secret is never replaced. */
-  function toSecrets(
-    { name: server, scope, variables, values }: Prepared,
-    definition: ServerDefinition,
-  ): WantedSecret[] {
-    const given = variables.filter(({ secret, state }) => secret && state === 'given').map(({ name }) => name)
-    const existing = given.find((name) => secrets.lookUp({ name, scope, server, definition })?.scope === scope)
-    if (existing !== undefined) throw secretExists(existing, scope)
-    const hosts = definition.transport !== 'stdio' && URL.canParse(definition.url) ? [new URL(definition.url).host] : []
-    return given.map((name) => ({
-      scope,
-      name,
-      value: own(values, name) ?? '',
-      hosts,
-      servers: [server],
-      onlyNew: true,
-    }))
-  }
-
-  /** True if the server is in the configuration although `add` failed. Its secrets must stay. */
-  function isSaved(name: string, scope: ScopeKey, error: unknown): boolean {
-    if (error instanceof GatewayError && error.code === 'server-exists') return false
-    return Object.hasOwn(config.statedIn(toScope(scope)).servers, name)
-  }
 }
 
-type Values = Readonly<Record<string, string>>
-type Use = { readonly scope: ScopeKey; readonly server: string; readonly definition: ServerDefinition }
-type Prepared = {
-  readonly entry: GalleryEntry
-  readonly name: string
-  readonly scope: ScopeKey
-  readonly connection: GalleryConnection
-  readonly values: Values
-  readonly variables: readonly PlannedVariable[]
-  readonly missing: readonly string[]
-  /** Undefined while values are missing. */
-  readonly definition: ServerDefinition | undefined
+function demandAdministrator({ kind, role }: Principal): void {
+  if (kind === 'user' && role === 'administrator') return
+  throw new GatewayError('forbidden', 'Only administrators can use the registry')
 }
-
-/** The state without looking at secrets: a template stays where a value may be missing. */
-function toDraft(variable: GalleryVariable, values: Values): PlannedVariable {
-  if (own(values, variable.name) !== undefined) return { ...variable, state: 'given' }
-  return { ...variable, state: variable.default === undefined ? 'stored' : 'default' }
-}
-
-/** Whether the address still contains a template, so that its host is unknown. */
-function isOpen(definition: ServerDefinition): boolean {
-  return definition.transport !== 'stdio' && definition.url.includes('${')
-}
-
-function isMissing({ required, state }: PlannedVariable): boolean {
-  return state === 'missing' || (state === 'refused' && required)
-}
-
-function findConnection({ id, connections }: GalleryEntry, wanted: string | undefined): GalleryConnection {
-  const found = wanted === undefined ? connections[0] : connections.find((connection) => connection.id === wanted)
-  if (found !== undefined) return found
-  const known = connections.map((connection) => connection.id).join(', ')
-  throw new GatewayError('request-invalid', `${id} has no connection ${wanted}; it has: ${known}`, {
-    field: 'connection',
-  })
-}
-
-function demandKnown({ variables }: GalleryConnection, values: Values): void {
-  const known = variables.map(({ name }) => name)
-  const unknown = Object.keys(values).filter((name) => !known.includes(name))
-  if (unknown.length === 0) return
-  const names = known.length === 0 ? 'this connection needs no values' : `known: ${known.join(', ')}`
-  throw new GatewayError('request-invalid', `No variable is named ${unknown.join(', ')}; ${names}`, { field: 'values' })
-}
-
-function toPlan(prepared: Prepared): GalleryPlan {
-  const { entry, name, scope, connection, variables, missing, definition } = prepared
-  return {
-    id: entry.id,
-    name,
-    scope,
-    connection: connection.id,
-    variables: [...variables],
-    missing: [...missing],
-    ...(definition && { definition }),
-    notes: toNotes(prepared),
-  }
-}
-
-function toNotes({ entry, connection }: Prepared): string[] {
-  const isOauthOnly = connection.auth.length > 0 && connection.auth.every(({ kind }) => kind === 'oauth')
-  return [
-    ...(isOauthOnly ? [oauthNote] : []),
-    ...[connection.note, entry.risk.note].filter((note): note is string => note !== undefined),
-  ]
-}
-
-const oauthNote =
-  'This server signs in with OAuth, which this version of Sallyport does not support. The server is saved, and its state is auth-required.'
 
 function toSummary(entry: GalleryDetail): GallerySummary {
   const { id, title, purpose, category, vendor, official, own: isOwn, connections } = entry
@@ -225,18 +127,4 @@ function toSummary(entry: GalleryDetail): GallerySummary {
       transport: connection.transport,
     })),
   }
-}
-
-function valuesMissing({ entry, connection, variables, missing }: Prepared): GatewayError {
-  const wanted = variables.filter(({ name }) => missing.includes(name))
-  const texts = wanted.map(({ name, because }) =>
-    because === undefined ? name : `${name} (a secret exists, but ${because})`,
-  )
-  const message = `${entry.title} (${connection.id}) needs values for: ${texts.join(', ')}`
-  return new GatewayError('values-missing', message, { missing: wanted })
-}
-
-function secretExists(name: string, scope: ScopeKey): GatewayError {
-  const message = `A secret ${name} exists in ${scope} and is not replaced. Leave out its value to use it, or change it first`
-  return new GatewayError('name-taken', message, { name })
 }

@@ -41,6 +41,7 @@ import {
   createServerEntriesRemover,
   createServerService,
   createServers,
+  getJson,
   keepClearingUp,
   networkCredentials,
   type Posting,
@@ -188,6 +189,10 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   /** For addresses that only administrators can set, so private addresses are allowed. */
   const post = (posting: Pick<Posting, 'url' | 'body' | 'headers'>, signal: AbortSignal) =>
     postJson({ ...posting, signal, clock, egress: { privateAllowed: true, allow: config.current().egress.allow } })
+  const getFromRegistry = (url: string, signal: AbortSignal) => {
+    const egress = { privateAllowed: true, allow: config.current().egress.allow }
+    return getJson({ url, mostBytes: 4_194_304, egress, clock, signal })
+  }
   const audit = createAudit({
     storage,
     keys: auditKeys,
@@ -432,8 +437,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     admitChange: createChangeLimit({ config, clock }),
     status,
     servers: serverService,
+    gallery: createGallery({ config, servers: serverService, secrets, getDocument: getFromRegistry, clock }),
     imports,
-    gallery: createGallery({ config, servers: serverService, secrets }),
     repositories,
     serverFiles,
     rules,

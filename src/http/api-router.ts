@@ -16,6 +16,7 @@ import { createImportsRoutes } from './routes/imports.ts'
 import { createPeopleRoutes } from './routes/people.ts'
 import { createPinsRoutes } from './routes/pins.ts'
 import { createProjectsRoutes, createToolsetsRoutes } from './routes/projects.ts'
+import { createRegistryRoutes } from './routes/registry.ts'
 import { createResultsRoutes } from './routes/results.ts'
 import { createRulesRoutes } from './routes/rules.ts'
 import { createSecretsRoutes } from './routes/secrets.ts'
@@ -43,6 +44,7 @@ export function createRouter(gateway: Gateway) {
     servers: createServersRoutes(gateway),
     imports: createImportsRoutes(gateway),
     gallery: createGalleryRoutes(gateway),
+    registry: createRegistryRoutes(gateway),
     projects: createProjectsRoutes(gateway),
     toolsets: createToolsetsRoutes(gateway),
     tools: createToolsRoutes(gateway),

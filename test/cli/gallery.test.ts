@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -93,6 +95,68 @@ describe('servers add NAME without a terminal', () => {
     const { code, stderr } = await gateway.run('servers', 'add', 'x', '--url', 'https://x.example', '--from-gallery')
     expect(code).toBe(2)
     expect(stderr).toContain('cannot be used with a definition')
+  })
+})
+
+describe('the registry', () => {
+  let fake: Server
+  let registered: Served
+
+  beforeAll(async () => {
+    const environmentVariables = [{ name: 'NOTES_KEY', isRequired: true, isSecret: true }]
+    const remote = { type: 'streamable-http', url: 'https://notes.invalid/mcp' }
+    const headers = [{ name: 'X-Key', value: '{key}', variables: { key: { isRequired: true, isSecret: true } } }]
+    const server = { name: 'io.github.ada/notes', version: '1.2.3', description: 'Keeps notes.' }
+    const item = {
+      server: {
+        ...server,
+        remotes: [{ ...remote, headers }],
+        packages: [{ registryType: 'nuget', identifier: 'x', environmentVariables }],
+      },
+    }
+    fake = createServer((request, response) => {
+      const one = request.url?.includes('/versions/')
+      response.writeHead(200).end(JSON.stringify(one ? item : { servers: [item] }))
+    })
+    fake.listen(0, '127.0.0.1')
+    await once(fake, 'listening')
+    const address = fake.address()
+    const port = typeof address === 'object' && address !== null ? address.port : 0
+    registered = await serveHere({ registry: { url: `http://127.0.0.1:${port}` } })
+    return async () => {
+      await registered[Symbol.asyncDispose]()
+      fake.close()
+    }
+  })
+
+  it('is searched with gallery list --registry', async () => {
+    const { code, stdout } = await registered.run('gallery', 'list', 'notes', '--registry')
+    expect(code).toBe(0)
+    expect(stdout).toContain('io.github.ada/notes')
+    expect(stdout).toContain('1.2.3')
+  })
+
+  it('adds a server in an exact version, and asks for its values like an entry of the gallery', async () => {
+    const words = ['servers', 'add', 'notes', '--from-registry', 'io.github.ada/notes']
+    expect(await registered.run(...words)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('needs --version'),
+    })
+    expect(await registered.run(...words, '--version', 'latest')).toMatchObject({ code: 2 })
+    const asked = await registered.run(...words, '--version', '1.2.3')
+    expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining('IO_GITHUB_ADA_NOTES_key: key (secret)') })
+    const stdin = ['--secrets-stdin', '--data', registered.data]
+    const input = `IO_GITHUB_ADA_NOTES_key=${value}\n`
+    const added = await runCli([...words, '--version', '1.2.3', ...stdin], { cwd: registered.folder, input })
+    expect({ code: added.code, told: `${added.stdout}${added.stderr}`.includes(value) }).toEqual({
+      code: 8,
+      told: false,
+    })
+    const file = await readFile(join(registered.folder, 'sallyport.yaml'), 'utf8')
+    expect(parse(file).servers.notes).toMatchObject({
+      trust: 'none',
+      headers: { 'X-Key': '${IO_GITHUB_ADA_NOTES_key}' },
+    })
   })
 })
 

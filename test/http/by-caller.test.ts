@@ -67,6 +67,9 @@ const expected: Readonly<Record<string, string>> = {
   'gallery.get': 'AMOUF',
   'gallery.plan': 'AMOF',
   'gallery.add': 'AMOF',
+  'registry.search': 'AF',
+  'registry.plan': 'AF',
+  'registry.add': 'AF',
   'projects.list': 'AMOUF',
   'projects.get': 'AMOUF',
   'projects.add': 'AF',
@@ -126,7 +129,9 @@ function listOperations(part: object, place: readonly string[] = []): Operation[
   if (isContractProcedure(part)) {
     const { method = 'POST', path = '/' } = part['~orpc'].route
     // A stream would never end: asking for events that there are not gets past the door, and no further.
-    const query = path === '/events' ? '?names=nothing' : ''
+    // A search with a wrong limit is refused behind the door, before the registry is contacted.
+    const queries: Readonly<Record<string, string>> = { '/events': '?names=nothing', '/registry': '?limit=0' }
+    const query = queries[path] ?? ''
     return [{ name: place.join('.'), method, path: `/api${path.replace(/\{[^}]+\}/g, 'nowhere')}${query}` }]
   }
   return Object.entries(part).flatMap(([name, inner]) => listOperations(inner, [...place, name]))

@@ -1,12 +1,14 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
+import { GatewayError } from '../../contract/errors.ts'
 import type { GalleryConnection, GalleryDetail, GalleryVariable } from '../../contract/gallery.ts'
 import { toVisible } from '../../shared/visible.ts'
+import { countOf } from '../../shared/words.ts'
 import { exit } from '../terminal/exit.ts'
 import { renderTable } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { renderFacts } from '../terminal/words.ts'
-import { addCommand, addExamples, addGlobalOptions, type Run } from './command.ts'
+import { addCommand, addExamples, addGlobalOptions, type Context, type Run } from './command.ts'
 
 export function addGallery(program: Command, run: Run): void {
   const gallery = program.command('gallery').description('find known MCP servers, and what is needed to add them')
@@ -16,9 +18,24 @@ export function addGallery(program: Command, run: Run): void {
   addCommand(gallery, run, {
     use: 'list [search]',
     summary: 'list known servers; with a search, those whose name, purpose, maker or category contain its words',
-    examples: ['sallyport gallery list', 'sallyport gallery list "issues projects"', 'sallyport gallery list --json'],
-    input: z.object({ search: z.string().max(256).optional() }),
-    async run({ terminal, request }, { search }) {
+    options: [
+      ['--registry', 'search the registry of `registry.url` instead; only for administrators'],
+      ['--cursor <cursor>', 'with --registry: show the page that follows the previous answer'],
+    ],
+    examples: [
+      'sallyport gallery list',
+      'sallyport gallery list "issues projects"',
+      'sallyport gallery list notes --registry',
+    ],
+    input: z.object({
+      search: z.string().max(256).optional(),
+      registry: z.boolean().default(false),
+      cursor: z.string().optional(),
+    }),
+    async run(context, { search, registry, cursor }) {
+      const { terminal, request } = context
+      if (registry) return listRegistry(context, { search, cursor })
+      if (cursor !== undefined) throw new GatewayError('request-invalid', '--cursor needs --registry')
       const page = await request('Reading the gallery', (client) => client.gallery.list({ search }))
       terminal.answer(page, () => {
         if (page.items.length === 0) return 'No entry of the gallery matches.'
@@ -55,6 +72,35 @@ export function addGallery(program: Command, run: Run): void {
       return exit.done
     },
   })
+}
+
+async function listRegistry(
+  { terminal, request }: Context,
+  wanted: { readonly search: string | undefined; readonly cursor: string | undefined },
+): Promise<number> {
+  const page = await request('Searching the registry', (client) => client.registry.search(wanted))
+  terminal.answer(page, () => {
+    if (page.items.length === 0) return 'No server of the registry matches.'
+    return renderTable(
+      page.items,
+      [
+        { title: 'name', value: ({ id }) => id },
+        { title: 'version', value: ({ version }) => version },
+        { title: 'state', value: ({ status }) => status, drops: 1 },
+        {
+          title: 'connections',
+          value: ({ connections }) => connections.map(({ id }) => id).join(', ') || 'none usable',
+          drops: 2,
+        },
+        { title: 'purpose', value: ({ purpose }) => purpose, shrinks: true },
+      ],
+      terminal.width,
+    )
+  })
+  if (page.skipped > 0) terminal.talk(`${countOf(page.skipped, 'server')} left out, because the data are not valid.`)
+  if (page.next !== null) terminal.next(`sallyport gallery list --registry --cursor ${toVisible(page.next)}`)
+  terminal.next('sallyport servers add NAME --from-registry SERVER --version VERSION')
+  return exit.done
 }
 
 function renderEntry(terminal: Terminal, entry: GalleryDetail): string {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { GatewayError } from '../../../contract/errors.ts'
 import { GalleryId, type GalleryPlan, type PlannedVariable } from '../../../contract/gallery.ts'
+import { RegistryName, RegistryVersion } from '../../../contract/registry.ts'
 import type { ScopeKey } from '../../../contract/scope.ts'
 import type { ServerDetail } from '../../../contract/server.ts'
 import { toVisible } from '../../../shared/visible.ts'
@@ -14,39 +15,59 @@ import { showingStart } from './start-progress.ts'
 export const galleryOptions: readonly OptionSpec[] = [
   ['--from-gallery [id]', 'add this entry of the gallery; without an id, the entry with the name of the server'],
   ['--connection <id>', 'way to connect, if the entry has several'],
+  ['--from-registry <name>', 'add this server of the registry, such as io.github.NAME/SERVER; needs --version'],
+  ['--version <version>', 'exact version of the server of the registry'],
   ['--set <value>', 'NAME=VALUE of a variable of the entry that is no secret; can be repeated', 'many'],
   ['--secrets-stdin', 'read secrets of the entry from standard input, one NAME=VALUE per line'],
 ]
 
 export const GalleryInput = z.object({
   fromGallery: z.union([z.string(), z.boolean()]).optional(),
+  fromRegistry: RegistryName.optional(),
+  version: RegistryVersion.optional(),
   connection: z.string().optional(),
   set: z.array(z.string()),
   secretsStdin: z.boolean().default(false),
 })
 export type GalleryInput = z.infer<typeof GalleryInput>
 
-/** The id of the entry that the options name; the name of the server if they name none. */
-export function findEntryId(name: string, { fromGallery }: GalleryInput): string | undefined {
+/** Where the server comes from: an entry of the gallery by its id, or a version of a server of the registry. */
+export type Source =
+  | { readonly kind: 'gallery'; readonly id: string }
+  | { readonly kind: 'registry'; readonly server: string; readonly version: string }
+
+/** The source that the options name; the entry with the name of the server if they name none. */
+export function findSource(name: string, { fromGallery, fromRegistry, version }: GalleryInput): Source | undefined {
+  if (fromRegistry !== undefined) {
+    if (version !== undefined && fromGallery === undefined) return { kind: 'registry', server: fromRegistry, version }
+    const wrong = version === undefined ? 'needs --version with an exact version' : 'cannot be used with --from-gallery'
+    throw new GatewayError('request-invalid', `--from-registry ${wrong}`)
+  }
+  if (version !== undefined) throw new GatewayError('request-invalid', '--version needs --from-registry')
   const id = typeof fromGallery === 'string' ? fromGallery : name
-  return GalleryId.safeParse(id).success ? id : undefined
+  return GalleryId.safeParse(id).success ? { kind: 'gallery', id } : undefined
 }
 
-export function usesGallery({ fromGallery, connection, set, secretsStdin }: GalleryInput): boolean {
-  return fromGallery !== undefined || connection !== undefined || set.length > 0 || secretsStdin
+export function usesGallery({ connection, set, secretsStdin, ...named }: GalleryInput): boolean {
+  const isNamed = [named.fromGallery, named.fromRegistry, named.version, connection].some(
+    (option) => option !== undefined,
+  )
+  return isNamed || set.length > 0 || secretsStdin
 }
 
-type Wanted = { readonly name: string; readonly id: string; readonly scope: ScopeKey | undefined }
+type Wanted = { readonly name: string; readonly source: Source; readonly scope: ScopeKey | undefined }
 type Values = Record<string, string>
 
 /** Asks for the values that are missing, and adds the server. */
 export async function addFromGallery(context: Context, wanted: Wanted, input: GalleryInput): Promise<ServerDetail> {
   const { terminal, request } = context
-  const { name, id, scope } = wanted
+  const { name, source, scope } = wanted
   const body = { name, scope, connection: input.connection }
   const given = { ...toPairs(input.set, '--set'), ...(await readSecrets(context, input)) }
-  const plan = await request('Reading the gallery', (client) =>
-    client.gallery.plan({ params: { id }, body: { ...body, values: given } }),
+  const plan = await request(source.kind === 'gallery' ? 'Reading the gallery' : 'Reading the registry', (client) =>
+    source.kind === 'gallery'
+      ? client.gallery.plan({ params: { id: source.id }, body: { ...body, values: given } })
+      : client.registry.plan({ ...body, server: source.server, version: source.version, values: given }),
   )
   demandNoSecretArgument(plan, input)
   tellStored(terminal, plan)
@@ -55,7 +76,9 @@ export async function addFromGallery(context: Context, wanted: Wanted, input: Ga
     `Connecting ${toVisible(name)}`,
     (client, spinner) =>
       showingStart({ client, spinner }, { name, scope }, () =>
-        client.gallery.add({ params: { id }, body: { ...body, values } }),
+        source.kind === 'gallery'
+          ? client.gallery.add({ params: { id: source.id }, body: { ...body, values } })
+          : client.registry.add({ ...body, server: source.server, version: source.version, values }),
       ),
     patience.connecting,
   )

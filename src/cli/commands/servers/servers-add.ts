@@ -21,7 +21,7 @@ import {
   isDescribed,
   toDefinition,
 } from './definition.ts'
-import { addFromGallery, findEntryId, GalleryInput, galleryOptions, usesGallery } from './from-gallery.ts'
+import { addFromGallery, findSource, GalleryInput, galleryOptions, type Source, usesGallery } from './from-gallery.ts'
 import { renderValidation, showChange } from './server-view.ts'
 import { showingStart, showingTrial } from './start-progress.ts'
 
@@ -47,6 +47,7 @@ export function addServersAdd(servers: Command, run: Run): void {
     ],
     examples: [
       'sallyport servers add github',
+      'sallyport servers add notes --from-registry io.github.example/notes --version 1.2.3',
       'sallyport servers add filesystem --set FILESYSTEM_FOLDER=/srv/documents',
       'sallyport servers add docs --url https://mcp.example.com/mcp',
       "sallyport servers add github --url https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'",
@@ -61,8 +62,8 @@ export function addServersAdd(servers: Command, run: Run): void {
       ...GalleryInput.shape,
     }),
     async run(context, { name, scope, keepLiteral, ...input }) {
-      const id = isDescribed(input) ? undefined : findEntryId(name, input)
-      if (id !== undefined) return addEntry(context, { name, id, scope }, input)
+      const source = isDescribed(input) ? undefined : findSource(name, input)
+      if (source !== undefined) return addEntry(context, { name, source, scope }, input)
       if (usesGallery(input)) throw new GatewayError('request-invalid', conflicting)
       const definition = inFolderOf(context, toDefinition(input))
       const server = await context.request(
@@ -81,11 +82,11 @@ export function addServersAdd(servers: Command, run: Run): void {
 }
 
 const conflicting =
-  '--from-gallery, --connection, --set and --secrets-stdin need the id of an entry, and cannot be used with a definition'
+  '--from-gallery, --from-registry, --version, --connection, --set and --secrets-stdin cannot be used with a definition'
 
 async function addEntry(
   context: Context,
-  wanted: { readonly name: string; readonly id: string; readonly scope: ScopeKey | undefined },
+  wanted: { readonly name: string; readonly source: Source; readonly scope: ScopeKey | undefined },
   input: GalleryInput,
 ): Promise<number> {
   const server = await addFromGallery(context, wanted, input).catch((error: unknown) => {
