@@ -63,6 +63,7 @@ const expected: Readonly<Record<string, string>> = {
   'servers.logs': 'AMOUF',
   'servers.risks': 'AMOUF',
   'servers.setRisks': 'AMOF',
+  'imports.run': 'AMOF',
   'gallery.list': 'AMOUF',
   'gallery.get': 'AMOUF',
   'gallery.plan': 'AMOF',
