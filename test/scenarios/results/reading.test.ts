@@ -186,7 +186,9 @@ it('belongs to the gateway: no server can put a tool of its own in its place', a
     },
   })
   const { result } = await ask(gateway, 'tools/list')
-  expect(namesIn(result)).toEqual(['sallyport_read_fail', ...ownTools])
+  const names = namesIn(result)
+  expect(names.filter((name) => name.startsWith('sallyport_')).toSorted()).toEqual(ownTools.toSorted())
+  expect(names.filter((name) => /^sallyport-read_(fail|result)_0\w{12}$/.test(name))).toHaveLength(2)
   expect(JSON.stringify(result)).toContain('Sallyport cut')
 })
 
