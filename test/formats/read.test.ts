@@ -67,3 +67,11 @@ it.each([
   const reading = readDocument(getCodec(client), { mcpServers: entries, servers: entries })
   expect(reading.servers).toHaveLength(1)
 })
+
+it('takes entries with autoApprove for those of Cline only if nothing in the file is unknown to Cline', () => {
+  const local = { command: 'npx', autoApprove: ['read'] }
+  const first = (mcpServers: object) => recognise({ mcpServers })[0]?.client
+  expect(first({ files: local })).toBe('cline')
+  expect(first({ files: { ...local, env: { LEVEL: '${LEVEL:-warn}' } } })).toBe('claude-code')
+  expect(first({ files: local, docs: { type: 'http', url: 'https://docs.example.com/mcp' } })).toBe('claude-code')
+})

@@ -12,6 +12,7 @@ import {
   readLocal,
   readRemote,
   readTime,
+  someText,
 } from '../read.ts'
 
 /** `cline_mcp_settings.json`. The program for terminals writes the same settings into a nested `transport`. */
@@ -23,10 +24,12 @@ export const cline: Codec = {
   home: () => ['mcpServers'],
   likeness(document) {
     if (!hasServers(document, 'mcpServers')) return 0
-    const own = ['autoApprove', 'alwaysAllow', 'remoteConfigured']
     const entries = entriesAt(document, ['mcpServers'])
-    const isOwn = entries.some((entry) => own.some((field) => field in entry) || isPlainObject(entry.transport))
-    return isOwn || entries.some(({ type }) => type === 'streamableHttp') ? 8 : 1
+    if (entries.some((entry) => 'remoteConfigured' in entry || isPlainObject(entry.transport))) return 8
+    if (entries.some(({ type }) => type === 'streamableHttp')) return 8
+    // Pasted entries contain these fields in files of other programs too. Cline knows neither variables nor `http`.
+    const isForeign = entries.some(({ type }) => type === 'http') || someText(entries, /\$\{/)
+    return !isForeign && entries.some((entry) => 'autoApprove' in entry || 'alwaysAllow' in entry) ? 8 : 1
   },
   read(entry) {
     entry.leave(['autoApprove', 'alwaysAllow'], approvalMessage)

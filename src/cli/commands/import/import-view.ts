@@ -3,7 +3,7 @@ import { toVisible } from '../../../shared/visible.ts'
 import { countOf } from '../../../shared/words.ts'
 import { type Column, renderTable } from '../../terminal/table.ts'
 import type { Terminal } from '../../terminal/terminal.ts'
-import { wrap } from '../../terminal/width.ts'
+import { wrapWords } from '../../terminal/width.ts'
 
 /** The preview or the result of an import. */
 export function renderImport(terminal: Terminal, result: ImportResult): string {
@@ -70,7 +70,9 @@ function toVariableLine({ name, servers, listed, fallback }: ImportResult['varia
 function section(title: string, lines: readonly string[], width: number): string[] {
   if (lines.length === 0) return []
   const wrapped = lines.flatMap((line) => {
-    return wrap(toVisible(line), Math.max(20, width - 4)).map((part, index) => `${index === 0 ? '  ' : '    '}${part}`)
+    return wrapWords(toVisible(line), Math.max(20, width - 4)).map(
+      (part, index) => `${index === 0 ? '  ' : '    '}${part}`,
+    )
   })
   return [[`${title}:`, ...wrapped].join('\n')]
 }
