@@ -93,6 +93,7 @@ function toTexts(value: unknown): [string, string][] {
 }
 
 const defaults: PlainObject = {
+  trust: 'annotations',
   tools: ToolChoice.parse({}),
   timeout: Timeouts.parse({}),
   enabled: true,
