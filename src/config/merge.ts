@@ -45,7 +45,8 @@ export type MergeParts = {
 /** Applies the entry of one scope to the server that earlier scopes define. */
 export function mergeServer({ earlier, name, statement: written, scope, trusts }: MergeParts): Merge {
   // Another address or program is another server: it must not get the headers and env of the earlier one.
-  const base = earlier !== undefined && !changesIdentity(earlier.definition, written) ? earlier : undefined
+  const refines = earlier !== undefined && !changesIdentity(earlier.definition, written)
+  const base = refines && !standsAlone({ earlier, statement: written, scope, trusts }) ? earlier : undefined
   const statement = base === undefined ? written : withoutLoosening(written, base.definition, trusts(scope))
   const candidate = base === undefined ? statement : mergeFields(base.definition, statement, [])
   const parsed = ServerDefinition.safeParse(candidate)
@@ -62,6 +63,20 @@ export function mergeServer({ earlier, name, statement: written, scope, trusts }
       ? { connection: base.connection, lineage: base.lineage }
       : { connection: toConnection(name, scope, earlier), lineage: [...(base?.lineage ?? []), entry] }
   return { ok: true, server: { name, scope, ...link, definition, origins, fingerprint: print } }
+}
+
+/**
+ * A complete entry of administrators takes nothing from an entry that others wrote: they could add headers to it, or
+ * rename tools that rules of administrators name.
+ */
+function standsAlone({
+  earlier,
+  statement,
+  scope,
+  trusts,
+}: Omit<MergeParts, 'name' | 'earlier'> & { readonly earlier: EffectiveServer }) {
+  const [root] = earlier.lineage
+  return trusts(scope) && root !== undefined && !trusts(root.scope) && ServerDefinition.safeParse(statement).success
 }
 
 /** Stricter pinning than the inherited one needs separate pins, and therefore a separate connection. */

@@ -89,3 +89,9 @@ function findExcess(root: unknown, characters: number): string | undefined {
   }
   return undefined
 }
+
+/** A message about a text that may contain secrets: the words of the YAML parser can quote the text. */
+export function withoutQuotes(message: string, format: DocumentFormat): string {
+  const isOwn = /^(?:is|has|contains|its|a key|a tab|a second) [a-zA-Z ,;()*&-]*$/.test(message)
+  return format !== 'yaml' || isOwn ? message : 'is not YAML'
+}

@@ -164,13 +164,18 @@ function toCommand({ registryType, identifier, version, registryBaseUrl }: Packa
   if (registryBaseUrl !== undefined && registryBaseUrl.replace(/\/$/, '') !== runner.base)
     throw new Unsupported('it comes from another package registry')
   if (!runner.name.test(identifier)) throw new Unsupported('the name of its package is not allowed')
-  if (!RegistryVersion.safeParse(version).success) throw new Unsupported('it has no exact version')
+  if (!RegistryVersion.safeParse(version).success || (registryType === 'npm' && !wholeVersion.test(version ?? '')))
+    throw new Unsupported('it has no exact version')
   return runner.run(identifier, version ?? '')
 }
+
+/** `1.x` and `1` are ranges for npm, and images have tags such as `edge` that move. */
+const wholeVersion = /^v?\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?$/
 
 function toContainer(identifier: string, version: string | undefined, env: readonly string[]): string[] {
   const hasTag = /(?::[^/]+|@sha256:[a-f0-9]{64})$/.test(identifier)
   const reference = hasTag ? identifier : `${identifier}:${version ?? ''}`
-  if (!image.test(reference) || reference.endsWith(':latest')) throw new Unsupported('its image has no exact version')
+  const isExact = /@sha256:[a-f0-9]{64}$/.test(reference) || wholeVersion.test(reference.split(':').at(-1) ?? '')
+  if (!image.test(reference) || !isExact) throw new Unsupported('its image has no exact version')
   return ['docker', 'run', '-i', '--rm', ...env.flatMap((name) => ['-e', name]), reference]
 }

@@ -1,5 +1,5 @@
 import { GatewayError } from '../contract/errors.ts'
-import { type DocumentFormat, parseForeign } from '../documents/parse.ts'
+import { type DocumentFormat, parseForeign, withoutQuotes } from '../documents/parse.ts'
 import { isPlainObject, type PlainObject } from '../documents/values.ts'
 
 const mostBytes = 1_048_576
@@ -14,7 +14,7 @@ export function readImportText(written: string): PlainObject {
     const parsing = parseForeign(format, text)
     if (!parsing.ok) {
       const [fault] = parsing.faults
-      faults.push(`line ${fault?.position.line ?? 1} ${toReason(fault?.message ?? '', format)}`)
+      faults.push(`line ${fault?.position.line ?? 1} ${withoutQuotes(fault?.message ?? '', format)}`)
     } else if (isPlainObject(parsing.parsed.value)) return checked(parsing.parsed.value)
   }
   throw unreadable(`The text is not a JSON, YAML or TOML document with names and values: ${faults[0] ?? 'it is empty'}`)
@@ -29,12 +29,6 @@ function withoutFence(text: string): string {
 function listFormats(text: string): readonly DocumentFormat[] {
   if (/^\s*(?:\{|\/[/*])/.test(text)) return ['json', 'jsonc', 'yaml']
   return /^\s*(?:\[\[?[\w."' -]+\]\]?\s*(?:#.*)?$|[\w."-]+\s*=)/m.test(text) ? ['toml', 'yaml'] : ['yaml', 'toml']
-}
-
-/** The words of the YAML parser may quote the text, which may contain a secret. */
-function toReason(message: string, format: DocumentFormat): string {
-  const isOwn = /^(?:is|has|contains|its|a key|a tab|a second) [a-zA-Z ,;()*&-]*$/.test(message)
-  return format !== 'yaml' || isOwn ? message : 'is not YAML'
 }
 
 function checked(document: PlainObject): PlainObject {

@@ -79,6 +79,8 @@ export function createProjectService({ config, identity, removal }: ProjectParts
       const inTheWay = [...stored.map(toWords), ...pinned, ...accepted, ...patterns]
       if (inTheWay.length > 0) throw holds(name, inTheWay)
     }
+    // Nothing of an earlier project of the new name may become part of this one, as in `add`.
+    if (!Object.hasOwn(config.current().projects, to)) await removal.clear(by, to)
     await edit(by, { kind: 'rename-project', project: name, to }, judge)
     // Something may have been stored between the check and the change. A later project of the old name must not get it.
     await removal.clear(by, name)

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { ScopedServer } from '../contract/config.ts'
-import { findFormat, parseForeign } from '../documents/parse.ts'
+import { findFormat, parseForeign, withoutQuotes } from '../documents/parse.ts'
 import { isPlainObject } from '../documents/values.ts'
 import { readDocument, recognise } from '../formats/formats.ts'
 
@@ -21,7 +21,8 @@ export function readServers(file: string, bytes: Buffer): Found {
   const parsing = parseForeign(format === 'json' ? 'jsonc' : format, bytes.toString('utf8'))
   if (!parsing.ok) {
     const [fault] = parsing.faults
-    return broken(file, `is not valid in line ${fault?.position.line ?? 1}: ${fault?.message ?? 'it cannot be parsed'}`)
+    const reason = withoutQuotes(fault?.message ?? 'it cannot be parsed', format)
+    return broken(file, `is not valid in line ${fault?.position.line ?? 1}: ${reason}`)
   }
   const document = parsing.parsed.value
   const [codec] = recognise(document)

@@ -70,7 +70,14 @@ export function createLiteralMover({ config, secrets }: MoveParts): MoveLiterals
     const referred = listReferred(config, scope, { names: new Set(Object.keys(servers)), remaining })
     const made: StoredSecret[] = []
     const names = new Set<string>()
-    const undo = () => secrets.dropKept(by, made)
+    /** A change can fail after it was saved. A secret that the configuration uses by then is the only copy of its value. */
+    const undo = () => {
+      const used = listReferred(config, scope, { names: new Set(), remaining: [] })
+      return secrets.dropKept(
+        by,
+        made.filter(({ name }) => !used.has(name)),
+      )
+    }
 
     async function keep(server: string, host: string | undefined, { name, secret: value }: Literal): Promise<string> {
       const isReferred = (candidate: string) => referred.has(candidate)

@@ -47,8 +47,8 @@ describe('a server of the registry', () => {
     ],
     [
       'a container with its version in the name',
-      npm({ registryType: 'oci', identifier: 'docker.io/ada/notes:4.5', version: undefined }),
-      { command: 'docker', args: ['run', '-i', '--rm', 'docker.io/ada/notes:4.5'] },
+      npm({ registryType: 'oci', identifier: 'docker.io/ada/notes:4.5.0', version: undefined }),
+      { command: 'docker', args: ['run', '-i', '--rm', 'docker.io/ada/notes:4.5.0'] },
     ],
   ])('from %s runs in its exact version', (_kind, wanted, definition) => {
     expect(convert({ packages: [wanted] })).toMatchObject({
@@ -94,6 +94,9 @@ describe('a server of the registry', () => {
     ['a path as its package', npm({ identifier: '../evil' })],
     ['a range as its version', npm({ version: '^1.0.0' })],
     ['no exact version', npm({ version: 'latest' })],
+    ['a range without an operator', npm({ version: '1.x' })],
+    ['a part of a version', npm({ version: '1' })],
+    ['an image with a tag that moves', npm({ registryType: 'oci', identifier: 'a/b:edge' })],
     ['a version that adds a word', npm({ version: '1.0.0 --unsafe' })],
     ['an image without a version', npm({ registryType: 'oci', identifier: 'a/b', version: 'latest' })],
     ['a flag as its image', npm({ registryType: 'oci', identifier: '--privileged', version: '1' })],
