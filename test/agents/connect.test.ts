@@ -89,7 +89,8 @@ describe.each(agents)('$title', (agent) => {
       env: places(),
     })
     expect(ended, `${file}: ${ended.stderr}`).toMatchObject({ code: 0 })
-    expect(await say(agent.words, 'mcp', 'list')).not.toContain('sallyport')
+    // A name alone: the programs also print paths of temporary folders, which contain it.
+    expect(await say(agent.words, 'mcp', 'list')).not.toMatch(/(?:^|\s)sallyport(?::|\s)/m)
   })
 
   it('lists the servers that an export has written', async () => {
