@@ -48,6 +48,8 @@ export function createWaiters({ approvals, changes, clock, log, emit, expire }: 
   const known = new Set<string>()
   /** How many tasks of this instance are changing an approval at the moment. */
   const changing = new Map<string, number>()
+  /** Approvals that a read left out because of such a task. Another instance may have changed them. */
+  const leftOut = new Set<string>()
   let reading: Promise<void> | undefined
   let again = false
   let closed = false
@@ -84,7 +86,10 @@ export function createWaiters({ approvals, changes, clock, log, emit, expire }: 
     for (const id of new Set([...known, ...waiters.keys()])) {
       if (waiting.has(id)) continue
       const approval = await approvals.find(id)
-      if (changing.has(id)) continue
+      if (changing.has(id)) {
+        leftOut.add(id)
+        continue
+      }
       if (!approval) known.delete(id)
       else if (approval.state !== 'waiting') report(approval, true)
     }
@@ -146,8 +151,11 @@ export function createWaiters({ approvals, changes, clock, log, emit, expire }: 
         return await task()
       } finally {
         const left = (changing.get(id) ?? 1) - 1
-        if (left === 0) changing.delete(id)
-        else changing.set(id, left)
+        if (left > 0) changing.set(id, left)
+        else {
+          changing.delete(id)
+          if (leftOut.delete(id) && !closed) void readChanges()
+        }
       }
     },
     changed(approval) {
